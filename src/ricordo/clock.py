@@ -1,0 +1,84 @@
+"""Time and identity, injected: whoever needs the hour or a new id is handed a source, so tests decide both.
+
+An id has 26 characters of Crockford's base 32: 48 bits of milliseconds, then 80 random bits that count up within one
+millisecond (the ULID layout). Ids of one source strictly increase, also when its clock stands still or runs backwards, so
+sorting by id is the order of saving.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Protocol
+
+__all__ = ["Clock", "Ids", "MonotonicIds", "SystemClock", "encode_id", "milliseconds", "rfc3339"]
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_RANDOM_BITS = 80
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> datetime:
+        """Return the current time, aware, in UTC."""
+        ...
+
+    def today(self) -> date:
+        """Return the current date where the user lives, which names the ledger."""
+        ...
+
+
+class Ids(Protocol):
+    """Where ids come from."""
+
+    def new(self) -> str:
+        """Return an id of 26 characters that sorts after every id given before."""
+        ...
+
+
+class SystemClock:
+    """The clock of this machine, in milliseconds, which is what an entry keeps."""
+
+    def now(self) -> datetime:
+        """Return the current time in UTC, cut to milliseconds."""
+        return milliseconds(datetime.now(UTC))
+
+    def today(self) -> date:
+        """Return the local date."""
+        return datetime.now().astimezone().date()
+
+
+class MonotonicIds:
+    """Strictly increasing ids from a clock and a source of randomness."""
+
+    def __init__(self, clock: Clock, random_bits: Callable[[int], int] = secrets.randbits) -> None:
+        """Use `clock` for the first 48 bits and `random_bits(80)` for the rest."""
+        self._clock = clock
+        self._random_bits = random_bits
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def new(self) -> str:
+        """Return an id that sorts after every id this source gave before."""
+        stamp = int(self._clock.now().timestamp() * 1000) << _RANDOM_BITS
+        with self._lock:
+            # half the random range leaves room to count up within a millisecond
+            self._last = max(stamp | self._random_bits(_RANDOM_BITS - 1), self._last + 1)
+            return encode_id(self._last)
+
+
+def encode_id(value: int) -> str:
+    """Write the 128-bit `value` as 26 characters of Crockford's base 32, lower case; order is kept."""
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def milliseconds(time: datetime) -> datetime:
+    """Cut `time` to whole milliseconds in UTC; a naive time is taken as UTC."""
+    aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return aware.replace(microsecond=aware.microsecond // 1000 * 1000)
+
+
+def rfc3339(time: datetime) -> str:
+    """Write `time` as RFC 3339 in UTC with milliseconds and a Z."""
+    return milliseconds(time).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,200 @@
+"""Every error that Ricordo raises, in one tree.
+
+Catch `RicordoError` for everything, a branch for a kind of trouble, a leaf for one cause. The docstring of a leaf is its
+default message; backends translate their drivers' errors at their own edge and keep the cause.
+
+    RicordoError
+    ├── ScopeError                whose memory is it
+    │   ├── ScopeRequired
+    │   ├── ScopeMismatch
+    │   └── ReasonRequired
+    ├── InvalidInput              the caller's value can't be used
+    │   ├── InvalidEntry
+    │   ├── InvalidScope
+    │   ├── InvalidMessage
+    │   ├── InvalidSetting
+    │   └── InvalidQuery
+    ├── NotFound
+    │   ├── RootNotFound
+    │   ├── FileMissing
+    │   ├── EntryNotFound
+    │   ├── SessionNotFound
+    │   └── ChangeNotFound
+    ├── StorageError              the disk, or what is on it
+    │   ├── PathRefused
+    │   ├── AlreadyExists
+    │   ├── VersionConflict
+    │   ├── EditRefused
+    │   ├── StorageFull
+    │   ├── StorageReadOnly
+    │   ├── StorageBusy
+    │   ├── StorageFailed
+    │   └── DocumentInvalid
+    ├── UndoRefused
+    ├── HistoryUnreadable         a conversation that can't be ingested
+    ├── IndexUnavailable
+    └── ExtraMissing              an optional part is not installed
+"""
+
+__all__ = [
+    "AlreadyExists",
+    "ChangeNotFound",
+    "DocumentInvalid",
+    "EditRefused",
+    "EntryNotFound",
+    "ExtraMissing",
+    "FileMissing",
+    "HistoryUnreadable",
+    "IndexUnavailable",
+    "InvalidEntry",
+    "InvalidInput",
+    "InvalidMessage",
+    "InvalidQuery",
+    "InvalidScope",
+    "InvalidSetting",
+    "NotFound",
+    "PathRefused",
+    "ReasonRequired",
+    "RicordoError",
+    "RootNotFound",
+    "ScopeError",
+    "ScopeMismatch",
+    "ScopeRequired",
+    "SessionNotFound",
+    "StorageBusy",
+    "StorageError",
+    "StorageFailed",
+    "StorageFull",
+    "StorageReadOnly",
+    "UndoRefused",
+    "VersionConflict",
+]
+
+
+class RicordoError(Exception):
+    """Something in Ricordo could not be done."""
+
+    def __init__(self, message: str | None = None) -> None:
+        """Take `message`, or the first line of the class's docstring when there is none."""
+        doc = (type(self).__doc__ or "").strip().splitlines()
+        super().__init__(message or (doc[0] if doc else type(self).__name__))
+
+
+class ScopeError(RicordoError):
+    """The scope of this operation is missing or wrong."""
+
+
+class ScopeRequired(ScopeError):
+    """Every read and write needs a scope: pass `scope=Scope(user=..., project=...)`."""
+
+
+class ScopeMismatch(ScopeError):
+    """This root belongs to another tenant or project."""
+
+
+class ReasonRequired(ScopeError):
+    """A memory visible beyond one project needs a reason: pass `reason="..."`."""
+
+
+class InvalidInput(RicordoError, ValueError):
+    """The value can't be used."""
+
+
+class InvalidEntry(InvalidInput):
+    """An entry needs content of at most 2 MiB."""
+
+
+class InvalidScope(InvalidInput):
+    """A scope needs at least one part, each a non-empty text of at most 200 characters."""
+
+
+class InvalidMessage(InvalidInput):
+    """The message has a shape that is not understood."""
+
+
+class InvalidSetting(InvalidInput):
+    """A setting has a value out of its range."""
+
+
+class InvalidQuery(InvalidInput):
+    """The query can't be used."""
+
+
+class NotFound(RicordoError, LookupError):
+    """What was asked for is not there."""
+
+
+class RootNotFound(NotFound):
+    """There is no Ricordo root here or above: `ricordo remember` or `ricordo ingest` creates one."""
+
+
+class FileMissing(NotFound):
+    """The file does not exist."""
+
+
+class EntryNotFound(NotFound):
+    """No memory has this id: `ricordo memory list` shows the ids."""
+
+
+class SessionNotFound(NotFound):
+    """No session has this id: `ricordo session list` shows the ids."""
+
+
+class ChangeNotFound(NotFound):
+    """No change has this id: `ricordo history` shows the ids."""
+
+
+class StorageError(RicordoError):
+    """Reading or writing failed."""
+
+
+class PathRefused(StorageError):
+    """The path leaves the workspace or has a form that is not allowed."""
+
+
+class AlreadyExists(StorageError):
+    """The file exists already and was left unchanged."""
+
+
+class VersionConflict(StorageError):
+    """The file changed since it was read: read it again and repeat the edit."""
+
+
+class EditRefused(StorageError):
+    """The text to replace must occur exactly once: quote more of it, or ask for all occurrences."""
+
+
+class StorageFull(StorageError):
+    """The disk is full: nothing was written, and everything saved before can still be read."""
+
+
+class StorageReadOnly(StorageError):
+    """The root can't be written to: reading goes on, saving needs a writable root."""
+
+
+class StorageBusy(StorageError):
+    """Another process holds the lock for too long."""
+
+
+class StorageFailed(StorageError):
+    """The disk reported an error."""
+
+
+class DocumentInvalid(StorageError):
+    """The document can't be parsed."""
+
+
+class UndoRefused(RicordoError):
+    """The change can't be undone: what it wrote was changed again since."""
+
+
+class HistoryUnreadable(RicordoError):
+    """The file holds no conversation in a form that is understood."""
+
+
+class IndexUnavailable(RicordoError):
+    """The search index can't be used: `ricordo doctor` says why, and searching reads the files meanwhile."""
+
+
+class ExtraMissing(RicordoError):
+    """An optional part is not installed."""

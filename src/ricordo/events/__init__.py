@@ -1,0 +1,5 @@
+"""What happened, for whoever listens."""
+
+from ricordo.events.types import Event, Sink, Stage, Status
+
+__all__ = ["Event", "Sink", "Stage", "Status"]

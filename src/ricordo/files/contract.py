@@ -1,0 +1,89 @@
+"""FileStore: the few durable verbs that everything which writes a file goes through.
+
+Paths are relative to the store's root, with `/` between parts; a leading slash means the root. A write is durable when it
+returns. A version is a digest of the content, so it is the same on every machine and in every backend. An append is a
+primitive and never reads what is there; a replacement is atomic and names the version it replaces.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Protocol
+
+__all__ = ["ABSENT", "Appended", "FileInfo", "FileStore", "Stored", "version_of"]
+
+ABSENT = ""
+"""The version of a file that does not exist: replacing it creates the file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """The bytes of a file and the version they have."""
+
+    data: bytes
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileInfo:
+    """What a listing tells of a file: its path, size in bytes, and time of modification in nanoseconds."""
+
+    path: str
+    size: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Appended:
+    """Where appended bytes lie: `offset` of the first and `length` of all, the header of a new file not counted."""
+
+    offset: int
+    length: int
+
+
+class FileStore(Protocol):
+    """Files below one root. Raises `PathRefused`, `StorageFull`, `StorageReadOnly`, `StorageBusy`, `StorageFailed`."""
+
+    async def read(self, path: str) -> Stored:
+        """Return the whole file. Raises `FileMissing`."""
+        ...
+
+    async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
+        """Return up to `length` bytes from `offset` on (all when None); empty past the end. Raises `FileMissing`."""
+        ...
+
+    async def info(self, path: str) -> FileInfo | None:
+        """Return what is known of the file, or None when there is none."""
+        ...
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+        """Add `data` at the end, on a line of its own, and create the file with `header` when there is none.
+
+        A last line that was torn off is closed first. On a full disk nothing of `data` stays.
+        """
+        ...
+
+    async def create(self, path: str, data: bytes) -> str:
+        """Write a file that does not exist and return its version. Raises `AlreadyExists`."""
+        ...
+
+    async def replace(self, path: str, data: bytes, *, expected: str) -> str:
+        """Replace the version `expected` (ABSENT: no file) atomically, return the new one. Raises `VersionConflict`."""
+        ...
+
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
+        """Delete the file, when `expected` is given only that version. Raises `FileMissing`, `VersionConflict`."""
+        ...
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        """Return the files below the folder `prefix`, sorted by path; empty when there is no such folder."""
+        ...
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Hold the lock `name` across all processes and tasks of this root. Raises `StorageBusy` after its time-out."""
+        ...
+
+
+def version_of(data: bytes) -> str:
+    """Return the version of a file with these bytes: 32 hex digits of BLAKE2b."""
+    return blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,63 @@
+"""Scope: whose memory this is. Nothing is read or written without one.
+
+A scope names up to six parts, wide to narrow: tenant, user, team, project, agent, session. A part becomes a folder name by
+`path_part`, which keeps two different names apart on every file system, also where upper and lower case are the same.
+"""
+
+import hashlib
+from dataclasses import dataclass, fields, replace
+from urllib.parse import quote
+
+from ricordo.errors import InvalidScope
+
+__all__ = ["Scope", "path_part"]
+
+_LONGEST = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Whose memory this is; at least one part is given, `None` means not bound to one."""
+
+    tenant: str | None = None
+    user: str | None = None
+    team: str | None = None
+    project: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a scope without parts, and parts that are empty, too long or not printable."""
+        given = self.parts()
+        if not given:
+            raise InvalidScope
+        for name, value in given.items():
+            if not value.strip() or len(value) > _LONGEST or not value.isprintable():
+                message = (
+                    f"The {name} of a scope is a printable text of 1 to {_LONGEST} characters, not {value[:40]!r}."
+                )
+                raise InvalidScope(message)
+
+    def parts(self) -> dict[str, str]:
+        """Return the parts that are given, wide to narrow."""
+        named = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: value for name, value in named if value is not None}
+
+    def narrowed(self, *, agent: str | None = None, session: str | None = None) -> "Scope":
+        """Return this scope bound to an agent and a session, where they are given."""
+        return replace(self, agent=agent or self.agent, session=session or self.session)
+
+    def __str__(self) -> str:
+        """Write the parts for people, such as `user=me project=shop`."""
+        return " ".join(f"{name}={value}" for name, value in self.parts().items())
+
+
+def path_part(name: str) -> str:
+    """Return the folder name for `name`: percent-encoded, at most 120 characters, different for different names.
+
+    A name that would meet another one where case is ignored, or is too long, gets eight hex digits of its SHA-256.
+    """
+    encoded = quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
+    if name == name.lower() and len(encoded) <= 100:
+        return encoded
+    return f"{encoded[:100]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
