@@ -1,0 +1,32 @@
+"""What taking in a history gives: messages with their session, and the records that could not be read.
+
+Invariant: a broken record is one `Problem` and never the end of the reading; everything else in the file still arrives.
+"""
+
+from dataclasses import dataclass
+
+from ricordo.messages.types import Message
+
+__all__ = ["Imported", "Problem"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """One message of a history.
+
+    `session` is safe as a folder name (ASCII letters, digits, `-`, `_`, `.`) and the same each time the file is read, also
+    after the file has grown at its end. `line` counts from 1 and is the line of the message, or of the record it stands in.
+    """
+
+    session: str
+    message: Message
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A record that was skipped: where it stands (`line` counts from 1) and why, without quoting what it says."""
+
+    path: str
+    line: int
+    reason: str
