@@ -1,0 +1,90 @@
+# Everything a person or a build runs. Needs make, git and Python 3.11 or newer; the rest is installed into .venv.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+  "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+KEY := $(firstword $(shell cksum pyproject.toml))
+RUNTIME := $(VENV)/.runtime-$(KEY)
+DEV := $(VENV)/.dev-$(KEY)
+REPORT := build/requirements.json
+PYTEST := $(BIN)/python -m pytest -n auto
+
+.PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench soak fuzz docs format clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
+
+setup: $(DEV) ## install the package and every development tool into .venv
+
+setup-runtime: $(RUNTIME) ## install only the package into .venv
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Ricordo needs Python 3.11 or newer, and none was found." \
+	  "Install one, or name it: make PYTHON=/path/to/python3"; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Ricordo needs Python 3.11 or newer;" \
+	  "$(PYTHON) is $$("$(PYTHON)" -V 2>&1)."; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module." \
+	  "On Debian and Ubuntu it is a package of its own: apt install python3-venv"; exit 1; }
+	@echo "Making $(VENV) with $$("$(PYTHON)" -V) ..."
+	@"$(PYTHON)" -m venv $(VENV)
+
+# A stamp is named after the content of pyproject.toml, so a changed dependency installs again and a touched file does not.
+$(RUNTIME): | $(BIN)/python
+	@echo "Installing ricordo into $(VENV) (once; this can take a minute) ..."
+	@$(BIN)/python -m pip install --quiet --editable .
+	@rm -f $(VENV)/.runtime-* && touch $@
+
+# pip reads dependency groups from version 25.1 on.
+$(DEV): | $(BIN)/python
+	@echo "Installing ricordo and its development tools into $(VENV) (once; this can take a few minutes) ..."
+	@$(BIN)/python -m pip install --quiet "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable . --group dev --group docs
+	@rm -f $(VENV)/.runtime-* $(VENV)/.dev-* && touch $(RUNTIME) $@
+
+demo: $(RUNTIME) ## see it work: no key, no server, no network
+	@$(BIN)/ricordo demo
+
+test: $(DEV) ## run every test
+	$(PYTEST) $(ARGS)
+
+check: format-check lint types contracts site-check requirements ## everything a change must pass
+
+format-check: $(DEV)
+	$(BIN)/ruff format --check .
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+
+types: $(DEV)
+	$(BIN)/mypy
+
+contracts: $(DEV)
+	$(BIN)/lint-imports --no-logo
+
+site-check: $(DEV)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+
+requirements: $(DEV) ## run every test and report which requirements hold, to $(REPORT) too
+	$(PYTEST) --requirements=$(REPORT) $(ARGS)
+
+bench: $(DEV) ## run the benchmarks that need no data from outside
+	@set -e; for file in benchmarks/bench_*.py; do test -e "$$file" || continue; echo "== $$file"; $(BIN)/python "$$file"; done
+
+soak: $(DEV) ## run the tests that take minutes
+	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS)
+
+fuzz: $(DEV) ## run the property tests with fresh random examples, many of them
+	$(PYTEST) -m hypothesis --hypothesis-profile=fuzz --timeout=1800 $(ARGS)
+
+docs: $(DEV) ## serve the documentation on this machine
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+format: $(DEV) ## let ruff format and mend what it can, and render the generated reference pages
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/python scripts/render_cli_reference.py
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
