@@ -1,0 +1,157 @@
+"""Fail a test in which the event loop had to wait for the disk, for a database, or for long work.
+
+Two detectors, both on the thread whose loop is running:
+
+* calls: an audit hook, and wrappers for the calls that have no audit event, note each blocking call made by a frame of
+  the watched package. The walk up the stack ends where the loop called in, so what a test does itself, what a worker
+  thread does, and what ran the loop from outside are not the loop's fault. Imports are the import system's.
+* stalls: each callback of an asyncio loop is timed; time during which the thread could run but another process had the
+  processor is taken off where the kernel tells it.
+"""
+
+import asyncio
+import asyncio.events
+import contextlib
+import functools
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, ParamSpec, TypeVar
+
+__all__ = ["STALL_SECONDS", "LoopGuard"]
+
+STALL_SECONDS = 0.25
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_BLOCKING_EVENTS = frozenset(
+    {
+        "fcntl.flock",
+        "fcntl.lockf",
+        "open",
+        "os.link",
+        "os.listdir",
+        "os.mkdir",
+        "os.remove",
+        "os.rename",
+        "os.rmdir",
+        "os.scandir",
+        "os.system",
+        "os.truncate",
+        "shutil.copyfile",
+        "shutil.rmtree",
+        "sqlite3.connect",
+        "subprocess.Popen",
+    }
+)
+_UNAUDITED_CALLS = ((os, "fsync"), (os, "fdatasync"), (time, "sleep"))
+_LOOP_FILES = frozenset({"base_events.py", "events.py", "runners.py"})
+_OUTSIDE_FILES = ("<frozen importlib", "linecache.py", "traceback.py", "warnings.py")
+
+
+class LoopGuard:
+    """Collect blocking calls and stalls of the event loop while it is armed.
+
+    One guard serves the process: audit hooks cannot be removed, so `install` is called once and `watch` arms it.
+    """
+
+    def __init__(self, *, package: Path, stall_seconds: float = STALL_SECONDS) -> None:
+        """Watch frames whose file lies under `package`, and callbacks longer than `stall_seconds` seconds."""
+        self._prefix = str(package) + os.sep
+        self._stall_seconds = stall_seconds
+        self._findings: list[str] | None = None
+
+    def install(self) -> None:
+        """Hook into the interpreter; without effect until `watch`."""
+        sys.addaudithook(self._on_audit)
+        for owner, name in _UNAUDITED_CALLS:
+            if hasattr(owner, name):
+                setattr(owner, name, self._noted(getattr(owner, name), name=f"{owner.__name__}.{name}"))
+        handle: Any = asyncio.events.Handle
+        handle._run = self._timed(handle._run)
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[list[str]]:
+        """Collect findings into the list it yields, until the block ends."""
+        previous, self._findings = self._findings, []
+        try:
+            yield self._findings
+        finally:
+            self._findings = previous
+
+    def _on_audit(self, event: str, args: tuple[object, ...]) -> None:
+        if event in _BLOCKING_EVENTS and self._findings is not None and _loop_is_running():
+            self._note(event, str(args[0]) if args else "")
+
+    def _noted(self, call: Callable[_P, _R], *, name: str) -> Callable[_P, _R]:
+        @functools.wraps(call)
+        def noted(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            if self._findings is not None and _loop_is_running():
+                self._note(name, "")
+            return call(*args, **kwargs)
+
+        return noted
+
+    def _note(self, name: str, subject: str) -> None:
+        caller = _caller_on_the_loop(sys._getframe(2), self._prefix)
+        if caller is not None and self._findings is not None:
+            where = f"{caller.f_code.co_filename.removeprefix(self._prefix)}:{caller.f_lineno}"
+            self._findings.append(f"{name}({subject}) on the event loop, from {where} in {caller.f_code.co_name}")
+
+    def _timed(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
+        def timed(handle: Any) -> None:
+            if self._findings is None:
+                return run(handle)
+            shown, waited, start = repr(handle), _seconds_runnable(), time.perf_counter()
+            run(handle)
+            lasted = time.perf_counter() - start
+            if lasted > self._stall_seconds and self._findings is not None:
+                lasted -= _seconds_runnable() - waited
+                if lasted > self._stall_seconds:
+                    self._findings.append(f"the event loop stood still for {lasted:.2f} s in {shown}")
+            return None
+
+        return timed
+
+
+def _loop_is_running() -> bool:
+    if asyncio._get_running_loop() is not None:
+        return True
+    trio = sys.modules.get("trio")
+    return trio is not None and bool(trio.lowlevel.in_trio_run())
+
+
+def _caller_on_the_loop(frame: FrameType | None, prefix: str) -> FrameType | None:
+    """Return the nearest frame of the package between the call and the loop, if the call is the package's own."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(prefix):
+            return frame
+        if file.startswith(_OUTSIDE_FILES[0]) or file.endswith(_OUTSIDE_FILES[1:]):
+            return None
+        if (os.path.basename(file) in _LOOP_FILES and "asyncio" in file) or file.endswith("trio/_core/_run.py"):
+            return None
+        frame = frame.f_back
+    return None
+
+
+_thread = threading.local()
+
+
+def _seconds_runnable() -> float:
+    """Return how long this thread has waited for a processor so far; 0 where the kernel does not tell."""
+    if not sys.platform.startswith("linux"):
+        return 0.0
+    descriptor: int | None = getattr(_thread, "schedstat", None)
+    if descriptor is None:
+        try:
+            descriptor = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        except OSError:
+            descriptor = -1
+        _thread.schedstat = descriptor
+    return int(os.pread(descriptor, 96, 0).split()[1]) / 1e9 if descriptor >= 0 else 0.0
