@@ -1,0 +1,146 @@
+"""What every index promises: search that is never silently empty, over a cache that may be lost at any time.
+
+A document is a file of the workspace; it is cut into chunks, each of which knows its lines. The files are the truth, so
+a search first takes in what changed in them, and what it could not take in is read from the files themselves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+__all__ = [
+    "EVERYTHING",
+    "MEMORY_SORTS",
+    "Chunk",
+    "Freshness",
+    "Match",
+    "Query",
+    "SearchIndex",
+    "Sort",
+    "SyncReport",
+]
+
+Sort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note"]
+"""What sort of document: curated memory and topics, daily logs (archived ones too), entries in a file of their own,
+session files, transcripts, evicted tool results, and any other Markdown file."""
+
+EVERYTHING: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "transcript", "result", "note")
+"""All sorts of documents."""
+
+MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note")
+"""The sorts that hold memories: all but the raw transcripts and evicted results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk:
+    """A part of a document that is found as one: an entry, a paragraph, a message, a piece of a long text.
+
+    Lines count from 1, `end_line` included; `offset` and `length` are bytes. `content` is what a person reads. `markup` is
+    the bullet of an entry as it stands in the file, empty for other chunks. `before` and `after` are neighbouring text that
+    helps to find the chunk and is not stored. `part` counts the pieces of one long text from 0.
+    """
+
+    path: str
+    line_number: int
+    end_line: int
+    offset: int
+    length: int
+    content: str
+    sort: Sort
+    part: int = 0
+    markup: str = ""
+    heading: str = ""
+    entry_id: str = ""
+    kind: str = ""
+    tags: tuple[str, ...] = ()
+    time: datetime | None = None
+    session: str = ""
+    message: str = ""
+    speaker: str = ""
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """What is looked for. Empty filters let everything through; `text` is plain words, never a query language.
+
+    `since` is included, `until` is not; a chunk without a time passes neither. `path` is the beginning of a path. A text
+    without any content word finds the newest chunks that pass the filters.
+    """
+
+    text: str
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    session: str = ""
+    path: str = ""
+    sorts: tuple[Sort, ...] = EVERYTHING
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """One chunk that was found.
+
+    `rank` counts from 1, the best. `score` is its BM25 in 0..1 of the most that this query can reach, higher is nearer.
+    `signals` holds what the score was made of and what recall ranks by: `bm25` (the chunk alone), `context` (with its
+    neighbours), `coverage` (the share of the query's words in the chunk, by weight), each in 0..1.
+    """
+
+    path: str
+    line_number: int
+    end_line: int
+    content: str
+    rank: int
+    score: float
+    chunk: Chunk
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Freshness:
+    """How far the index follows the files; whatever the state, a search answers, from the files where it must."""
+
+    state: Literal["fresh", "stale", "building", "broken"]
+    stale_files: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyncReport:
+    """What a refresh did, in documents; `failed` keep the rows they had. `quarantined` is the broken file put aside."""
+
+    indexed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unchanged: int = 0
+    quarantined: str = ""
+
+
+class SearchIndex(Protocol):
+    """Search over one workspace."""
+
+    async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
+        """Return at most `limit` matches, best first; empty only when no document holds a word of the query.
+
+        What changed in the files since the last call is found, also when the index can't be used.
+        """
+        ...
+
+    async def refresh(self) -> SyncReport:
+        """Take in everything that changed in the workspace, and forget what is gone."""
+        ...
+
+    async def index_appended(self, path: str, offset: int, data: bytes) -> None:
+        """Take in the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
+        ...
+
+    def freshness(self) -> Freshness:
+        """Tell how far the index follows the files, as of the last search, refresh or append."""
+        ...
+
+    async def close(self) -> None:
+        """Let the index go; what is not taken in yet is taken in by the next one to open it."""
+        ...

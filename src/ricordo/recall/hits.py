@@ -1,0 +1,62 @@
+"""What recall returns: hits that say where they stand and why, and answers that are quoted, never made up."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ricordo.index.contract import Match, SearchIndex
+from ricordo.workspace.entry import Entry
+
+__all__ = ["Answer", "Hit", "Passage", "Source"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A visible workspace: the label that hits from it carry, such as `project`, and its index."""
+
+    label: str
+    index: SearchIndex
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """One match of one source, as ranking sees it; `nearness` is 0 for the narrowest source."""
+
+    label: str
+    nearness: int
+    match: Match
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A memory that was recalled, or a passage of a transcript or other document shown as one.
+
+    `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers. The
+    entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count from 1.
+    """
+
+    entry: Entry
+    score: float
+    why: str
+    path: str
+    line_number: int
+    end_line: int
+    source: str = ""
+    speaker: str = ""
+    signals: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What memory has to say to a question: a quoted hit, or that it is not in memory.
+
+    `text` is for people: the quote with its file and line, or "not in memory". `others` are the next best hits, also when
+    nothing was found, best first.
+    """
+
+    found: bool
+    text: str
+    hit: Hit | None = None
+    path: str = ""
+    line_number: int = 0
+    score: float = 0.0
+    others: tuple[Hit, ...] = ()
