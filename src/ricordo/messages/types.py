@@ -1,7 +1,7 @@
 """Message: one entry of a conversation, and the parts it is made of.
 
-Everything is frozen; a change makes a new value. Parts form a tagged union: match on the class. What a provider sends that
-we do not know travels as `Unknown`, verbatim, so that reading and writing a conversation loses nothing.
+Everything is frozen; a change makes a new value. Parts form a tagged union: match on the class. What a provider sends
+that we do not know travels as `Unknown`, verbatim, so that reading and writing a conversation loses nothing.
 """
 
 from collections.abc import Mapping
@@ -113,8 +113,9 @@ class ToolSpec:
 class Message:
     """One entry of a conversation.
 
-    `id` is unique in its session; empty until the transcript gives a stable one. `time` is aware. `name` tells speakers of
-    one role apart. `parent` is the id of the message this one follows. `metadata` is JSON and kept as it is.
+    `id` is unique in its session; empty until the transcript gives a stable one. `time` is aware. `name` tells
+    speakers of one role apart. `parent` is the id of the message this one follows. `metadata` is JSON and kept as it
+    is.
     """
 
     role: Role

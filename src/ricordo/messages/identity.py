@@ -1,0 +1,68 @@
+"""Stable ids for messages that come without one, and the chain from each message to the one before.
+
+Invariant: an id depends only on the session, on what the message says (role, name, parts, time) and on how many
+equal messages came before it. So the same conversation read twice gets the same ids, two equal messages get
+different ones, and what is appended changes no earlier id. The encoding of version 1 is part of this contract: it is
+what is digested.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from hashlib import blake2b
+
+from ricordo.clock import encode_id
+from ricordo.messages.codec import encode
+from ricordo.messages.types import Message
+
+__all__ = ["count_fingerprints", "fingerprint", "with_ids", "with_parents"]
+
+_ID_BYTES = 16
+
+
+def fingerprint(message: Message) -> str:
+    """Return a digest (32 hexadecimal digits) of what `message` says: equal for equal role, name, parts and time."""
+    return blake2b(encode(_spoken(message)), digest_size=_ID_BYTES).hexdigest()
+
+
+def count_fingerprints(messages: Iterable[Message]) -> dict[str, int]:
+    """Count the messages by what they say: the `known` of a later batch."""
+    return dict(Counter(map(fingerprint, messages)))
+
+
+def with_ids(messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None) -> list[Message]:
+    """Give each message without an id a stable one of 26 characters; ids that are there stay.
+
+    `known` counts, by fingerprint, the messages of this session that precede these (see `count_fingerprints`): None
+    when `messages` starts at the beginning of the session. A conversation read in batches gets the ids of one read
+    whole.
+    """
+    seen = Counter(known or {})
+    result = []
+    for message in messages:
+        said = fingerprint(message)
+        result.append(message if message.id else replace(message, id=_stable_id(session, said, seen[said])))
+        seen[said] += 1
+    return result
+
+
+def with_parents(messages: Iterable[Message], *, after: str | None = None) -> list[Message]:
+    """Let each message without a parent follow the one before it, the first one `after`; parents that are there stay.
+
+    A message whose predecessor has no id keeps None.
+    """
+    previous = after
+    result = []
+    for message in messages:
+        result.append(replace(message, parent=previous or None) if message.parent is None else message)
+        previous = message.id
+    return result
+
+
+def _spoken(message: Message) -> Message:
+    return Message(role=message.role, parts=message.parts, time=message.time, name=message.name)
+
+
+def _stable_id(session: str, said: str, earlier: int) -> str:
+    seed = f"{said} {earlier} {session}".encode("utf-8", "surrogatepass")
+    return encode_id(int.from_bytes(blake2b(seed, digest_size=_ID_BYTES).digest()))
