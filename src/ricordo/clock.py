@@ -1,8 +1,8 @@
 """Time and identity, injected: whoever needs the hour or a new id is handed a source, so tests decide both.
 
 An id has 26 characters of Crockford's base 32: 48 bits of milliseconds, then 80 random bits that count up within one
-millisecond (the ULID layout). Ids of one source strictly increase, also when its clock stands still or runs backwards, so
-sorting by id is the order of saving.
+millisecond (the ULID layout). Ids of one source strictly increase, also when its clock stands still or runs
+backwards, so sorting by id is the order of saving.
 """
 
 import secrets

@@ -1,7 +1,7 @@
 """Every error that Ricordo raises, in one tree.
 
-Catch `RicordoError` for everything, a branch for a kind of trouble, a leaf for one cause. The docstring of a leaf is its
-default message; backends translate their drivers' errors at their own edge and keep the cause.
+Catch `RicordoError` for everything, a branch for a kind of trouble, a leaf for one cause. The docstring of a leaf
+is its default message; backends translate their drivers' errors at their own edge and keep the cause.
 
     RicordoError
     ├── ScopeError                whose memory is it

@@ -1,7 +1,8 @@
 """Scope: whose memory this is. Nothing is read or written without one.
 
-A scope names up to six parts, wide to narrow: tenant, user, team, project, agent, session. A part becomes a folder name by
-`path_part`, which keeps two different names apart on every file system, also where upper and lower case are the same.
+A scope names up to six parts, wide to narrow: tenant, user, team, project, agent, session. A part becomes a folder
+name by `path_part`, which keeps two different names apart on every file system, also where upper and lower case are
+the same.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Events: what happened, without what was said.
 
-Every stage of the pipeline reports that it started, finished, was skipped (with the reason) or failed (with the type of the
-error). An event carries names, counts and durations and never content, so it can go to any log.
+Every stage of the pipeline reports that it started, finished, was skipped (with the reason) or failed (with the
+type of the error). An event carries names, counts and durations and never content, so it can go to any log.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
 """FileStore: the few durable verbs that everything which writes a file goes through.
 
-Paths are relative to the store's root, with `/` between parts; a leading slash means the root. A write is durable when it
-returns. A version is a digest of the content, so it is the same on every machine and in every backend. An append is a
-primitive and never reads what is there; a replacement is atomic and names the version it replaces.
+Paths are relative to the store's root, with `/` between parts; a leading slash means the root. A write is durable
+when it returns. A version is a digest of the content, so it is the same on every machine and in every backend. An
+append is a primitive and never reads what is there; a replacement is atomic and names the version it replaces.
 """
 
 from contextlib import AbstractAsyncContextManager

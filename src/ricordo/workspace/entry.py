@@ -33,9 +33,9 @@ class Source:
 class Entry:
     """One memory.
 
-    `id` and `time` (when it was saved) are empty until the store gives them. `since` is when it was said or became true,
-    where that is not the time of saving. `confidence` is in 0..1. `reason` says why it is visible beyond one project.
-    `extra` holds fields of other tools in their order.
+    `id` and `time` (when it was saved) are empty until the store gives them. `since` is when it was said or became
+    true, where that is not the time of saving. `confidence` is in 0..1. `reason` says why it is visible beyond one
+    project. `extra` holds fields of other tools in their order.
     """
 
     content: str
@@ -55,7 +55,7 @@ class Entry:
     extra: tuple[tuple[str, str], ...] = ()
 
     def checked(self) -> "Entry":
-        """Return this entry, or raise `InvalidEntry` when it lacks content, is too large or has a value out of range."""
+        """Return this entry; raise `InvalidEntry` when it lacks content, is too large or out of range."""
         if not self.content.strip():
             raise InvalidEntry("An entry needs content.")
         size = len(self.content.encode("utf-8", "surrogatepass"))

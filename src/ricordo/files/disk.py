@@ -1,0 +1,91 @@
+"""Disk: the primitive steps of durable writing, and the only place that takes them.
+
+Each method is one step between which a process may die. The local file store and the databases are given a `Disk`,
+so a test can hand them one that fails or kills the process at any step, and enumerate them all.
+"""
+
+import errno
+import os
+import sqlite3
+import sys
+
+from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageReadOnly
+
+if sys.platform == "darwin":
+    import fcntl
+
+__all__ = ["Disk", "translated"]
+
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Disk:
+    """The operating system's own primitives; nothing here decides anything."""
+
+    def open(self, path: str, flags: int) -> int:
+        """Open the file and return its descriptor; symbolic links are not followed."""
+        return os.open(path, flags | _NO_LINKS)
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        """Create a file that does not exist, with mode 0600 whatever the umask, and return its descriptor."""
+        descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600)
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, 0o600)
+        return descriptor
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        """Write all of `data`."""
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+    def sync(self, descriptor: int) -> None:
+        """Bring the file's bytes to the medium; macOS needs F_FULLFSYNC for that."""
+        if sys.platform == "darwin":
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        os.ftruncate(descriptor, size)
+
+    def rename(self, source: str, target: str) -> None:
+        """Put `source` in the place of `target`, atomically."""
+        os.replace(source, target)
+
+    def unlink(self, path: str) -> None:
+        """Remove the name."""
+        os.unlink(path)
+
+    def make_folder(self, path: str) -> None:
+        """Create one folder with mode 0700, whatever the umask."""
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)
+
+    def sync_folder(self, path: str) -> None:
+        """Make the names in a folder durable; Windows has no such call."""
+        if sys.platform == "win32":
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        """Commit a database's transaction."""
+        connection.execute("COMMIT")
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def translated(error: OSError, path: str) -> StorageError:
+    """Return the typed error for what the operating system said about `path`."""
+    if error.errno in _FULL:
+        return StorageFull(f"There is no room to write {path}: free some space; nothing saved before is lost.")
+    if error.errno in _READ_ONLY:
+        return StorageReadOnly(f"{path} can't be written: {error.strerror}. Reading goes on.")
+    return StorageFailed(f"{path}: {error.strerror or error}")

@@ -1,0 +1,283 @@
+"""A directory as a file store: atomic, durable, private, and confined to its root.
+
+A replacement goes to a temporary file beside its target, is synced and renamed; an append is one write on a
+descriptor opened for appending, then a sync. Both hold a lock on the path that every process of the root respects,
+so a version can't change between the comparison and the rename. Files get mode 0600 and folders 0700 whatever the
+umask.
+"""
+
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+from zlib import crc32
+
+import anyio
+import anyio.to_thread
+from filelock import FileLock, Timeout
+
+from ricordo.errors import (
+    AlreadyExists,
+    FileMissing,
+    PathRefused,
+    StorageBusy,
+    VersionConflict,
+)
+from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
+from ricordo.files.disk import Disk, translated
+from ricordo.files.paths import safe_path
+
+__all__ = ["LocalFiles"]
+
+_TEMPORARY = ".~"
+_STALE_SECONDS = 3600
+_STRIPES = 64
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class LocalFiles:
+    """Files below the folder `root`; locks are kept in `locks`, by default its own `locks/`."""
+
+    def __init__(
+        self, root: Path, *, locks: Path | None = None, disk: Disk | None = None, busy_seconds: float = 30.0
+    ) -> None:
+        """Use the folder `root`, which is created by the first write, and wait `busy_seconds` for a lock at most."""
+        self._root = os.path.realpath(root)
+        self._locks = os.path.realpath(locks or root / "locks")
+        self._disk = disk or Disk()
+        self._busy_seconds = busy_seconds
+
+    async def read(self, path: str) -> Stored:
+        """Return the whole file. Raises `FileMissing`."""
+        data = await _in_thread(self._read, path, 0, None)
+        return Stored(data=data, version=version_of(data))
+
+    async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
+        """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
+        return await _in_thread(self._read, path, offset, length)
+
+    async def info(self, path: str) -> FileInfo | None:
+        """Return what is known of the file, or None when there is none."""
+        return await _in_thread(self._info, path)
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+        """Add `data` at the end on a line of its own, durably."""
+        return await _in_thread(self._append, path, data, header)
+
+    async def create(self, path: str, data: bytes) -> str:
+        """Write a file that does not exist. Raises `AlreadyExists`."""
+        try:
+            return await _in_thread(self._replace, path, data, ABSENT)
+        except VersionConflict as error:
+            raise AlreadyExists(f"{path} exists already and was left unchanged.") from error
+
+    async def replace(self, path: str, data: bytes, *, expected: str) -> str:
+        """Replace the version `expected` atomically. Raises `VersionConflict`."""
+        return await _in_thread(self._replace, path, data, expected)
+
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
+        """Delete the file. Raises `FileMissing`, `VersionConflict`."""
+        await _in_thread(self._delete, path, expected)
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        """Return the files below `prefix`, sorted by path; symbolic links are left out."""
+        return [*await _in_thread(self._found, prefix)]
+
+    async def sweep(self) -> int:
+        """Remove temporary files that a killed process left more than an hour ago; return how many."""
+        return await _in_thread(self._sweep)
+
+    @asynccontextmanager
+    async def lock(self, name: str) -> AsyncIterator[None]:
+        """Hold the lock `name` across processes and tasks. Raises `StorageBusy`."""
+        held = self._file_lock(safe_path(name))
+        deadline = time.monotonic() + self._busy_seconds
+        pause = 0.001
+        while not await _in_thread(_tried, held):
+            if time.monotonic() > deadline:
+                raise StorageBusy(f"The lock {name} was not free within {self._busy_seconds:g} seconds.")
+            await anyio.sleep(pause)
+            pause = min(pause * 2, 0.05)
+        try:
+            yield
+        finally:
+            held.release()
+
+    def _real(self, path: str) -> str:
+        """Return the path on this disk, refused when a symbolic link leads out of the root."""
+        safe = safe_path(path)
+        real = os.path.realpath(os.path.join(self._root, safe))
+        if real != self._root and not real.startswith(self._root + os.sep):
+            raise PathRefused(f"{path} leads out of the workspace through a symbolic link.")
+        return real
+
+    def _read(self, path: str, offset: int, length: int | None) -> bytes:
+        try:
+            with open(self._disk.open(self._real(path), os.O_RDONLY), "rb") as file:
+                file.seek(offset)
+                return file.read() if length is None else file.read(length)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            raise FileMissing(f"There is no file {path}.") from error
+        except OSError as error:
+            raise translated(error, path) from error
+
+    def _info(self, path: str) -> FileInfo | None:
+        try:
+            found = os.stat(self._real(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise translated(error, path) from error
+        return FileInfo(path=safe_path(path), size=found.st_size, modified_ns=found.st_mtime_ns)
+
+    def _append(self, path: str, data: bytes, header: bytes) -> Appended:
+        with self._writing(path) as real:
+            if not os.path.exists(real):
+                self._put(real, header)
+            descriptor = self._disk.open(real, os.O_RDWR | os.O_APPEND)
+            try:
+                return self._append_to(descriptor, data)
+            finally:
+                os.close(descriptor)
+
+    def _append_to(self, descriptor: int, data: bytes) -> Appended:
+        size = os.fstat(descriptor).st_size
+        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        try:
+            self._disk.write(descriptor, b"\n" + data if torn else data)
+            self._disk.sync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                self._disk.truncate(descriptor, size)
+            raise
+        return Appended(offset=size + torn, length=len(data))
+
+    def _replace(self, path: str, data: bytes, expected: str) -> str:
+        with self._writing(path) as real:
+            self._expect(path, expected)
+            self._put(real, data)
+        return version_of(data)
+
+    def _delete(self, path: str, expected: str | None) -> None:
+        with self._writing(path) as real:
+            if expected is not None:
+                self._expect(path, expected)
+            try:
+                self._disk.unlink(real)
+            except FileNotFoundError as error:
+                raise FileMissing(f"There is no file {path}.") from error
+            self._disk.sync_folder(os.path.dirname(real))
+
+    def _expect(self, path: str, expected: str) -> None:
+        try:
+            found = version_of(self._read(path, 0, None))
+        except FileMissing:
+            found = ABSENT
+        if found != expected:
+            raise VersionConflict(f"{path} changed since it was read: read it again and repeat the edit.")
+
+    def _put(self, real: str, data: bytes) -> None:
+        """Write the whole file through a temporary one: a crash leaves the old file or the new one."""
+        folder, name = os.path.split(real)
+        temporary = os.path.join(folder, f"{_TEMPORARY}{name[:100]}.{secrets.token_hex(6)}")
+        descriptor = self._disk.make_file(temporary)
+        try:
+            try:
+                self._disk.write(descriptor, data)
+                self._disk.sync(descriptor)
+            finally:
+                os.close(descriptor)
+            self._disk.rename(temporary, real)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        self._disk.sync_folder(folder)
+
+    @contextmanager
+    def _writing(self, path: str) -> Iterator[str]:
+        """Hold the path's lock with its folder made, and translate what the operating system says."""
+        real = self._real(path)
+        if real == self._root:
+            raise PathRefused("The root itself is not a file.")
+        stripe = crc32(real.encode("utf-8", "surrogateescape")) % _STRIPES
+        try:
+            self._make_folders(os.path.dirname(real))
+            with self._file_lock(f"files-{stripe:02x}").acquire(self._busy_seconds, poll_interval=0.002):
+                yield real
+        except Timeout as error:
+            raise StorageBusy(f"{path} was locked by another process for {self._busy_seconds:g} seconds.") from error
+        except OSError as error:
+            raise translated(error, path) from error
+
+    def _make_folders(self, folder: str) -> None:
+        if os.path.isdir(folder):
+            return
+        parent = os.path.dirname(folder)
+        self._make_folders(parent)
+        try:
+            self._disk.make_folder(folder)
+        except FileExistsError:
+            return
+        self._disk.sync_folder(parent)
+
+    def _file_lock(self, name: str) -> FileLock:
+        try:
+            self._make_folders(self._locks)
+        except OSError as error:
+            raise translated(error, "locks") from error
+        return FileLock(os.path.join(self._locks, f"{name}.lock"), mode=0o600, thread_local=False)
+
+    def _found(self, prefix: str) -> tuple[FileInfo, ...]:
+        try:
+            found = tuple(_walk(self._real(prefix), safe_path(prefix)))
+        except OSError as error:
+            raise translated(error, prefix) from error
+        return tuple(sorted(found, key=lambda info: info.path))
+
+    def _sweep(self) -> int:
+        before = time.time() - _STALE_SECONDS
+        stale = [
+            os.path.join(folder, name)
+            for folder, _, names in os.walk(self._root)
+            for name in names
+            if name.startswith(_TEMPORARY) and os.path.getmtime(os.path.join(folder, name)) < before
+        ]
+        for path in stale:
+            with suppress(OSError):
+                os.unlink(path)
+        return len(stale)
+
+
+def _walk(folder: str, path: str) -> Iterator[FileInfo]:
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        inside = f"{path}/{entry.name}" if path else entry.name
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, inside)
+        elif entry.is_file(follow_symlinks=False) and not entry.name.startswith(_TEMPORARY):
+            with suppress(FileNotFoundError):
+                found = entry.stat(follow_symlinks=False)
+                yield FileInfo(path=inside, size=found.st_size, modified_ns=found.st_mtime_ns)
+
+
+def _tried(lock: FileLock) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    except OSError as error:
+        raise translated(error, "locks") from error
+    return True
+
+
+async def _in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    return await anyio.to_thread.run_sync(partial(act, *args, **kwargs))

@@ -1,0 +1,310 @@
+"""Entries as Markdown bullets: `parse(render(entry)) == entry` for any content.
+
+    - We deploy only from main. #deploy [kind:: decision] [at:: 2026-11-21T08:03:11.482Z] [by:: user] ^<id>
+
+Further lines of the content are indented by two spaces, so they belong to the bullet for any Markdown reader;
+paragraphs are parted by blank lines as usual. Tags, fields and the id stand at the end of the last line. A field we
+do not know, or whose value we can't read, is kept in `Entry.extra`. A bullet that a person wrote without any of
+this is a valid entry; its id is derived from the file, its text and its place among equal ones.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import get_args
+from urllib.parse import quote, unquote
+
+from ricordo.clock import encode_id, milliseconds, rfc3339
+from ricordo.errors import DocumentInvalid, InvalidScope
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Author, Entry, Source, State
+from ricordo.workspace.escapes import escape_content, escape_value, unescape
+
+__all__ = ["Located", "content_line", "derived_id", "parse_entries", "parse_entry", "render_entry"]
+
+_SUFFIX = re.compile(
+    r"(?<!\S)(?:#(?P<tag>[\w/-]*[^\W\d_][\w/-]*)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
+    r"|\^(?P<id>[A-Za-z0-9-]+))(?!\S)"
+)
+_PLAIN_TAG = re.compile(r"[\w/-]*[^\W\d_][\w/-]*")
+_BULLET = re.compile(rb"[-*+] +(?=\S)")
+_FENCE = re.compile(rb"(`{3,}|~{3,})")
+_SCOPE_KEYS = tuple(field.name for field in fields(Scope))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located:
+    """An entry and where it stands: lines are 1-based and inclusive, `offset` and `length` count bytes.
+
+    `long` is the path of the file that holds the whole content when the bullet shows only its beginning.
+    """
+
+    entry: Entry
+    path: str
+    line: int
+    end_line: int
+    offset: int
+    length: int
+    long: str | None = None
+
+
+def render_entry(entry: Entry, *, long: str | None = None) -> str:
+    """Return the bullet of `entry`, ending in a newline; with `long`, the first line and a pointer to that file."""
+    content = content_line(entry.content) if long else entry.content
+    body = escape_content(content).replace("\n", "\n  ")
+    body = re.sub(r"\n  (?=\n)", "\n", body)
+    plain = 0
+    while plain < len(entry.tags) and _PLAIN_TAG.fullmatch(entry.tags[plain]):
+        plain += 1
+    shown = [f"#{tag}" for tag in entry.tags[:plain]]
+    named = [*_fields(entry), *(("tag", tag) for tag in entry.tags[plain:])]
+    if long:
+        named.append(("long", long))
+    shown += [f"[{key}:: {escape_value(value)}]" for key, value in (*named, *entry.extra)]
+    if entry.id:
+        shown.append(f"^{entry.id}")
+    return f"- {' '.join([body, *shown])}\n"
+
+
+def content_line(content: str, limit: int = 120) -> str:
+    """Return the first line of `content` with something on it, cut to `limit` characters with an ellipsis."""
+    first = next((line.strip() for line in content.splitlines() if line.strip()), "").strip()
+    return first if len(first) <= limit and first == content else f"{first[: limit - 1].rstrip()}…"
+
+
+def parse_entry(bullet: str) -> Entry:
+    """Return the entry of one bullet as `render_entry` wrote it. Raises `DocumentInvalid` if it is none."""
+    found = parse_entries(bullet, "")
+    if len(found) != 1:
+        raise DocumentInvalid(f"This is not one bullet with an entry: {bullet[:60]!r}.")
+    entry = found[0].entry
+    return entry if f"^{entry.id}" in bullet else replace(entry, id="")
+
+
+def parse_entries(document: bytes | str, path: str) -> list[Located]:
+    """Return the entries of a Markdown document in its order; headings, prose, front matter and fenced code are none.
+
+    Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are.
+    """
+    data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
+    seen: Counter[str] = Counter()
+    found = []
+    for line, end_line, offset, block in _bullets(data):
+        parsed = _parsed(block.decode("utf-8", "replace"))
+        if parsed is None:
+            continue
+        entry, long = parsed
+        if not entry.id:
+            entry = replace(entry, id=derived_id(path, entry.content, seen[entry.content]))
+            seen[entry.content] += 1
+        found.append(
+            Located(entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long=long)
+        )
+    return found
+
+
+def derived_id(path: str, content: str, ordinal: int) -> str:
+    """Return the id of a bullet that has none: 26 characters that start with `h`, which no given id does."""
+    digest = hashlib.blake2b(f"{path}\0{content}\0{ordinal}".encode("utf-8", "replace"), digest_size=16).digest()
+    return "h" + encode_id(int.from_bytes(digest))[1:]
+
+
+def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield the fields that are not at their default, in the order they are written."""
+    yield "kind", entry.kind
+    if entry.time:
+        yield "at", rfc3339(entry.time)
+    if entry.since:
+        yield "since", rfc3339(entry.since)
+    if entry.confidence != 1.0:
+        yield "confidence", repr(entry.confidence)
+    yield "by", entry.by
+    if entry.scope:
+        yield from entry.scope.parts().items()
+    source = entry.source
+    if source.session is not None or source.messages:
+        yield "from", f"{_part(source.session or '')}#{','.join(map(_part, source.messages))}"
+    optional = {
+        "quote": source.quote,
+        "origin": source.origin,
+        "state": None if entry.state == "active" else entry.state,
+        "supersedes": entry.supersedes,
+        "pinned": "yes" if entry.pinned else None,
+        "reason": entry.reason,
+    }
+    yield from ((key, value) for key, value in optional.items() if value is not None)
+
+
+def _bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Yield (first line, last line, offset, bytes) of each bullet at the left margin, its blank tail left out."""
+    lines = re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
+    number, offset = 0, 0
+    fence: bytes | None = None
+    skip = _front_matter(lines)
+    while number < len(lines):
+        line = lines[number]
+        mark = _FENCE.match(line)
+        if number < skip or fence or mark:
+            fence = _fence_after(fence, mark, line) if number >= skip else None
+        elif _BULLET.match(line):
+            end = _end_of_bullet(lines, number)
+            block = b"".join(lines[number:end])
+            yield number + 1, end, offset, block
+            number, offset = end, offset + len(block)
+            continue
+        number, offset = number + 1, offset + len(line)
+
+
+def _front_matter(lines: list[bytes]) -> int:
+    """Return how many lines a YAML front matter takes at the top of the document."""
+    if not lines or lines[0].strip() != b"---":
+        return 0
+    return next((number + 1 for number in range(1, len(lines)) if lines[number].strip() in {b"---", b"..."}), 0)
+
+
+def _fence_after(fence: bytes | None, mark: re.Match[bytes] | None, line: bytes) -> bytes | None:
+    if fence is None:
+        return mark.group() if mark else None
+    closes = mark is not None and mark.group().startswith(fence) and not line.strip().strip(fence[:1])
+    return None if closes else fence
+
+
+def _end_of_bullet(lines: list[bytes], start: int) -> int:
+    """Return the number of the line after the bullet: it goes on while lines are indented, also after blank ones."""
+    end = number = start + 1
+    while number < len(lines):
+        if lines[number].startswith((b"  ", b"\t")) and lines[number].strip():
+            end = number + 1
+        elif lines[number].strip():
+            break
+        number += 1
+    return end
+
+
+def _parsed(block: str) -> tuple[Entry, str | None] | None:
+    lines = block.rstrip("\n").split("\n")
+    lines[0] = re.sub(r"^[-*+] +", "", lines[0])
+    lines[1:] = [re.sub(r"^(?:  |\t)", "", line) for line in lines[1:]]
+    shown, tags, named, entry_id = _suffix(lines[-1])
+    content = unescape("\n".join([*lines[:-1], shown]))
+    if not content.strip():
+        return None
+    known, extra = _known(named)
+    found_tags = (*tags, *(value for key, value in named if key == "tag"))
+    entry = _entry(content, found_tags, entry_id, known, extra)
+    return entry, known.get("long")
+
+
+def _suffix(line: str) -> tuple[str, list[str], list[tuple[str, str]], str]:
+    """Split the last line of a bullet into its text, tags, fields and id."""
+    end, entry_id = len(line.rstrip(" \t")), ""
+    tags: list[str] = []
+    named: list[tuple[str, str]] = []
+    for match in reversed(list(_SUFFIX.finditer(line))):
+        if line[match.end() : end].strip(" \t") or (match["id"] and (tags or named)):
+            break
+        end = match.start()
+        if match["id"]:
+            entry_id = match["id"]
+        elif match["tag"]:
+            tags.append(match["tag"])
+        else:
+            named.append((match["key"], unescape(match["value"])))
+        end = len(line[:end].rstrip(" \t"))
+    return line[:end], tags[::-1], named[::-1], entry_id
+
+
+def _known(named: list[tuple[str, str]]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+    """Part the fields we can read from those we only keep."""
+    known: dict[str, str] = {}
+    extra = []
+    for key, value in named:
+        if key == "tag":
+            continue
+        if key in _READABLE and key not in known and _READABLE[key](value):
+            known[key] = value
+        else:
+            extra.append((key, value))
+    return known, tuple(extra)
+
+
+def _entry(
+    content: str, tags: tuple[str, ...], entry_id: str, known: Mapping[str, str], extra: tuple[tuple[str, str], ...]
+) -> Entry:
+    session, _, messages = known.get("from", "").partition("#")
+    scope = {key: known[key] for key in _SCOPE_KEYS if key in known}
+    author: Author = next((name for name in get_args(Author) if name == known.get("by")), "hand")
+    state: State = next((name for name in get_args(State) if name == known.get("state")), "active")
+    return Entry(
+        content=content,
+        kind=known.get("kind", "fact"),
+        tags=tags,
+        id=entry_id,
+        time=_time(known["at"]) if "at" in known else None,
+        since=_time(known["since"]) if "since" in known else None,
+        scope=Scope(**scope) if scope else None,
+        by=author,
+        source=Source(
+            session=unquote(session, errors="surrogatepass") if session else None,
+            messages=tuple(unquote(part, errors="surrogatepass") for part in messages.split(",")) if messages else (),
+            quote=known.get("quote"),
+            origin=known.get("origin"),
+        ),
+        confidence=float(known.get("confidence", "1")),
+        state=state,
+        supersedes=known.get("supersedes"),
+        pinned="pinned" in known,
+        reason=known.get("reason"),
+        extra=extra,
+    )
+
+
+def _part(name: str) -> str:
+    return quote(name, safe=" !$&'()*+-./:;<=>?@_|~", errors="surrogatepass")
+
+
+def _time(text: str) -> datetime:
+    return milliseconds(datetime.fromisoformat(text))
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return _time(text).tzinfo is not None
+    except (ValueError, OverflowError):
+        return False
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return 0.0 <= float(text) <= 1.0
+    except ValueError:
+        return False
+
+
+def _is_scope_part(text: str) -> bool:
+    try:
+        Scope(user=text)
+    except InvalidScope:
+        return False
+    return True
+
+
+_READABLE: dict[str, Callable[[str], bool]] = {
+    "kind": lambda text: bool(text.strip()),
+    "at": _is_time,
+    "since": _is_time,
+    "confidence": _is_share,
+    "by": lambda text: text in get_args(Author),
+    "from": lambda text: "#" in text,
+    "quote": lambda _: True,
+    "origin": lambda _: True,
+    "state": lambda text: text in get_args(State),
+    "supersedes": lambda _: True,
+    "pinned": lambda text: text == "yes",
+    "reason": lambda _: True,
+    "long": lambda _: True,
+    **dict.fromkeys(_SCOPE_KEYS, _is_scope_part),
+}

@@ -1,0 +1,98 @@
+"""Names: where every document of a root lies, as paths below the root. Pure; nothing here touches a disk."""
+
+import re
+from datetime import date
+
+from ricordo.errors import SessionNotFound
+from ricordo.scopes import path_part
+
+__all__ = [
+    "DEFAULT_AGENT",
+    "GUARD_KEY",
+    "IGNORE_FILE",
+    "INDEX",
+    "LARGE_RESULTS",
+    "LEDGERS",
+    "MEMORY",
+    "PROJECT",
+    "TOMBSTONES",
+    "WORKSPACE",
+    "cursor_path",
+    "is_ledger",
+    "is_memory",
+    "ledger_date",
+    "ledger_path",
+    "long_path",
+    "session_of",
+    "transcript_path",
+]
+
+WORKSPACE = "workspace"
+MEMORY = f"{WORKSPACE}/MEMORY.md"
+LEDGERS = f"{WORKSPACE}/memory"
+TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
+LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
+PROJECT = "project.json"
+GUARD_KEY = "guard.key"
+IGNORE_FILE = ".gitignore"
+INDEX = "memory_index.db"
+DEFAULT_AGENT = "main"
+
+_LEDGER = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
+_TRANSCRIPT = re.compile(rf"{WORKSPACE}/agents/([^/]+)/sessions/([^/]+)\.log\.jsonl")
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+
+
+def ledger_path(day: date) -> str:
+    """Return where the ledger of `day` lies."""
+    return f"{LEDGERS}/{day.isoformat()}.md"
+
+
+def ledger_date(path: str) -> date | None:
+    """Return the day of the ledger at `path`, archived ones included; None when it is no ledger."""
+    match = _LEDGER.fullmatch(path)
+    if match is None:
+        return None
+    try:
+        return date(*(int(part) for part in match.groups()))
+    except ValueError:
+        return None
+
+
+def is_ledger(path: str) -> bool:
+    """Tell whether `path` is a ledger that is still written to or consolidated."""
+    return ledger_date(path) is not None and "/archive/" not in path
+
+
+def is_memory(path: str) -> bool:
+    """Tell whether `path` is a memory document: curated memory, a ledger, a topic, an archive or a long entry."""
+    return path == MEMORY or (path.startswith(f"{LEDGERS}/") and path.endswith(".md"))
+
+
+def long_path(entry_id: str) -> str:
+    """Return where the content of a long entry lies."""
+    return f"{LEDGERS}/long/{path_part(entry_id)}.md"
+
+
+def transcript_path(agent: str, session: str) -> str:
+    """Return where the transcript of a session lies. Raises `SessionNotFound` for an id that could not be one."""
+    return f"{WORKSPACE}/agents/{path_part(agent)}/sessions/{_checked(session)}.log.jsonl"
+
+
+def cursor_path(agent: str, session: str) -> str:
+    """Return where it is kept how far a session has been extracted."""
+    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_checked(session)}.cursor.json"
+
+
+def session_of(path: str) -> tuple[str, str] | None:
+    """Return the folder of the agent and the session of a transcript's path; None when it is no transcript."""
+    match = _TRANSCRIPT.fullmatch(path)
+    return (match[1], match[2]) if match else None
+
+
+def _checked(session: str) -> str:
+    if not _SESSION.fullmatch(session):
+        raise SessionNotFound(
+            f"{session[:60]!r} is not the id of a session: it has 1 to 120 letters, digits, dots, dashes."
+        )
+    return session

@@ -1,0 +1,154 @@
+"""Entries in Markdown: what is written is what is read, whatever it says and whoever wrote it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ricordo.clock import milliseconds
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
+
+LOOKALIKES = st.sampled_from(
+    [
+        "#tag",
+        "[kind:: x]",
+        "^abc",
+        "# Title",
+        "```",
+        "~~~",
+        "- item",
+        "\\",
+        "\\s",
+        "\\#",
+        "\n",
+        "\n\n",
+        " ",
+        "\t",
+        "\r\n",
+        "\u2028",
+        "\x00",
+        "🦊",
+        "עברית",
+        "中文",
+        "[at:: 2026",
+        "]",
+        "---",
+        "\\u{1b}",
+        "\\e",
+        "\u00a0",
+        "\ufeff",
+        "^",
+        "* x",
+    ]
+)
+TEXTS = st.lists(st.one_of(LOOKALIKES, st.text(max_size=12)), min_size=1, max_size=8).map("".join)
+CONTENTS = TEXTS.filter(lambda text: bool(text.strip()))
+TIMES = st.datetimes(min_value=datetime(1, 1, 2), timezones=st.just(UTC)).map(milliseconds)
+NAMES = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=20)
+SOURCES = st.builds(
+    Source,
+    session=st.none() | NAMES,
+    messages=st.lists(NAMES, max_size=3).map(tuple),
+    quote=st.none() | TEXTS,
+    origin=st.none() | TEXTS,
+)
+ENTRIES = st.builds(
+    Entry,
+    content=CONTENTS,
+    kind=st.sampled_from(["fact", "decision", "my own kind"]) | CONTENTS,
+    tags=st.lists(NAMES | TEXTS, max_size=4).map(tuple),
+    id=st.just("") | st.text("0123456789abcdefghjkmnpqrstvwxyz", min_size=26, max_size=26),
+    time=st.none() | TIMES,
+    since=st.none() | TIMES,
+    scope=st.none() | st.builds(Scope, user=NAMES, project=st.none() | NAMES),
+    by=st.sampled_from(["user", "agent", "flush", "import", "hand"]),
+    source=SOURCES,
+    confidence=st.floats(0, 1),
+    state=st.sampled_from(["active", "superseded", "retired"]),
+    supersedes=st.none() | NAMES,
+    pinned=st.booleans(),
+    reason=st.none() | TEXTS,
+    extra=st.lists(st.tuples(st.sampled_from(["due", "x-other", "status"]), TEXTS), max_size=2).map(tuple),
+)
+
+
+@given(ENTRIES)
+@example(Entry(content="a\\ "))
+@example(Entry(content="\n\nlast", tags=("1", "two")))
+@example(Entry(content="ends\n"))
+@example(Entry(content="    code\n\n      more\n   \n"))
+def test_reading_a_written_entry_gives_the_same_entry(entry: Entry) -> None:
+    """Any content, tags and fields survive the way through Markdown."""
+    assert parse_entry(render_entry(entry)) == entry
+
+
+@given(st.lists(ENTRIES.map(lambda entry: replace(entry, id="")), max_size=6))
+def test_a_document_of_many_entries_gives_each_of_them_at_its_place(entries: list[Entry]) -> None:
+    """The offsets cut exactly the bullet that was written, so one can be removed without touching its neighbours."""
+    bullets = [render_entry(entry).encode() for entry in entries]
+    head = b"# 2026-11-21\n\nSome prose - with a dash.\n\n"
+    data = head + b"".join(bullets)
+    located = parse_entries(data, "workspace/memory/2026-11-21.md")
+    assert [replace(found.entry, id="") for found in located] == entries
+    assert [data[found.offset : found.offset + found.length] for found in located] == bullets
+    assert all(data[: found.offset].count(b"\n") + 1 == found.line for found in located)
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_make_reading_fail(data: bytes) -> None:
+    """A document can hold anything: reading gives what entries there are."""
+    for found in parse_entries(data, "x.md"):
+        assert found.entry.content.strip()
+        assert 0 <= found.offset < found.offset + found.length <= len(data)
+
+
+def test_a_megabyte_of_content_survives() -> None:
+    """Size is no reason to lose anything."""
+    entry = Entry(content="#tag [kind:: x] \\ ```\n" * 48_000)
+    assert parse_entry(render_entry(entry)) == entry
+
+
+def test_a_bullet_written_by_hand_is_an_entry_with_a_stable_id() -> None:
+    """No field is needed; equal lines get different ids, and other lines don't change them."""
+    document = "# Notes\n- We use pnpm #tools\n* Port is 8443 [due:: friday]\n- We use pnpm #tools\n"
+    first, second, third = parse_entries(document, "workspace/MEMORY.md")
+    assert (first.entry.content, first.entry.tags, first.entry.by) == ("We use pnpm", ("tools",), "hand")
+    assert second.entry.extra == (("due", "friday"),)
+    assert len({first.entry.id, second.entry.id, third.entry.id}) == 3
+    assert len(first.entry.id) == 26
+    moved = parse_entries("- another line\n" + document, "workspace/MEMORY.md")
+    assert moved[1].entry.id == first.entry.id
+
+
+def test_prose_headings_front_matter_and_fenced_code_are_no_entries() -> None:
+    """Only bullets at the left margin count."""
+    document = "---\ntags:\n- no\n---\n# Title\n- yes\n\n```\n- no\n```\nprose\n1. no\n- - -x\n"
+    assert [found.entry.content for found in parse_entries(document, "a.md")] == ["yes", "- -x"]
+
+
+def test_an_unreadable_field_is_kept_as_it_is() -> None:
+    """A value that a person broke is not thrown away by the next rewrite."""
+    bullet = "- x [kind:: fact] [by:: user] [at:: yesterday] [confidence:: high] [mood:: good] ^abc\n"
+    entry = parse_entry(bullet)
+    assert entry.extra == (("at", "yesterday"), ("confidence", "high"), ("mood", "good"))
+    assert render_entry(entry) == bullet
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("Use C:\\users and a_b", "Use C:\\users and a_b"),
+        ("see #tag", "see \\#tag"),
+        ("# Title", "\\# Title"),
+        ("a [kind:: b]", "a \\[kind:: b]"),
+        ("2 ^ 3 and ^id", "2 ^ 3 and \\^id"),
+        ("日本語 `code` *bold* [link](x)", "日本語 `code` *bold* [link](x)"),
+    ],
+)
+def test_escapes_are_rare_and_legible(content: str, shown: str) -> None:
+    """Only what would be misread carries a backslash."""
+    assert render_entry(Entry(content=content)) == f"- {shown} [kind:: fact] [by:: user]\n"
