@@ -2,6 +2,7 @@
 
 from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
+from ricordo.messages.pairs import Group, Pairing, Place, cut_points, groups, orphans, pair, safe_cut
 from ricordo.messages.types import (
     JsonValue,
     Media,
@@ -18,10 +19,13 @@ from ricordo.messages.types import (
 )
 
 __all__ = [
+    "Group",
     "JsonValue",
     "Media",
     "Message",
+    "Pairing",
     "Part",
+    "Place",
     "Role",
     "Text",
     "Thinking",
@@ -31,9 +35,14 @@ __all__ = [
     "Unknown",
     "Usage",
     "count_fingerprints",
+    "cut_points",
     "decode",
     "encode",
     "fingerprint",
+    "groups",
+    "orphans",
+    "pair",
+    "safe_cut",
     "with_ids",
     "with_parents",
 ]

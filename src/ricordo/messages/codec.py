@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import get_args
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.jsontext import dumps, loads
-from ricordo.messages.part_codec import decode_parts, encode_part, integer, record, records, text
+from ricordo.messages.jsontext import dumps, integer, loads, record, records, text
+from ricordo.messages.part_codec import decode_parts, encode_part
 from ricordo.messages.types import JsonValue, Message, Role, Usage
 
 __all__ = ["FIELDS", "VERSION", "decode", "encode"]

@@ -4,6 +4,8 @@ Invariant: what `dumps` gives is valid UTF-8 without any character that a line r
 it is the same value. Strict means that a number is finite: NaN and the infinities are no JSON and are refused in both
 directions. A lone surrogate travels as an escape; a high one directly followed by a low one is, as everywhere in JSON,
 the character that the two stand for.
+
+The readers of single values say in the errors they raise where they found what.
 """
 
 import json
@@ -13,40 +15,89 @@ from typing import NoReturn
 from ricordo.errors import InvalidMessage
 from ricordo.messages.types import JsonValue
 
-__all__ = ["dumps", "loads"]
+__all__ = ["dumps", "integer", "loads", "record", "records", "text"]
 
 _ESCAPED = re.compile("[\ud800-\udfff\x85\u2028\u2029]")
 
 
-def dumps(value: JsonValue, *, sort_keys: bool = False) -> str:
-    """Write `value` without spaces on one line; keys keep their order unless `sort_keys`.
+def dumps(value: JsonValue) -> str:
+    """Write `value` without spaces on one line; keys keep their order.
 
     Raises:
         InvalidMessage: `value` holds something that JSON can't say, or is nested too deeply.
     """
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise InvalidMessage(f"This value can't be written as JSON: {error}.") from error
     except RecursionError as error:
         raise InvalidMessage("This value is nested too deeply for JSON.") from error
-    return text if text.isascii() else _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return written if written.isascii() else _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
 
 
-def loads(text: str | bytes) -> JsonValue:
+def loads(line: str | bytes) -> JsonValue:
     """Read one JSON value; bytes are UTF-8.
 
     Raises:
         InvalidMessage: the text is not strict JSON, the bytes are not UTF-8, or the nesting is too deep.
     """
     try:
-        decoded = text if isinstance(text, str) else text.decode("utf-8")
+        decoded = line if isinstance(line, str) else line.decode("utf-8")
         value: JsonValue = json.loads(decoded, parse_constant=_refuse)
     except ValueError as error:
         raise InvalidMessage(f"This is not JSON: {error}.") from error
     except RecursionError as error:
         raise InvalidMessage("This JSON is nested too deeply.") from error
     return value
+
+
+def text(value: JsonValue, where: str) -> str:
+    """Return `value` if it is a string.
+
+    Raises:
+        InvalidMessage: it is something else; the text names `where`.
+    """
+    if not isinstance(value, str):
+        raise InvalidMessage(f"{where}: a string is needed, not {_kind_of(value)}.")
+    return value
+
+
+def integer(value: JsonValue, where: str) -> int:
+    """Return `value` if it is a whole number.
+
+    Raises:
+        InvalidMessage: it is something else; the text names `where`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidMessage(f"{where}: a whole number is needed, not {_kind_of(value)}.")
+    return value
+
+
+def record(value: JsonValue, where: str) -> dict[str, JsonValue]:
+    """Return `value` if it is an object.
+
+    Raises:
+        InvalidMessage: it is something else; the text names `where`.
+    """
+    if not isinstance(value, dict):
+        raise InvalidMessage(f"{where}: an object is needed, not {_kind_of(value)}.")
+    return value
+
+
+def records(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
+    """Return `value` if it is a list of objects.
+
+    Raises:
+        InvalidMessage: it is something else; the text names the position below `where`.
+    """
+    if not isinstance(value, list):
+        raise InvalidMessage(f"{where}: a list is needed, not {_kind_of(value)}.")
+    return [record(item, f"{where}[{position}]") for position, item in enumerate(value)]
+
+
+def _kind_of(value: JsonValue) -> str:
+    names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
+    return names.get(type(value), "a list" if isinstance(value, list) else "an object")
 
 
 def _refuse(constant: str) -> NoReturn:

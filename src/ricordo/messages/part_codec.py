@@ -1,17 +1,16 @@
 """The parts of a message as JSON objects, each tagged with its `kind`.
 
 Invariant: `decode_parts([encode_part(part)]) == (part,)` for every part. An object of a kind that this version does
-not know becomes an `Unknown` whose `raw` is that object, and such an `Unknown` is written as the object again. Readers
-of single values say where they found what in the errors they raise.
+not know becomes an `Unknown` whose `raw` is that object, and such an `Unknown` is written as the object again.
 """
 
 from collections.abc import Mapping, Sequence
 
 from ricordo.errors import InvalidMessage
-from ricordo.messages.jsontext import dumps, loads
+from ricordo.messages.jsontext import dumps, loads, records, text
 from ricordo.messages.types import JsonValue, Media, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 
-__all__ = ["decode_parts", "encode_part", "integer", "record", "records", "text"]
+__all__ = ["decode_parts", "encode_part"]
 
 _KINDS = frozenset({"text", "thinking", "media", "tool_call", "tool_result", "unknown"})
 
@@ -113,52 +112,3 @@ def _given(**fields: str | bool | None) -> dict[str, JsonValue]:
 def _optional(value: Mapping[str, JsonValue], name: str, where: str) -> str | None:
     found = value.get(name)
     return None if found is None else text(found, f"{where}.{name}")
-
-
-def text(value: JsonValue, where: str) -> str:
-    """Return `value` if it is a string.
-
-    Raises:
-        InvalidMessage: it is something else; the text names `where`.
-    """
-    if not isinstance(value, str):
-        raise InvalidMessage(f"{where}: a string is needed, not {_kind_of(value)}.")
-    return value
-
-
-def integer(value: JsonValue, where: str) -> int:
-    """Return `value` if it is a whole number.
-
-    Raises:
-        InvalidMessage: it is something else; the text names `where`.
-    """
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidMessage(f"{where}: a whole number is needed, not {_kind_of(value)}.")
-    return value
-
-
-def record(value: JsonValue, where: str) -> dict[str, JsonValue]:
-    """Return `value` if it is an object.
-
-    Raises:
-        InvalidMessage: it is something else; the text names `where`.
-    """
-    if not isinstance(value, dict):
-        raise InvalidMessage(f"{where}: an object is needed, not {_kind_of(value)}.")
-    return value
-
-
-def records(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
-    """Return `value` if it is a list of objects.
-
-    Raises:
-        InvalidMessage: it is something else; the text names the position below `where`.
-    """
-    if not isinstance(value, list):
-        raise InvalidMessage(f"{where}: a list is needed, not {_kind_of(value)}.")
-    return [record(item, f"{where}[{position}]") for position, item in enumerate(value)]
-
-
-def _kind_of(value: JsonValue) -> str:
-    names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
-    return names.get(type(value), "a list" if isinstance(value, list) else "an object")

@@ -1,0 +1,136 @@
+"""Which call belongs to which result, and where a conversation may be cut without parting them.
+
+Invariant: at an index that `cut_points` names, no call before it has its result, here or still to come, at or after it.
+A result belongs to the nearest call before it with its id that has no result yet, else to the nearest with its id: ids
+may be used again in later turns. Calls and results are recognised by their parts, not by the role of the message, so
+results inside user messages pair as well.
+
+A call without a result is pending while the last run of assistant messages contains it: its result may still come, so
+nothing after it is cut off. Once the assistant has spoken again after something else, the call is abandoned and binds
+nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ricordo.messages.types import Message, ToolCall, ToolResult
+
+__all__ = ["Group", "Pairing", "Place", "cut_points", "groups", "orphans", "pair", "safe_cut"]
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Place:
+    """Where a part stands: the index of its message, and its own index in that."""
+
+    message: int
+    part: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """The calls and results of a conversation.
+
+    `answered` holds each result with its call, in the order of the results; `orphans` the results without a call before
+    them; `abandoned` and `pending` the calls without a result, see the module.
+    """
+
+    answered: tuple[tuple[Place, Place], ...] = ()
+    orphans: tuple[Place, ...] = ()
+    abandoned: tuple[Place, ...] = ()
+    pending: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Messages that stay together: the indexes from `start` up to, not including, `stop`."""
+
+    start: int
+    stop: int
+
+
+def pair(messages: Sequence[Message]) -> Pairing:
+    """Match every result to its call."""
+    unanswered: dict[str, list[Place]] = {}
+    latest: dict[str, Place] = {}
+    answered: list[tuple[Place, Place]] = []
+    without_call: list[Place] = []
+    for place, part in _calls_and_results(messages):
+        if isinstance(part, ToolCall):
+            unanswered.setdefault(part.id, []).append(place)
+            latest[part.id] = place
+        elif part.call_id not in latest:
+            without_call.append(place)
+        else:
+            waiting = unanswered.get(part.call_id)
+            answered.append((waiting.pop() if waiting else latest[part.call_id], place))
+    left = sorted(place for places in unanswered.values() for place in places)
+    live = _last_assistant_run(messages)
+    return Pairing(
+        answered=tuple(answered),
+        orphans=tuple(without_call),
+        abandoned=tuple(place for place in left if place.message < live),
+        pending=tuple(place for place in left if place.message >= live),
+    )
+
+
+def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Return every index where a cut parts no call from its result, ascending.
+
+    A cut at `i` puts `messages[:i]` on one side and `messages[i:]` on the other. 0 is always among them; the number of
+    messages is, unless a call is pending.
+    """
+    reach = list(range(len(messages)))
+    pairing = pair(messages)
+    for call, result in pairing.answered:
+        reach[call.message] = max(reach[call.message], result.message)
+    for place in pairing.pending:
+        reach[place.message] = len(messages)
+    points = [0]
+    furthest = -1
+    for index, end in enumerate(reach):
+        furthest = max(furthest, end)
+        if furthest == index:
+            points.append(index + 1)
+    return tuple(points)
+
+
+def safe_cut(messages: Sequence[Message], wanted: int) -> int:
+    """Return the greatest cut point that is at most `wanted`.
+
+    0 means that nothing can be cut off there: everything up to `wanted` is one group, or `wanted` is not positive. More
+    than the number of messages counts as that number.
+    """
+    return max((point for point in cut_points(messages) if point <= wanted), default=0)
+
+
+def groups(messages: Sequence[Message]) -> tuple[Group, ...]:
+    """Split the conversation at every cut point: the smallest groups that must stay together, in order.
+
+    A group with a pending call reaches to the end.
+    """
+    points = cut_points(messages)
+    ends = points if points[-1] == len(messages) else (*points, len(messages))
+    return tuple(Group(start=start, stop=stop) for start, stop in pairwise(ends))
+
+
+def orphans(messages: Sequence[Message]) -> tuple[Place, ...]:
+    """Return where the results stand that no call before them asked for; a model provider refuses those."""
+    return pair(messages).orphans
+
+
+def _calls_and_results(messages: Sequence[Message]) -> Iterator[tuple[Place, ToolCall | ToolResult]]:
+    for index, message in enumerate(messages):
+        for position, part in enumerate(message.parts):
+            if isinstance(part, ToolCall | ToolResult):
+                yield Place(message=index, part=position), part
+
+
+def _last_assistant_run(messages: Sequence[Message]) -> int:
+    """Return where the last unbroken run of assistant messages starts; 0 when there is none."""
+    index = len(messages)
+    while index > 0 and messages[index - 1].role != "assistant":
+        index -= 1
+    while index > 0 and messages[index - 1].role == "assistant":
+        index -= 1
+    return index
