@@ -84,7 +84,7 @@ docs: $(DEV) ## serve the documentation on this machine
 format: $(DEV) ## let ruff format and mend what it can, and render the generated reference pages
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/python scripts/render_cli_reference.py
+	$(BIN)/python scripts/render_reference.py
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,152 @@
+"""Render the reference pages from the code they describe, so that they cannot drift from it.
+
+`python scripts/render_reference.py` writes the pages; a test fails while a page differs from what this module renders.
+"""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+from ricordo.cli.main import app
+
+import ricordo
+from ricordo import errors
+
+__all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python"]
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE = "<!-- Rendered by scripts/render_reference.py; `make format` renders it again. -->"
+
+
+def render_cli() -> str:
+    """Return the page of every command with its arguments and options, in the order of the help."""
+    root: Any = typer.main.get_command(app)
+    parts = [NOTE, "# Command line", _help(root), *_parameters(root)]
+    for path, command in _commands(root, "ricordo"):
+        parts += [f"## `{path}`", f"```text\n{_usage(path, command)}\n```", _help(command), *_parameters(command)]
+    return _page(parts)
+
+
+def render_errors() -> str:
+    """Return the page of every error, as the tree in which they can be caught."""
+    parts = [
+        NOTE,
+        "# Errors",
+        "Catch `RicordoError` for everything, a branch for a kind of trouble, a leaf for one cause.",
+    ]
+    lines = [f"{'    ' * depth}- `{kind.__name__}`: {_summary(kind)}" for depth, kind in _tree(errors.RicordoError, 0)]
+    return _page([*parts, "\n".join(lines)])
+
+
+def render_python() -> str:
+    """Return the page of the names that `import ricordo` offers, with signatures and docstrings."""
+    parts = [NOTE, "# Python", "What `import ricordo` offers. Everything else is an inner matter and may change."]
+    for name in ricordo.__all__:
+        if not name.startswith("__"):
+            parts += _described(name, getattr(ricordo, name))
+    return _page(parts)
+
+
+PAGES: dict[str, Callable[[], str]] = {"cli.md": render_cli, "errors.md": render_errors, "python.md": render_python}
+
+
+def main() -> None:
+    """Write every page that differs from what the code says."""
+    for name, render in PAGES.items():
+        path, text = REFERENCE / name, render()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"rendered {path.name}")
+
+
+def _page(parts: list[str]) -> str:
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, command in getattr(group, "commands", {}).items():
+        if not command.hidden:
+            if not hasattr(command, "commands") or command.invoke_without_command:
+                yield f"{prefix} {name}", command
+            yield from _commands(command, f"{prefix} {name}")
+
+
+def _help(command: Any) -> str:
+    return inspect.cleandoc(command.help or "")
+
+
+def _usage(path: str, command: Any) -> str:
+    shown = [_metavar(parameter) for parameter in command.params if parameter.param_type_name == "argument"]
+    return " ".join([path, *shown, "[OPTIONS]"])
+
+
+def _metavar(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    name = f"{name}..." if parameter.nargs == -1 else name
+    return name if parameter.required else f"[{name}]"
+
+
+def _parameters(command: Any) -> list[str]:
+    rows = [_row(parameter) for parameter in command.params if not getattr(parameter, "hidden", False)]
+    rows = [row for row in rows if "`--help`" not in row and "-completion" not in row]
+    return ["\n".join(["| name | what it does |", "|---|---|", *rows])] if rows else []
+
+
+def _row(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        label = f"`{_metavar(parameter)}`"
+    else:
+        label = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+    text = " ".join((parameter.help or "").split())
+    default = parameter.default
+    if default not in (None, False, (), [], "") and not callable(default) and parameter.param_type_name == "option":
+        text += f" (default: `{default}`)"
+    return f"| {label} | {text} |".replace("\\|", "|")
+
+
+def _tree(kind: type[BaseException], depth: int) -> Iterator[tuple[int, type[BaseException]]]:
+    yield depth, kind
+    for child in sorted(kind.__subclasses__(), key=lambda child: child.__name__):
+        if child.__module__ == errors.__name__:
+            yield from _tree(child, depth + 1)
+
+
+def _summary(kind: type) -> str:
+    return " ".join(inspect.getdoc(kind).split()) if inspect.getdoc(kind) else ""
+
+
+def _described(name: str, value: Any) -> list[str]:
+    parts = [f"## {name}"]
+    if inspect.isclass(value) and not issubclass(value, BaseException):
+        parts += [_signature(name, value), inspect.getdoc(value) or ""]
+        for method, function in inspect.getmembers(value, _is_documented_member):
+            if not method.startswith("_") and method in vars(value):
+                parts += [f"### {name}.{method}", _signature(method, function), inspect.getdoc(function) or ""]
+    elif callable(value):
+        parts += [_signature(name, value), inspect.getdoc(value) or ""]
+    else:
+        parts.append(f"`{typing.get_origin(value) or type(value).__name__}`")
+    return parts
+
+
+def _is_documented_member(member: object) -> bool:
+    return inspect.isroutine(member) or isinstance(member, property)
+
+
+def _signature(name: str, value: Any) -> str:
+    if isinstance(value, property):
+        return ""
+    try:
+        signature = str(inspect.signature(value))
+    except (TypeError, ValueError):
+        return ""
+    signature = re.sub(r"\bricordo(\.\w+)+\.(?=[A-Z])", "", signature)
+    return f"```text\n{name}{signature}\n```"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Every module says what it is and what it offers, and its name is a word of the field."""
+
+import ast
+import importlib
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from source_tree import Definition, Module, definitions, modules, repository_files
+
+# Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
+# start-up time is felt, and most commands need little.
+LAZY_IMPORTS: dict[str, str] = {}
+
+_POOR_NAMES = re.compile(
+    r"(^|_)(utils?|helpers?|managers?|misc|common|stuff)(_|$)|^base_|(_v\d+|[a-z]2)$", re.IGNORECASE
+)
+_POOR_CLASS_NAMES = re.compile(r"(Utils?|Helpers?|Manager|Misc)$|^(My|The)[A-Z]|V\d+$")
+_UNFINISHED = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
+
+
+def _ids(module: Module) -> str:
+    return module.name
+
+
+@pytest.mark.parametrize("module", modules(), ids=_ids)
+def test_a_module_has_a_docstring_and_lists_names_that_exist(module: Module) -> None:
+    assert ast.get_docstring(module.tree), "no docstring"
+    loaded = importlib.import_module(module.name)
+    names = getattr(loaded, "__all__", None)
+    assert isinstance(names, list), "no __all__"
+    assert [name for name in names if not hasattr(loaded, name)] == []
+    assert len(names) == len(set(names))
+
+
+def test_every_public_class_and_function_has_a_docstring() -> None:
+    assert sorted(_undocumented()) == []
+
+
+def _undocumented() -> Iterator[str]:
+    for module in modules():
+        for name, node in definitions(module):
+            parts = name.split(".")
+            if not any(part.startswith("_") for part in parts) and not _is_exempt(module, parts, node):
+                yield f"{module.name}.{name}"
+
+
+def _is_exempt(module: Module, parts: list[str], node: Definition) -> bool:
+    """A documented definition, a local function, an overload, and a method whose contract is documented elsewhere."""
+    if ast.get_docstring(node):
+        return True
+    owners = [found for name, found in definitions(module) if name == ".".join(parts[:-1])]
+    if any(not isinstance(owner, ast.ClassDef) for owner in owners):
+        return True
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+    return bool(decorators & {"overload", "override"}) or any(name.endswith(".setter") for name in decorators)
+
+
+def test_names_are_words_of_the_field() -> None:
+    poor = [module.name for module in modules() if any(_POOR_NAMES.search(part) for part in module.name.split("."))]
+    poor += [
+        f"{module.name}.{name}"
+        for module in modules()
+        for name, node in definitions(module)
+        if isinstance(node, ast.ClassDef) and _POOR_CLASS_NAMES.search(node.name)
+    ]
+    assert poor == []
+
+
+def test_nothing_is_left_unfinished_in_a_comment() -> None:
+    sources = [path for path in repository_files() if path.suffix == ".py"]
+    assert [
+        f"{path.name}: {comment}" for path in sources for comment in _comments(path) if _UNFINISHED.search(comment)
+    ] == []
+
+
+def _comments(path: Path) -> list[str]:
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]
+
+
+def test_imports_stand_at_the_top_except_where_a_reason_is_written_down() -> None:
+    lazy = {
+        f"{module.name}.{name}"
+        for module in modules()
+        if module.room != "cli"
+        for name, node in definitions(module)
+        if not isinstance(node, ast.ClassDef)
+        and any(isinstance(inner, ast.Import | ast.ImportFrom) for inner in ast.walk(node))
+    }
+    assert lazy == set(LAZY_IMPORTS)
+
+
+def test_a_private_name_stays_in_its_file() -> None:
+    taken = [
+        f"{module.name} takes {imported.name} from {node.module}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ricordo")
+        for imported in node.names
+        if imported.name.startswith("_") and imported.name != "__version__"
+    ]
+    assert taken == []
+
+
+def test_rooms_import_each_other_and_never_the_package_as_a_whole() -> None:
+    names = {module.name for module in modules()}
+    whole = [
+        f"{module.name} takes {imported.name}"
+        for module in modules()
+        if module.room not in {"", "cli"}
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "ricordo"
+        for imported in node.names
+        if f"ricordo.{imported.name}" not in names
+    ]
+    assert whole == []
