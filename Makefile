@@ -66,7 +66,7 @@ contracts: $(DEV)
 site-check: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
 
-requirements: $(DEV) ## run every test and report which requirements hold, to $(REPORT) too
+requirements: $(DEV) ## run every test and report which requirements hold, to build/requirements.json too
 	$(PYTEST) --requirements=$(REPORT) $(ARGS)
 
 bench: $(DEV) ## run the benchmarks that need no data from outside

@@ -21,7 +21,7 @@ _EXAMPLE_HOST = re.compile(
 _REFERENCE_HOSTS = {"www.apache.org", "keepachangelog.com", "semver.org", "www.sqlite.org"}
 _LINK = re.compile(r"\b[a-z][a-z0-9+.-]*://(?:[^\s/@\"'`]*@)?([A-Za-z0-9.-]+\.[A-Za-z0-9-]+)")
 
-_PLACEHOLDER_USERS = r"(?!(?:me|you|user|someone|alice|bob|ada|anna)\b)"
+_PLACEHOLDER_USERS = r"(?!(?:me|you|user|runner|ines|someone|alice|bob|ada|anna)\b)"
 _MACHINE_PATH = re.compile(
     r"(?<![\w.~-])/(?:(?:home|Users)/" + _PLACEHOLDER_USERS + r"[a-z]\w*|ro" + r"ot/\w|wo" + r"rk/\w)"
 )
