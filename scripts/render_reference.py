@@ -116,7 +116,7 @@ def _tree(kind: type[BaseException], depth: int) -> Iterator[tuple[int, type[Bas
 
 
 def _summary(kind: type) -> str:
-    return " ".join(inspect.getdoc(kind).split()) if inspect.getdoc(kind) else ""
+    return " ".join((inspect.getdoc(kind) or "").split())
 
 
 def _described(name: str, value: Any) -> list[str]:
