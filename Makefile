@@ -64,7 +64,7 @@ contracts: $(DEV)
 	$(BIN)/lint-imports --no-logo
 
 site-check: $(DEV)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 requirements: $(DEV) ## run every test and report which requirements hold, to build/requirements.json too
 	$(PYTEST) --requirements=$(REPORT) $(ARGS)
