@@ -6,6 +6,7 @@ import typing
 import pytest
 
 import render_reference
+import ricordo.errors
 from ricordo.events.types import Stage, Status
 from source_tree import ROOT
 
@@ -35,3 +36,10 @@ def test_the_readme_starts_with_the_two_commands_that_need_no_reading() -> None:
     first = re.search(r"```\w*\n(.*?)```", text, re.DOTALL)
     assert first is not None
     assert re.findall(r"make (\w+)", first.group(1)) == ["demo", "test"]
+
+
+def test_the_errors_that_troubleshooting_speaks_of_exist() -> None:
+    text = (ROOT / "docs" / "guide" / "troubleshooting.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([A-Z][a-z]+[A-Z][A-Za-z]+)`", text)
+    assert named
+    assert [name for name in named if not hasattr(ricordo.errors, name)] == []
