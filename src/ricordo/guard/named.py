@@ -1,0 +1,239 @@
+"""Values that stand beside a secret's name: assignments, JSON pairs, flags, form fields, sentences.
+
+The name is searched in a lower-cased view that has one byte for each character of the text, so positions agree.
+Invariant: every step looks at most at one value, and a value that was looked at in vain is looked at again only if it
+is short: the work is linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ricordo.guard.rule import Span
+from ricordo.guard.values import Form, Strength, is_literal
+
+__all__ = ["HINTS", "find_named", "name_strength"]
+
+# One of these stands in every text in which a name can be found.
+HINTS = (b"pass", b"pw", b"secret", b"token", b"key", b"credential", b"_auth", b"kennwort", b"senha", b"wachtwoord")
+
+_STRONG = rb"passw(?:or[dt]|r?d)|passphrase|passcode|pwd|kennwort|senha|wachtwoord"
+_MEDIUM = (
+    rb"(?:api|access|secret|private|signing|encryption|master|auth|account|service|admin|app)[_\-. ]?key"
+    rb"|credentials?|_auth"
+)
+_NAME = re.compile(rb"(?P<strong>" + _STRONG + rb")|(?P<medium>" + _MEDIUM + rb")|(?P<weak>secret|token|pass|pw)")
+_ABROAD = re.compile(
+    r"密码|密碼|口令|密钥|密鑰|令牌|パスワード|暗証番号|비밀번호|암호"
+    r"|пароль|contraseña|hasło|şifre|mật khẩu|รหัสผ่าน|पासवर्ड|סיסמה",
+    re.IGNORECASE,
+)
+_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+_COMPONENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+# First words of names that end like a secret's and are none.
+_HARMLESS_WORDS = """
+eos bos pad unk mask sep cls special next nextpage page continuation stop start end begin image img audio video max min
+num per total last first prev previous input output prompt completion sync cursor resume cancel cancellation pagination
+delimiter word sub by com en sur tres over under test no forgot public
+"""
+_HARMLESS = frozenset(_HARMLESS_WORDS.split())
+_AFTER = re.compile(
+    r"(?:_?\d{1,2})?(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
+    r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t]{0,8}"
+    r"(?:(?::[ \t]?)?(?:str|string|String|SecretStr|&str|Optional\[str\])(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}(?==))?"
+    r"(?P<sign>:=|=>|={1,3}|[:=：＝]|\|[ \t]"
+    r"|(?:(?<=[\s*_\"'`])(?:was|is|ist|es|est|é|è|это)(?![^\W_])|[是为為は는은])[ \t]?:?|—|->"
+    r"|(?<=[ \t])(?=[^\s\-=:|]))"
+    r"[*_]{0,2}\s{0,2}[ \t]{0,40}(?P<prefix>[rbuRBU]{1,2}(?=[\"']))?(?P<open>\\{0,8}[\"'`“「『])?",
+    re.IGNORECASE,
+)
+_BARE = re.compile(
+    r"(?:[^\s\"'`,;&<>(){}\[\]|\\，。；、！？）】」』”]|\\(?![nrtbfu\"'\\])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
+)
+_REACHABLE = re.compile(r"[\w.$]*")
+_LINE_VALUE = re.compile(r"[^\s\"'`\\]+")
+_ENVIRONMENT = re.compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
+_CLOSING = {"“": "”", "「": "」", "『": "』"}
+_UNITS = re.compile(
+    r"[ \t]+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|"
+    r"month|week|attempt|ms\b|point|percent|%|per\b)",
+    re.IGNORECASE,
+)
+_LONGEST_REREAD = 512
+_LONGEST_QUOTATION = 1_024
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Value:
+    """A candidate: where it stands, in which form, and where the search goes on when it is no secret."""
+
+    start: int
+    end: int
+    form: Form
+
+
+def name_strength(name: str) -> Strength | None:
+    """How surely `name`, as a whole, is a secret's name (`DB_PASSWORD`, `clientSecret`); None if it is not."""
+    low = name.encode("ascii", "replace").lower()
+    for match in _NAME.finditer(low):
+        if match.end() == len(low) or _AFTER.match(name + "=", match.end()):
+            strength = _strength(name, match)
+            if strength is not None:
+                return strength
+    return Strength.STRONG if _ABROAD.fullmatch(name) else None
+
+
+def find_named(text: str, low: bytes) -> Iterator[Span]:
+    """Values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
+    position = 0
+    while match := _NAME.search(low, position):
+        position = match.end()
+        strength = _strength(text, match)
+        if strength is None:
+            continue
+        span, position = _value_span(text, match.end(), match.start(), strength)
+        if span is not None:
+            yield span
+    if not text.isascii():
+        yield from _find_abroad(text)
+
+
+def _find_abroad(text: str) -> Iterator[Span]:
+    position = 0
+    while match := _ABROAD.search(text, position):
+        span, position = _value_span(text, match.end(), match.start(), Strength.STRONG)
+        if span is not None:
+            yield span
+
+
+def _value_span(text: str, at: int, name_start: int, strength: Strength) -> tuple[Span | None, int]:
+    """The secret after the name that ends at `at`, and where the search goes on."""
+    sign = _AFTER.match(text, at)
+    if sign is None:
+        return None, at
+    value = _value(text, name_start, sign, strength)
+    if value is None:
+        return None, sign.start("sign")
+    if is_literal(text[value.start : value.end], strength, value.form):
+        type_ = "password" if strength is Strength.STRONG else "credential"
+        return Span(start=value.start, end=value.end, type=type_, rank=1), value.end
+    short = value.end - value.start <= _LONGEST_REREAD
+    return None, at if short else value.end
+
+
+def _strength(text: str, match: re.Match[bytes]) -> Strength | None:
+    """The strength of the name around `match`, from the words before it."""
+    before = _name_before(text, match.start())
+    if match.lastgroup == "strong":
+        return Strength.STRONG
+    words = _COMPONENT.findall(before)
+    camel = text[match.start()].isupper()
+    apart = not before or not before[-1].isalpha() or (camel and not before[-1].isupper())
+    if match.lastgroup == "medium":
+        return Strength.MEDIUM if apart or camel else None
+    if match.group() in {b"pass", b"pw"}:
+        return _short_name_strength(text, match, words) if apart else None
+    if words and words[-1].lower() in _HARMLESS:
+        return None
+    return Strength.MEDIUM if words else Strength.WEAK
+
+
+def _name_before(text: str, position: int) -> str:
+    """The part of the name that stands before `position`, at most 64 characters of it."""
+    window = text[max(0, position - 64) : position]
+    return window[len(window.rstrip(_NAME_CHARACTERS)) :]
+
+
+def _short_name_strength(text: str, match: re.Match[bytes], words: list[str]) -> Strength | None:
+    """`pass` and `pw` are names as part of a longer one, as a quoted key, or after a user's name."""
+    if words or _is_quoted(text, match):
+        return Strength.STRONG
+    line = text[max(0, match.start() - 80) : match.start()].lower()
+    return Strength.MEDIUM if match.group() == b"pw" or "user" in line or "login" in line else None
+
+
+def _is_quoted(text: str, match: re.Match[bytes]) -> bool:
+    return text[match.start() - 1 : match.start()] in {'"', "'"} and text[match.end() : match.end() + 1] in {'"', "'"}
+
+
+def _value(text: str, name_start: int, sign: re.Match[str], strength: Strength) -> _Value | None:
+    """The candidate after `sign`: what the quotes hold, else the rest of an environment line, else the next word."""
+    said, opening = sign["sign"], sign["open"]
+    if not said and not _is_flag(text, name_start):
+        return None
+    if opening is not None:
+        end = _closing(text, sign.end(), opening)
+        if end is not None:
+            return _Value(start=sign.end(), end=end, form=Form.QUOTED)
+    if _is_environment(text, name_start, said, sign):
+        return _line_value(text, sign.end())
+    if said.startswith("|") and strength is not Strength.STRONG:
+        return None
+    return _bare_value(text, name_start, sign)
+
+
+def _bare_value(text: str, name_start: int, sign: re.Match[str]) -> _Value | None:
+    """The word after `sign`, without the punctuation that ends a sentence; None when it is a number with a unit or
+    the beginning of a call or an index."""
+    bare = _BARE.match(text, sign.end())
+    if bare is None:
+        return None
+    word = bare.group().rstrip(".,:?")
+    end = bare.start() + len(word)
+    form = _bare_form(text, name_start, sign, end)
+    if form is Form.PROSE and word.isdigit() and _UNITS.match(text, end):
+        return None
+    if form is not Form.LITERAL and text[end : end + 1] in {"(", "["} and _REACHABLE.fullmatch(word):
+        return None
+    return _Value(start=bare.start(), end=end, form=form)
+
+
+def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int) -> Form:
+    said = sign["sign"]
+    if sign["open"] is not None:
+        return Form.QUOTED
+    if said and said[0] not in ":=：＝-":
+        return Form.PROSE
+    name_from = name_start - len(_name_before(text, name_start))
+    in_a_list = said == "=" and text[max(0, name_from - 1) : name_from] in {"&", "?", ";"}
+    in_settings = said in {":", "："} and _is_whole_line_word(text, sign.end(), end)
+    return Form.LITERAL if in_a_list or in_settings else Form.BARE
+
+
+def _is_whole_line_word(text: str, start: int, end: int) -> bool:
+    """Whether one lower-case word is all that stands on the rest of the line, as in a settings file."""
+    word = text[start:end]
+    return len(word) >= 6 and word.isalpha() and word.islower() and (end == len(text) or text[end] in "\r\n")
+
+
+def _is_flag(text: str, name_start: int) -> bool:
+    """Whether the name is a long option: `--password hunter2`."""
+    return _name_before(text, name_start).startswith("--")
+
+
+def _is_environment(text: str, name_start: int, said: str, sign: re.Match[str]) -> bool:
+    """Whether the name is in capitals, at the start of a word, with `=` and no spaces: `export DB_PASSWORD=...`."""
+    if said != "=" or sign.start("sign") != sign.end() - 1 or not text[name_start].isupper():
+        return False
+    name = text[name_start : sign.start("sign")]
+    return name.isupper() and _ENVIRONMENT.search(text[max(0, name_start - 80) : name_start]) is not None
+
+
+def _line_value(text: str, start: int) -> _Value | None:
+    match = _LINE_VALUE.match(text, start)
+    if match is None:
+        return None
+    end = start + len(match.group().rstrip(";,"))
+    calls = re.match(r"[A-Za-z_][\w.]*\(", match.group())
+    return None if calls else _Value(start=start, end=end, form=Form.LITERAL)
+
+
+def _closing(text: str, start: int, opening: str) -> int | None:
+    """Where the quotation that `opening` began ends, at most 1,024 characters on and on the same line."""
+    closing = _CLOSING.get(opening, opening)
+    end = text.find(closing, start, start + _LONGEST_QUOTATION)
+    while end > start and len(opening) == 1 and text[end - 1] == "\\" and opening in "\"'":
+        end = text.find(closing, end + 1, start + _LONGEST_QUOTATION)
+    if end < 0 or "\n" in text[start:end]:
+        return None
+    return end

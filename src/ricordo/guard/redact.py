@@ -1,0 +1,129 @@
+"""Secrets leave the text before it reaches any file: each becomes a mark of its type and a keyed digest.
+
+`[secret:openai-key:3f9a2c71]` says what was there and whether it was the same as elsewhere, and nothing more: without
+the root's key the digest cannot be computed, not even for a guess. Invariants: a value never appears in a result;
+redacting twice changes nothing; text without secrets comes back as the same object.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass, replace
+
+from ricordo.guard.named import name_strength
+from ricordo.guard.rule import Span
+from ricordo.guard.rules import MARK, find_secrets
+from ricordo.guard.values import Form, Strength, is_literal
+from ricordo.messages.types import JsonValue
+
+__all__ = ["Mark", "Redacted", "Redactor", "has_secret"]
+
+_ONLY_MARKS = re.compile(r"(?:" + MARK.pattern + r"[\s.,;]*)+")
+_KEY_BYTES = 32
+_DIGEST_BYTES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A mark that redaction placed: its `type`, the `digest` of what stood there (8 hex digits), and its position in
+    the new text."""
+
+    type: str
+    digest: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redacted:
+    """A text without secrets, and the marks that were placed in it now, left to right; marks that the text had
+    already are not listed."""
+
+    text: str
+    marks: tuple[Mark, ...]
+
+
+class Redactor:
+    """Replaces secrets by marks under one key. Holds no state besides the key, which nothing shows."""
+
+    __slots__ = ("__key",)
+
+    def __init__(self, key: bytes) -> None:
+        """`key`: 32 random bytes, the root's own. Raises: ValueError for any other length."""
+        if len(key) != _KEY_BYTES:
+            raise ValueError(f"a guard key has {_KEY_BYTES} bytes, not {len(key)}: make one with secrets.token_bytes")
+        self.__key = bytes(key)
+
+    def redact(self, text: str) -> Redacted:
+        """`text` with each secret replaced by its mark; the same object, without marks, when there is none."""
+        marks: tuple[Mark, ...] = ()
+        while spans := find_secrets(text):
+            text, marks = self._replaced(text, spans, marks)
+        return Redacted(text=text, marks=marks)
+
+    def clean(self, text: str) -> str:
+        """The text of `redact(text)`."""
+        return self.redact(text).text
+
+    def clean_json(self, value: JsonValue) -> JsonValue:
+        """`value` with the secrets in its strings and keys replaced; the string beside a secret's name (`"password"`,
+        `"api_key"`), or in a list there, is replaced whole. The shape stays; nothing in `value` is changed."""
+        return self._clean_json(value, None)
+
+    def _clean_json(self, value: JsonValue, strength: Strength | None) -> JsonValue:
+        if isinstance(value, str):
+            return self._clean_named(value, strength)
+        if isinstance(value, list):
+            return [self._clean_json(item, strength if isinstance(item, str) else None) for item in value]
+        if isinstance(value, dict):
+            return {self.clean(key): self._clean_json(item, name_strength(key)) for key, item in value.items()}
+        return value
+
+    def _clean_named(self, value: str, strength: Strength | None) -> str:
+        if strength is not None and not _ONLY_MARKS.fullmatch(value) and is_literal(value, strength, Form.QUOTED):
+            spans = find_secrets(value)
+            whole = len(spans) == 1 and (spans[0].start, spans[0].end) == (0, len(value))
+            kind = "password" if strength is Strength.STRONG else "credential"
+            return self._mark(spans[0].type if whole else kind, value)
+        return self.clean(value)
+
+    def _mark(self, type_: str, secret: str) -> str:
+        return f"[secret:{type_}:{self._digest(secret)}]"
+
+    def _digest(self, secret: str) -> str:
+        data = secret.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, digest_size=_DIGEST_BYTES, key=self.__key).hexdigest()
+
+    def _replaced(self, text: str, spans: list[Span], marks: tuple[Mark, ...]) -> tuple[str, tuple[Mark, ...]]:
+        """The text with `spans` replaced, and all marks at their new positions."""
+        parts: list[str] = []
+        placed: list[Mark] = []
+        edits: list[tuple[int, int, int]] = []
+        read = written = 0
+        for span in spans:
+            secret = text[span.start : span.end]
+            mark = self._mark(span.type, secret)
+            parts += [text[read : span.start], mark]
+            start = written + span.start - read
+            written, read = start + len(mark), span.end
+            placed.append(Mark(type=span.type, digest=self._digest(secret), start=start, end=written))
+            edits.append((span.start, span.end, written - span.end))
+        parts.append(text[read:])
+        return "".join(parts), tuple(sorted([*_moved(marks, edits), *placed], key=lambda mark: mark.start))
+
+
+def has_secret(text: str) -> bool:
+    """Whether `redact` would change `text`. Needs no key."""
+    return bool(find_secrets(text))
+
+
+def _moved(marks: tuple[Mark, ...], edits: list[tuple[int, int, int]]) -> list[Mark]:
+    """Earlier marks after `edits` (start, end, shift of what follows), without those that an edit covered."""
+    moved: list[Mark] = []
+    shift = at = 0
+    for mark in marks:
+        while at < len(edits) and edits[at][1] <= mark.start:
+            shift = edits[at][2]
+            at += 1
+        if at == len(edits) or edits[at][0] >= mark.end:
+            moved.append(replace(mark, start=mark.start + shift, end=mark.end + shift))
+    return moved

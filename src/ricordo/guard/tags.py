@@ -1,0 +1,207 @@
+"""What in a text could be read as a tag of a fence or as the beginning of another speaker's turn, and its escape.
+
+Only the one character that makes it a tag is escaped, as a character reference; everything else, code and markup
+included, stays as it is. The escape is reversible: a reference that stands where an escape could stand gets one more
+`amp;`. Invariant: whether a character is escaped depends only on characters of which escaping changes none, so
+reading back finds exactly the places that writing changed.
+"""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+
+__all__ = ["LONGEST_NAME", "escape", "fold", "is_invisible", "unescape"]
+
+LONGEST_NAME = 48
+"""Letters and digits in the longest tag name, counted without separators."""
+
+# Names that hosts and model templates give to instructions, turns and tool traffic, without separators. `user` is
+# not among them: no template opens a turn with it alone, and `List<User>` is everyday code.
+_RESERVED_NAMES = """
+system systemprompt systemreminder systemmessage systemnote systeminstruction systeminstructions instruction
+instructions developer assistant human antml functioncalls functioncall functionresults functionresult toolcall
+toolcalls tooluse toolresult toolresults toolresponse startofturn endofturn sys think thinking
+"""
+_RESERVED = frozenset(_RESERVED_NAMES.split())
+_TOKENS_NAMES = """
+imstart imend imsep endoftext startoftext startofturn endofturn startheaderid endheaderid eotid eomid beginoftext
+endofprompt system user assistant tool start end message channel return call constrain
+"""
+_TOKENS = frozenset(_TOKENS_NAMES.split())
+_SQUARE = frozenset(["INST", "SYSTEMPROMPT", "AVAILABLETOOLS", "TOOLCALLS", "TOOLRESULTS", "TOOLCONTENT"])
+_TURNS = frozenset(["human", "assistant", "system"])
+
+_OPENING = "<＜﹤‹〈⟨〈❮˂ᐸ"
+_CLOSING = frozenset(">＞﹥›〉⟩〉❯˃ᐳ")
+_SLASHES = frozenset("/∕⁄⧸╱／\\＼")
+_BARS = frozenset("|｜∣ǀ❘")
+_SEPARATORS = frozenset("-_.▁‐‑–−＿")
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+_LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
+_OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING}\[［:]")
+
+
+def escape(text: str, names: AbstractSet[str]) -> str:
+    """`text` in which nothing can be read as a tag of one of `names` (folded, see `fold`) or as a reserved one; the
+    same object when nothing had to change."""
+    return _rewritten(text, names, reading=False)
+
+
+def unescape(text: str, names: AbstractSet[str]) -> str:
+    """The text that `escape` was given, for the same `names`."""
+    return _rewritten(text, names, reading=True)
+
+
+def fold(name: str) -> str:
+    """`name` as tags are compared: lower case, no separators, no accents, no invisible characters, no lookalikes."""
+    return "".join(_folded(mark) for mark in name if mark not in _SEPARATORS)
+
+
+@functools.lru_cache(maxsize=4_096)
+def is_invisible(mark: str) -> bool:
+    """Whether a character shows nothing and takes no room: format and control characters, joiners, bare accents."""
+    return mark in _BLANK_LETTERS or (
+        unicodedata.category(mark) in {"Cf", "Cc", "Mn", "Me", "Cn", "Cs"} and not mark.isspace()
+    )
+
+
+@functools.lru_cache(maxsize=4_096)
+def _folded(mark: str) -> str:
+    if is_invisible(mark):
+        return ""
+    plain = "".join(part for part in unicodedata.normalize("NFKD", mark) if not is_invisible(part))
+    return "".join(_LOOKALIKES.get(part, part) for part in plain.casefold())
+
+
+def _rewritten(text: str, names: AbstractSet[str], *, reading: bool) -> str:
+    parts: list[str] = []
+    done = 0
+    for opener in _OPENER.finditer(text):
+        changed = _changed(opener, reading=reading)
+        if changed is not None and _is_dangerous(text, opener, names):
+            parts += [text[done : opener.start()], changed]
+            done = opener.end()
+    return "".join([*parts, text[done:]]) if parts else text
+
+
+def _changed(opener: re.Match[str], *, reading: bool) -> str | None:
+    """What takes the place of `opener` when it is dangerous; None for what is no escape and needs none."""
+    code, more = opener["code"], opener["more"]
+    mark = _opener_mark(opener)
+    if mark is None or (reading and code is None):
+        return None
+    if not reading:
+        return f"&{_code(mark)};" if code is None else f"&amp;{more}{code};"
+    return f"&{more.removeprefix('amp;')}{code};" if more else mark
+
+
+def _code(mark: str) -> str:
+    return "lt" if mark == "<" else f"#x{ord(mark):X}"
+
+
+def _opener_mark(opener: re.Match[str]) -> str | None:
+    """The character that `opener` is or stands for; None for a reference that no escape makes."""
+    code = opener["code"]
+    if code is None:
+        return opener.group()
+    mark = "<" if code == "lt" else chr(int(code[2:], 16))
+    return mark if _code(mark) == code and mark in _OPENING + "[［:" else None
+
+
+def _is_dangerous(text: str, opener: re.Match[str], names: AbstractSet[str]) -> bool:
+    mark = _opener_mark(opener)
+    if mark == ":":
+        return _ends_a_turn_name(text, opener.start())
+    if mark in {"[", "［"}:
+        return _is_square_tag(text, opener.end())
+    return _is_tag(text, opener.end(), names)
+
+
+def _visible(text: str, at: int) -> Iterator[str]:
+    """The characters from `at` on, without the invisible ones."""
+    return (text[index] for index in range(at, len(text)) if not is_invisible(text[index]))
+
+
+def _is_tag(text: str, at: int, names: AbstractSet[str]) -> bool:
+    """Whether a tag begins with the bracket before `at`.
+
+    A name directly after the bracket or a slash is one as soon as it ends. With white space in other places it is
+    one only if nothing but the name comes before the closing bracket, so that `used < memory and free > 0` is none.
+    """
+    word, plain, slash = "", True, False
+    for mark in _visible(text, at):
+        if mark in _BARS and not word and not slash:
+            return _is_token(text, text.index(mark, at) + 1)
+        if mark in _SEPARATORS or (letters := _folded(mark)).isalnum():
+            word += "" if mark in _SEPARATORS else letters
+            if len(word) > LONGEST_NAME:
+                return False
+        elif mark.isspace() or mark in _SLASHES:
+            if word and plain and _is_name(word, names):
+                return True
+            slash = slash or (not word and mark in _SLASHES)
+            plain = slash and not word
+        else:
+            return _is_name(word, names) and (plain or mark in _CLOSING)
+    return plain and _is_name(word, names)
+
+
+def _is_name(word: str, names: AbstractSet[str]) -> bool:
+    return word in names or word in _RESERVED
+
+
+def _is_token(text: str, at: int) -> bool:
+    """Whether a special token such as `<|im_start|>` goes on at `at`, after its first bar."""
+    word, spaced, closing = "", False, False
+    for mark in _visible(text, at):
+        if closing and not mark.isspace():
+            return mark in _CLOSING and bool(word) and (not spaced or word in _TOKENS)
+        if mark in _BARS:
+            closing = True
+        elif mark in _SEPARATORS or (letters := _folded(mark)).isalnum():
+            word += "" if mark in _SEPARATORS else letters
+        elif mark.isspace():
+            spaced = True
+        else:
+            break
+        if len(word) > LONGEST_NAME:
+            return False
+    return word in _TOKENS and not spaced
+
+
+def _is_square_tag(text: str, at: int) -> bool:
+    """Whether a tag in square brackets, which is always in capitals, goes on at `at`."""
+    word = ""
+    for mark in _visible(text, at):
+        if mark in _SLASHES or mark.isspace() or mark in _SEPARATORS:
+            continue
+        plain = unicodedata.normalize("NFKC", mark)
+        if plain == "]":
+            return word in _SQUARE
+        word += plain
+        if not plain.isalpha() or len(word) > LONGEST_NAME:
+            return False
+    return False
+
+
+def _ends_a_turn_name(text: str, at: int) -> bool:
+    """Whether a turn marker such as `Human:` after an empty line ends at `at`."""
+    word, lines, index = "", 0, at - 1
+    while index >= 0 and (is_invisible(text[index]) or (text[index].isspace() and text[index] != "\n" and not word)):
+        index -= 1
+    while (
+        index >= 0
+        and len(word) <= 9
+        and not text[index].isspace()
+        and (text[index].isalpha() or is_invisible(text[index]))
+    ):
+        word = _folded(text[index]) + word
+        index -= 1
+    if word not in _TURNS:
+        return False
+    while index >= 0 and lines < 2 and (text[index].isspace() or is_invisible(text[index])):
+        lines += text[index] == "\n"
+        index -= 1
+    return lines >= 2 or (lines == 1 and index < 0)

@@ -1,0 +1,149 @@
+"""Whether the value beside a secret's name is a secret, or a placeholder, a reference, code or prose.
+
+Invariant: no entropy. A decision follows from the words and the form of the value, so that it can be explained and
+does not drift. A value everybody knows (`changeme`, `password`, `example`) protects nothing and is not marked.
+"""
+
+import enum
+import re
+
+__all__ = ["Form", "Strength", "is_literal", "is_placeholder"]
+
+
+class Strength(enum.IntEnum):
+    """How surely a name announces a secret: WEAK `token`, MEDIUM `api_key` or `client_secret`, STRONG `password`."""
+
+    WEAK = 1
+    MEDIUM = 2
+    STRONG = 3
+
+
+class Form(enum.Enum):
+    """How the value stands beside the name.
+
+    LITERAL can be nothing but a value (an environment line, a query string); QUOTED is in quotes; BARE may be a
+    variable; PROSE follows "is" in a sentence or stands in a table.
+    """
+
+    LITERAL = "literal"
+    QUOTED = "quoted"
+    BARE = "bare"
+    PROSE = "prose"
+
+
+_DUMMY_WORDS = """
+password passwd passphrase passcode pwd pass passwort motdepasse contrasena senha wachtwoord kennwort secret token key
+apikey accesskey secretkey clientsecret accesstoken authtoken credential credentials changeme changethis changeit
+replaceme fillme fillin setme example sample dummy placeholder redacted removed hidden masked omitted filtered
+censored test testing demo foo bar baz foobar todo tbd fixme null none nil undefined void true false yes no on off na
+empty blank unset default string str text char varchar bytes int integer number boolean bool object optional required
+mandatory any unknown value val var variable env input prompt ask bearer basic digest oauth oauth2 jwt saml ldap sso
+mfa 2fa bcrypt argon2 argon2id scrypt pbkdf2 sha1 sha256 sha512 md5 base64 hmac hs256 rs256 plaintext plain encrypted
+hashed generated random secure strong weak valid invalid incorrect wrong correct missing expired forgotten stored here
+user admin root
+"""
+_DUMMIES = frozenset(_DUMMY_WORDS.split())
+_TEMPLATE = re.compile(
+    r"<[^<>]*>|\$\{[^{}]*\}|\$\([^()]*\)|\$\{\{.*\}\}|\$[A-Za-z_][A-Za-z0-9_.:]*|\{\{.*\}\}|\{[^{}]*\}|%[A-Za-z_]+%"
+    r"|%\([A-Za-z_]+\)?s?|%[sdr]|\[[^\[\]]*\]|\([^()]*\)|[xX*.\-_#?•●∙…0]+|!.*|@[\w./-]+|ENC\[.*",
+    re.DOTALL,
+)
+_REFERENCE = re.compile(
+    r"(?:os\.(?:environ|getenv)|process\.env|import\.meta|env[.:\[(/]|secrets?[.:/]|vault:|op://|ssm:|arn:|keyring"
+    r"|file:|https?://|projects/|[~.]{0,2}/[\w.~-]|[A-Za-z]:\\)"
+)
+_KEY_FILE = re.compile(r"[\w./\\~-]*\.(?:pem|key|json|ya?ml|toml|txt|env|crt|p12|pfx)\Z")
+_INSTRUCTION = re.compile(
+    r"(?:your|my|the|some|insert|replace|enter|add|put|use|set|paste|type)[a-z0-9]*"
+    r"(?:key|token|secret|password|pass|passwd|here|value|credentials?|this|me|id)[a-z]*"
+)
+_SAMPLE = re.compile(
+    r"EXAMPLE|(?i:your[-_ ]|placeholder|redacted|changeme|x{6}|\*{4}|<[a-z _-]+>|\.\.\.|…|insert[-_ ])"
+)
+_NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether `value` stands for a secret that is elsewhere: a template, a reference, a mask or a known dummy."""
+    text = value.strip()
+    if not text or _TEMPLATE.fullmatch(text) or _REFERENCE.match(text) or _KEY_FILE.match(text):
+        return True
+    if _SAMPLE.search(text):
+        return True
+    words = _NOT_ALPHANUMERIC.sub("", text.lower())
+    if text.isascii() and not words:
+        return len(text) < 4
+    return words in _DUMMIES or (len(words) <= 64 and _INSTRUCTION.fullmatch(words) is not None)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*\Z", re.ASCII)
+_SNAKE = re.compile(r"[a-z]+(?:_[a-z0-9]+)+\Z")
+_CODE_WORD = re.compile(
+    r"passw|token|secret|key|cred|user|config|setting|args?\b|arg\d|env|input|value|self|this|request|response"
+    r"|default|param|option|result|data|var|string|field|line|item|model|version|encoded|type",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"[\d.,:%/+\-–TZ]+\Z")
+_VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+[a-z0-9.-]*\Z")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
+_WORDS = re.compile(r"[A-Za-z]+(?:[-_.:/' ][A-Za-z]+)*\Z")
+_LETTERS = re.compile(r"[A-Za-z]+\Z")
+_HAS_DIGIT = re.compile(r"\d")
+_HAS_LETTER = re.compile(r"[^\W\d_]")
+_SENTENCE = re.compile(
+    r"\b(?:is|are|be|been|was|must|should|can|cannot|may|will|your|my|the|an?|to|at|for|of|in|or|and|not|no|if|"
+    r"required|invalid|incorrect|enter|too|least|field|reset|forgot|with|match|short|long|new|confirm|change)\b",
+    re.IGNORECASE,
+)
+_DESCRIPTIVE = re.compile(
+    r"\w+[-–](?:encoded|encrypted|hashed|based|protected|bits?|bytes?|char(?:acter)?s?|digits?|factor|only|free|way|"
+    r"day|days|hour|hours|minute|minutes|second|long|letters?|words?|step|sensitive|insensitive|compatible|managed|"
+    r"backed|signed|like|style|specific|related)\Z",
+    re.IGNORECASE,
+)
+_LONG_ENOUGH = {Strength.WEAK: 8, Strength.MEDIUM: 6, Strength.STRONG: 4}
+
+
+def is_literal(value: str, strength: Strength, form: Form) -> bool:
+    """Whether `value`, found beside a secret's name in this `form`, is the secret itself."""
+    if is_placeholder(value) or _CONSTANT.match(value):
+        return False
+    if form is Form.QUOTED and strength is Strength.STRONG:
+        return len(value) >= 3 and not (" " in value and _SENTENCE.search(value))
+    if len(value) < _LONG_ENOUGH[strength] or any(mark.isspace() for mark in value):
+        return False
+    if _WORDS.match(value):
+        return _words_are_literal(value, strength, form)
+    if strength is not Strength.STRONG and (_NUMBERS.match(value) or _VERSION.match(value)):
+        return False
+    decide = {Form.PROSE: _prose_is_literal, Form.BARE: _bare_is_literal}.get(form)
+    return decide is None or decide(value, strength)
+
+
+def _words_are_literal(value: str, strength: Strength, form: Form) -> bool:
+    """Letters alone: a passphrase, a word of the sentence, or a variable."""
+    if form is Form.PROSE:
+        return (
+            strength is Strength.STRONG and len(value) >= 16 and value.count("-") >= 2 and not _DESCRIPTIVE.match(value)
+        )
+    if form is Form.BARE:
+        return False
+    if strength is Strength.STRONG:
+        return True
+    return len(value) >= (10 if strength is Strength.MEDIUM else 20) and _LETTERS.match(value) is not None
+
+
+def _prose_is_literal(value: str, strength: Strength) -> bool:
+    if _DESCRIPTIVE.match(value) or _VERSION.match(value):
+        return False
+    if strength is Strength.STRONG:
+        return not _NUMBERS.match(value) or value.isdigit()
+    return len(value) >= 12 and _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None
+
+
+def _bare_is_literal(value: str, strength: Strength) -> bool:
+    if _IDENTIFIER.match(value) and ("." in value or ":" in value or "->" in value or _CODE_WORD.search(value)):
+        return False
+    if strength is Strength.STRONG:
+        return True
+    return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None and not _SNAKE.match(value)
