@@ -21,6 +21,8 @@ def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
         where = f"{page.name}, line {block.line}"
         if block.reason is not None:
             printed = ""
+        elif block.language == "file":
+            (tmp_path / block.name).write_text(block.body, encoding="utf-8")
         elif block.language == "python":
             printed = _run([sys.executable, "-c", block.body], tmp_path, where)
         elif block.language == "console":
@@ -53,6 +55,12 @@ def test_a_block_is_left_out_only_with_a_reason() -> None:
         ("python", None),
         ("printed", None),
     ]
+
+
+def test_a_block_can_be_a_file_for_the_others() -> None:
+    assert [
+        (block.language, block.name, block.body) for block in blocks("<!-- file: a.json -->\n```json\n[]\n```\n")
+    ] == [("file", "a.json", "[]\n")]
 
 
 def test_a_console_block_is_split_into_commands_and_what_they_show() -> None:

@@ -3,7 +3,8 @@
 Every `python` and `console` block of a page runs, in the order of the page and in one folder, unless the line before it
 is `<!-- not run: reason -->`. In a console block a line that starts with `$ ` is a command, which has to succeed; the
 lines after it have to appear in its output in that order, where `…` stands for anything. A `text` block after the line
-`<!-- prints -->` holds, in the same way, what the Python block before it prints.
+`<!-- prints -->` holds, in the same way, what the Python block before it prints. A block after the line
+`<!-- file: name -->` is a file of that name in the folder.
 """
 
 import re
@@ -16,16 +17,18 @@ _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL
 )
 _NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+?) -->\s*$")
+_FILE = re.compile(r"<!-- file: (?P<name>[\w.-]+) -->\s*$")
 _PRINTS = re.compile(r"<!-- prints -->\s*$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One fenced block; `line` counts from 1, and `reason` says why it is not run."""
+    """One fenced block; `line` counts from 1, `name` is that of a file, `reason` says why it is not run."""
 
-    language: Literal["python", "console", "printed"]
+    language: Literal["python", "console", "printed", "file"]
     body: str
     line: int
+    name: str = ""
     reason: str | None = None
 
 
@@ -46,7 +49,9 @@ def blocks(page: str) -> list[Block]:
         body = "\n".join(text.removeprefix(match["indent"]) for text in match["body"].splitlines()) + "\n"
         skipped = _NOT_RUN.search(before)
         reason = skipped["reason"] if skipped else None
-        if match["language"] == "python":
+        if file := _FILE.search(before):
+            found.append(Block(language="file", body=body, line=line, name=file["name"]))
+        elif match["language"] == "python":
             found.append(Block(language="python", body=body, line=line, reason=reason))
         elif match["language"] == "console":
             found.append(Block(language="console", body=body, line=line, reason=reason))
