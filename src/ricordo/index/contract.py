@@ -36,16 +36,14 @@ MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note"
 class Chunk:
     """A part of a document that is found as one: an entry, a paragraph, a message, a piece of a long text.
 
-    Lines count from 1, `end_line` included; `offset` and `length` are bytes. `content` is what a person reads. `markup` is
-    the bullet of an entry as it stands in the file, empty for other chunks. `before` and `after` are neighbouring text that
-    helps to find the chunk and is not stored. `part` counts the pieces of one long text from 0.
+    Lines count from 1, `end_line` included. `content` is what a person reads. `markup` is the bullet of an entry as it
+    stands in its file, empty for other chunks. `before` and `after` are neighbouring text that helps to find the chunk
+    and is not kept. `part` counts the pieces of one long text from 0.
     """
 
     path: str
     line_number: int
     end_line: int
-    offset: int
-    length: int
     content: str
     sort: Sort
     part: int = 0
@@ -67,7 +65,8 @@ class Query:
     """What is looked for. Empty filters let everything through; `text` is plain words, never a query language.
 
     `since` is included, `until` is not; a chunk without a time passes neither. `path` is the beginning of a path. A text
-    without any content word finds the newest chunks that pass the filters.
+    that is empty finds the newest chunks that pass the filters. With `neighbours`, a chunk is also found by the words of
+    the messages or paragraphs beside it, behind those that hold them.
     """
 
     text: str
@@ -78,6 +77,7 @@ class Query:
     session: str = ""
     path: str = ""
     sorts: tuple[Sort, ...] = EVERYTHING
+    neighbours: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

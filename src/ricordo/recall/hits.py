@@ -30,8 +30,9 @@ class Passage:
 class Hit:
     """A memory that was recalled, or a passage of a transcript or other document shown as one.
 
-    `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers. The
-    entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count from 1.
+    `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers.
+    The entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count
+    from 1.
     """
 
     entry: Entry
@@ -49,8 +50,8 @@ class Hit:
 class Answer:
     """What memory has to say to a question: a quoted hit, or that it is not in memory.
 
-    `text` is for people: the quote with its file and line, or "not in memory". `others` are the next best hits, also when
-    nothing was found, best first.
+    `text` is for people: the quote with its file and line, or "not in memory". `others` are the next best hits, also
+    when nothing was found, best first.
     """
 
     found: bool

@@ -1,0 +1,66 @@
+"""Migrations: numbered steps that bring a database to the schema this version of Ricordo works with.
+
+The number of the last step done stands in `user_version`, the owner of the schema in `application_id`; each step and
+its number are one transaction, so a kill leaves the database between two steps, never within one. A file of another
+owner, or one that a newer Ricordo wrote, is left alone.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ricordo.errors import DocumentInvalid, StorageFailed
+
+__all__ = ["Commit", "Schema", "end_transaction", "migrate"]
+
+Commit = Callable[[sqlite3.Connection], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """A database's owner, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements."""
+
+    owner: int
+    steps: tuple[tuple[str, ...], ...]
+
+
+def end_transaction(connection: sqlite3.Connection) -> None:
+    """End the transaction durably, as far as the connection's synchronous mode goes."""
+    connection.execute("COMMIT")
+
+
+def migrate(connection: sqlite3.Connection, schema: Schema, done: Commit) -> None:
+    """Take the steps that are missing, each in a transaction that `done` commits.
+
+    Raises:
+        DocumentInvalid: the file belongs to another program.
+        StorageFailed: a newer Ricordo wrote it.
+    """
+    while (number := _steps_taken(connection, schema)) < len(schema.steps):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if _steps_taken(connection, schema) == number:
+                _take(connection, schema, number)
+            done(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _take(connection: sqlite3.Connection, schema: Schema, number: int) -> None:
+    for statement in schema.steps[number]:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {schema.owner}")
+    connection.execute(f"PRAGMA user_version = {number + 1}")
+
+
+def _steps_taken(connection: sqlite3.Connection, schema: Schema) -> int:
+    owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    taken = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    holds_tables = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+    if owner != schema.owner and (owner or taken or holds_tables):
+        raise DocumentInvalid("The database belongs to another program.")
+    if taken > len(schema.steps):
+        raise StorageFailed("The database was written by a newer version of Ricordo.")
+    return taken

@@ -1,0 +1,189 @@
+"""Opening a database file safely while other processes do the same.
+
+Creating the file, switching it to write-ahead logging and migrating it happen under a lock on its folder, so that no
+two openers meet half-way: SQLite's own busy handler does not cover the switch. The file and its -wal and -shm get
+mode 0600.
+
+Invariant: no descriptor of a database file is opened and closed here while this process may hold a connection to it, as
+closing one drops every POSIX lock that the process holds on the file (https://www.sqlite.org/howtocorrupt.html, 2.2).
+"""
+
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from ricordo.database.migrations import Commit, Schema, migrate
+from ricordo.database.translate import is_busy, translated, translated_os
+from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFailed, StorageReadOnly
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["Opening", "connect", "folder_lock", "patiently", "put_aside"]
+
+_SIDE_FILES = ("-wal", "-shm")
+_PAUSE = 0.005
+_LONGEST_PAUSE = 0.1
+_one_opener = threading.Lock()
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """How a database is opened; `cache` says that a broken one may be put aside and made anew."""
+
+    path: Path
+    schema: Schema
+    busy_seconds: float
+    synchronous: str
+    commit: Commit
+    cache: bool
+
+
+def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
+    """Return a connection to the database, made and migrated if need be, and the name a broken one was put aside as.
+
+    Raises:
+        DocumentInvalid: the file is no database, is damaged, or belongs to another program, and is no cache.
+        StorageReadOnly, StorageFull, StorageBusy, StorageFailed: it can't be opened for writing here.
+    """
+    try:
+        how.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with folder_lock(how.path.parent, how.busy_seconds):
+            return _connect(how)
+    except sqlite3.Error as error:
+        raise _opening_error(error, how.path) from error
+    except OSError as error:
+        raise translated_os(error, str(how.path)) from error
+
+
+def _connect(how: Opening) -> tuple[sqlite3.Connection, str]:
+    _make_private(how.path)
+    try:
+        return _open(how), ""
+    except (sqlite3.DatabaseError, DocumentInvalid) as error:
+        broken = error if isinstance(error, DocumentInvalid) else translated(error, str(how.path))
+        if not how.cache or not isinstance(broken, DocumentInvalid):
+            raise
+    aside = put_aside(how.path)
+    _make_private(how.path)
+    return _open(how), aside
+
+
+def put_aside(path: Path) -> str:
+    """Rename a database and its logs to `<name>.broken-<n>`, return that name; the caller holds the folder's lock."""
+    number = 1
+    while (target := path.with_name(f"{path.name}.broken-{number}")).exists():
+        number += 1
+    path.rename(target)
+    for suffix in _SIDE_FILES:
+        side = path.with_name(path.name + suffix)
+        if side.exists():
+            side.rename(target.with_name(target.name + suffix))
+    return target.name
+
+
+@contextmanager
+def folder_lock(folder: Path, busy_seconds: float) -> Iterator[None]:
+    """Hold the lock on `folder` that all openers of databases in it respect, in every thread and process.
+
+    Raises:
+        StorageBusy: it was not free within `busy_seconds`.
+    """
+    if not _one_opener.acquire(timeout=busy_seconds):
+        raise StorageBusy(f"{folder} was locked for {busy_seconds:g} seconds.")
+    try:
+        if sys.platform == "win32":
+            yield
+            return
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _flock(descriptor, folder, busy_seconds)
+            yield
+        finally:
+            os.close(descriptor)
+    finally:
+        _one_opener.release()
+
+
+def patiently(act: Callable[[], _T], busy_seconds: float) -> _T:
+    """Return what `act` returns, repeated as long as SQLite says that somebody else holds a lock."""
+    deadline = time.monotonic() + busy_seconds
+    pause = _PAUSE
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
+    if sys.platform == "win32":
+        return
+    deadline = time.monotonic() + busy_seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise StorageBusy(f"{folder} was locked for {busy_seconds:g} seconds.") from error
+            time.sleep(_PAUSE)
+        else:
+            return
+
+
+def _make_private(path: Path) -> None:
+    """Create an empty file with mode 0600, or narrow the mode of the one that is there."""
+    if path.exists():
+        for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
+            with suppress(OSError):
+                if name.stat().st_mode & 0o077:
+                    name.chmod(0o600)
+        return
+    # a log that outlived its database would be played back into the new one
+    for suffix in _SIDE_FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+def _open(how: Opening) -> sqlite3.Connection:
+    # every call runs on one thread at a time, though not always on the same one
+    connection = sqlite3.connect(how.path, timeout=how.busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        patiently(lambda: _switch_to_wal(connection, how.path), how.busy_seconds)
+        connection.execute(f"PRAGMA synchronous = {how.synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        patiently(lambda: migrate(connection, how.schema, how.commit), how.busy_seconds)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _switch_to_wal(connection: sqlite3.Connection, path: Path) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StorageFailed(f"{path} lies on a file system without write-ahead logging (it says {mode!r}).")
+
+
+def _opening_error(error: sqlite3.Error, path: Path) -> StorageError:
+    found = translated(error, str(path))
+    if isinstance(found, StorageFailed) and not os.access(path.parent, os.W_OK):
+        return StorageReadOnly(f"{path} can't be written to.")
+    return found

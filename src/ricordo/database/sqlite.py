@@ -1,0 +1,149 @@
+"""One SQLite database: every call runs in turn, off the event loop, and nothing of the driver leaks out.
+
+A read sees one snapshot. A write is one transaction that has the write lock from its first statement on; once begun
+it runs to its end, also when its caller is cancelled, and leaves no trace when it fails. A file that was removed or
+replaced under its connection is reported by the next call, as writing on would be writing to nowhere.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from ricordo.database.migrations import Commit, Schema, end_transaction
+from ricordo.database.opening import Opening, connect, folder_lock, patiently, put_aside
+from ricordo.database.translate import translated, translated_os
+from ricordo.errors import DocumentInvalid, StorageFailed
+
+__all__ = ["Commit", "Connection", "Database", "Schema"]
+
+Connection: TypeAlias = sqlite3.Connection
+_T = TypeVar("_T")
+
+
+class Database:
+    """An open database.
+
+    Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`, and `DocumentInvalid` when
+    the file is damaged, removed or replaced. `quarantined` is the name that a broken cache was put aside as on
+    opening.
+    """
+
+    def __init__(self, how: Opening, connection: sqlite3.Connection, quarantined: str) -> None:
+        """Wrap an open connection; use `Database.open`."""
+        self.quarantined = quarantined
+        self._how = how
+        self._connection: sqlite3.Connection | None = connection
+        self._in_turn = anyio.CapacityLimiter(1)
+        self._identity = _identity(how.path)
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        *,
+        schema: Schema,
+        busy_seconds: float = 30.0,
+        synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
+        commit: Commit | None = None,
+        cache: bool = False,
+    ) -> "Database":
+        """Open the database at `path`, creating and migrating it if need be.
+
+        `commit` ends each transaction in place of SQLite's own statement, so that a test can make it fail. With
+        `cache` a broken file is put aside and made anew.
+
+        Raises:
+            DocumentInvalid: the file is damaged or not ours, and no cache.
+            StorageReadOnly, StorageFull, StorageBusy, StorageFailed: it can't be used here now.
+        """
+        how = Opening(
+            path=path,
+            schema=schema,
+            busy_seconds=busy_seconds,
+            synchronous=synchronous,
+            commit=commit or end_transaction,
+            cache=cache,
+        )
+        connection, quarantined = await anyio.to_thread.run_sync(connect, how)
+        return cls(how, connection, quarantined)
+
+    async def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return what `act` reads; all of its statements see the same snapshot. It may be run more than once."""
+        return await self._run(lambda connection: patiently(lambda: _reading(connection, act), self._how.busy_seconds))
+
+    async def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run `act` in one transaction and return what it returns; an error in it undoes everything it did."""
+        return await self._run(lambda connection: self._writing(connection, act))
+
+    async def put_aside(self) -> str:
+        """Close a broken database and rename it to `<name>.broken-<n>`; return that name, empty when it is gone."""
+        await self.close()
+
+        def move() -> str:
+            try:
+                with folder_lock(self._how.path.parent, self._how.busy_seconds):
+                    # another process may have put it aside and made a new one
+                    return put_aside(self._how.path) if _identity(self._how.path) == self._identity else ""
+            except OSError as error:
+                raise translated_os(error, str(self._how.path)) from error
+
+        return await anyio.to_thread.run_sync(move)
+
+    async def close(self) -> None:
+        """Close the database; a second time does nothing."""
+
+        def close() -> None:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(close, limiter=self._in_turn)
+
+    async def _run(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        def run() -> _T:
+            if self._connection is None:
+                raise StorageFailed(f"{self._how.path} is closed.")
+            if _identity(self._how.path) != self._identity:
+                raise DocumentInvalid(f"{self._how.path} was removed or replaced while it was open.")
+            try:
+                return act(self._connection)
+            except sqlite3.Error as error:
+                raise translated(error, str(self._how.path)) from error
+
+        return await anyio.to_thread.run_sync(run, limiter=self._in_turn)
+
+    def _writing(self, connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._how.busy_seconds)
+        try:
+            result = act(connection)
+            self._how.commit(connection)
+        except BaseException:
+            _roll_back(connection)
+            raise
+        return result
+
+
+def _reading(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
+    connection.execute("BEGIN")
+    try:
+        return act(connection)
+    finally:
+        _roll_back(connection)
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

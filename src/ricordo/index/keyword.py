@@ -1,0 +1,228 @@
+"""The keyword index: one SQLite file beside the workspace, and the files themselves where it can't serve.
+
+Each search first compares the files with what is known and takes in what changed, for a bounded time; what is left
+over, and everything when the database is locked, read-only or gone, is answered by a scan. A damaged database is put
+aside and made anew. So a search is never wrong because the index is, and no trouble of the database reaches the
+caller.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+
+from ricordo.database.sqlite import Commit, Connection, Database
+from ricordo.files.contract import FileInfo, FileStore
+from ricordo.index.contract import EVERYTHING, Freshness, Match, Query, Sort, SyncReport
+from ricordo.index.documents import Document, document_of
+from ricordo.index.index_file import IndexFile
+from ricordo.index.plan import LONGEST_LITERAL, Changes, changes, holds_literally
+from ricordo.index.queries import full_text, literal, newest, statistics
+from ricordo.index.scan import Scan
+from ricordo.index.scoring import LITERAL_SCORE, as_they_come, ranked
+from ricordo.index.sync import Intake
+from ricordo.index.terms import Words, query_words
+from ricordo.workspace.layout import WORKSPACE
+
+__all__ = ["KeywordIndex"]
+
+_CANDIDATES = 200
+
+
+@dataclass(kw_only=True)
+class _Progress:
+    """What taking in did so far; `pending` is what it did not get to or could not read."""
+
+    indexed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    pending: list[tuple[Document, FileInfo]] = field(default_factory=list)
+    gone: tuple[str, ...] = ()
+    unchanged: int = 0
+
+    @property
+    def unread(self) -> list[tuple[Document, FileInfo]]:
+        """What was not got to; a document that can't be read is answered by the rows it had."""
+        return [pair for pair in self.pending if pair[0].path not in self.failed]
+
+
+class KeywordIndex:
+    """Full-text search over one workspace."""
+
+    def __init__(self, file: IndexFile, files: FileStore, *, folder: str, patience_seconds: float) -> None:
+        """Put an index together from its parts; use `KeywordIndex.open`."""
+        self._file = file
+        self._files = files
+        self._folder = folder
+        self._patience_seconds = patience_seconds
+        self._scan = Scan(files=files)
+        self._taking = anyio.Lock()
+        self._intake: tuple[Database, Intake] | None = None
+        self._stale_files = 0
+        self._refreshing = 0
+
+    @classmethod
+    async def open(
+        cls,
+        database_path: Path,
+        files: FileStore,
+        *,
+        folder: str = WORKSPACE,
+        commit: Commit | None = None,
+        busy_seconds: float = 5.0,
+        patience_seconds: float = 2.0,
+    ) -> "KeywordIndex":
+        """Open the index at `database_path` over the workspace `folder` of `files`; its trouble shows in `freshness`.
+
+        `busy_seconds` is how long another process is waited for, `patience_seconds` how long a search spends on taking
+        in what changed before it reads the rest from the files. `commit` ends transactions, for tests.
+        """
+        file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds)
+        index = cls(file, files, folder=folder, patience_seconds=patience_seconds)
+        await index._catch_up(await files.list(folder), EVERYTHING, seconds=0.0)
+        return index
+
+    async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
+        """Return at most `limit` matches, best first; empty only when no document holds a word of the query.
+
+        What changed in the files since the last call is found, also when the index can't be used.
+        """
+        asked = Query(text=query) if isinstance(query, str) else query
+        if limit < 1:
+            return []
+        words = query_words(asked.text)
+        files = await self._files.list(self._folder)
+        progress = await self._catch_up(files, asked.sorts, seconds=self._patience_seconds)
+        found: list[Match] | None = None
+        if progress is not None:
+            skipped = frozenset(document.path for document, _ in progress.unread)
+            found = await self._file.use(
+                lambda database: database.read(lambda reader: _select(reader, asked, words, limit, skipped))
+            )
+        if progress is None or found is None:
+            unread: Sequence[tuple[Document, FileInfo]] = changes({}, files, self._folder, asked.sorts).changed
+            return await self._scan.search(unread, asked, words, limit)
+        scanned = await self._scan.search(progress.unread, asked, words, limit) if progress.unread else []
+        return _merged(found, scanned, limit) if scanned else found
+
+    async def refresh(self) -> SyncReport:
+        """Take in everything that changed in the workspace, and forget what is gone."""
+        files = await self._files.list(self._folder)
+        self._refreshing += 1
+        try:
+            progress = await self._catch_up(files, EVERYTHING, seconds=None)
+        finally:
+            self._refreshing -= 1
+        if progress is None:
+            return SyncReport(failed={"": self._file.trouble}, quarantined=self._file.quarantined())
+        return SyncReport(
+            indexed=tuple(sorted(progress.indexed)),
+            removed=progress.gone,
+            failed=progress.failed,
+            unchanged=progress.unchanged,
+            quarantined=self._file.quarantined(),
+        )
+
+    async def index_appended(self, path: str, offset: int, data: bytes) -> None:
+        """Take in the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
+        document = document_of(path, self._folder)
+        if document is None or not data:
+            return
+
+        async def take(database: Database) -> None:
+            intake = self._intake_of(database)
+            await intake.known()
+            if not await intake.take_block(document, offset, data):
+                info = await self._files.info(path)
+                if info is not None:
+                    await intake.take(document, info)
+
+        async with self._taking:
+            await self._file.use(take)
+
+    def freshness(self) -> Freshness:
+        """Tell how far the index follows the files, as of the last search, refresh or append."""
+        if self._file.trouble:
+            return Freshness(state="broken", stale_files=self._stale_files, reason=self._file.trouble)
+        if self._refreshing:
+            return Freshness(state="building", stale_files=self._stale_files)
+        return Freshness(state="stale" if self._stale_files else "fresh", stale_files=self._stale_files)
+
+    async def close(self) -> None:
+        """Let the index go; what is not taken in yet is taken in by the next one to open it."""
+        async with self._taking:
+            await self._file.close()
+
+    async def _catch_up(
+        self, files: Sequence[FileInfo], sorts: tuple[Sort, ...], *, seconds: float | None
+    ) -> _Progress | None:
+        """Take in what changed for at most `seconds` (None: all of it); None when the index can't be used."""
+        progress = await self._file.use(
+            lambda database: self._take_changes(self._intake_of(database), files, sorts, seconds),
+            patient=seconds is None,
+        )
+        self._stale_files = len(files) if progress is None else len(progress.pending)
+        return progress
+
+    async def _take_changes(
+        self, intake: Intake, files: Sequence[FileInfo], sorts: tuple[Sort, ...], seconds: float | None
+    ) -> _Progress:
+        todo = changes(await intake.known(), files, self._folder, sorts)
+        progress = _Progress(gone=todo.gone, unchanged=todo.unchanged)
+        await self._forget(intake, todo)
+        deadline = None if seconds is None else time.monotonic() + seconds
+        for document, info in todo.changed:
+            if deadline is not None and time.monotonic() >= deadline:
+                progress.pending.append((document, info))
+            else:
+                await self._take(intake, document, info, progress)
+        return progress
+
+    async def _forget(self, intake: Intake, todo: Changes) -> None:
+        if todo.gone:
+            async with self._taking:
+                await intake.forget(todo.gone)
+
+    async def _take(self, intake: Intake, document: Document, info: FileInfo, progress: _Progress) -> None:
+        async with self._taking:
+            outcome = await intake.take(document, info)
+        if outcome.failed:
+            progress.failed[document.path] = outcome.failed
+            progress.pending.append((document, info))
+        elif outcome.changed:
+            progress.indexed.append(document.path)
+        else:
+            progress.unchanged += 1
+
+    def _intake_of(self, database: Database) -> Intake:
+        if self._intake is None or self._intake[0] is not database:
+            self._intake = (database, Intake(database, self._files))
+        return self._intake[1]
+
+
+def _select(reader: Connection, query: Query, words: Words, limit: int, skipped: frozenset[str]) -> list[Match]:
+    """Return what the database holds for the query, documents in `skipped` left out."""
+    wanted = max(limit, _CANDIDATES)
+    if words.groups:
+        candidates = full_text(reader, query, words, wanted)
+        kept = [candidate for candidate in candidates if candidate.chunk.path not in skipped]
+        if found := ranked(kept, words, statistics(reader, words), neighbours=query.neighbours):
+            return found[:limit]
+    if not query.text.strip():
+        latest = newest(reader, query, wanted)
+        return as_they_come([row for row in latest if row.chunk.path not in skipped][:limit], score=0.0)
+    if len(query.text.strip()) > LONGEST_LITERAL:
+        return []
+    typed = [
+        row
+        for row in literal(reader, query, wanted)
+        if row.chunk.path not in skipped and holds_literally(row.chunk.content, query.text)
+    ]
+    return as_they_come(typed[:limit], score=LITERAL_SCORE)
+
+
+def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:
+    """Return both, best first; of equals what is in the index first."""
+    both = sorted((*indexed, *scanned), key=lambda match: -match.score)[:limit]
+    return [replace(match, rank=rank) for rank, match in enumerate(both, 1)]

@@ -1,0 +1,122 @@
+"""Decisions of the index, without a disk: which files changed since they were read, what a query lets through."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import adler32, crc32
+
+from ricordo.files.contract import FileInfo
+from ricordo.index.contract import Chunk, Query, Sort
+from ricordo.index.documents import Document, document_of
+
+__all__ = ["LONGEST_LITERAL", "Changes", "Checksum", "Known", "changes", "holds_literally", "passes"]
+
+LONGEST_LITERAL = 100
+"""The most characters of a query that is looked for as it was typed when no word of it is found."""
+
+_FINE_TICK_NS = 50_000_000
+_COARSE_TICK_NS = 2_000_000_000
+_SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checksum:
+    """A digest that can be carried on over appended bytes: CRC-32 and Adler-32 of everything so far."""
+
+    crc: int = 0
+    adler: int = 1
+
+    def after(self, data: bytes) -> "Checksum":
+        """Return the checksum of what was summed so far followed by `data`."""
+        return Checksum(crc=crc32(data, self.crc), adler=adler32(data, self.adler))
+
+    def __str__(self) -> str:
+        """Write it as 16 hex digits."""
+        return f"{self.crc:08x}{self.adler:08x}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Checksum":
+        """Read what `str` wrote."""
+        return cls(crc=int(text[:8], 16), adler=int(text[8:], 16))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What the index knows of a document: its size, time of modification and checksum, and when it was read."""
+
+    path: str
+    sort: Sort
+    size: int
+    modified_ns: int
+    checked_ns: int
+    checksum: Checksum
+    lines: int
+
+    def holds(self, info: FileInfo) -> bool:
+        """Tell whether the file is surely the one that was read.
+
+        A file read in the same tick of its file system's clock in which it was written may have been written again
+        since.
+        """
+        coarse = self.modified_ns % _SECOND_NS == 0
+        settled = abs(self.checked_ns - self.modified_ns) > (_COARSE_TICK_NS if coarse else _FINE_TICK_NS)
+        return settled and self.size == info.size and self.modified_ns == info.modified_ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """Documents that have to be looked at, the smallest first, and paths of documents that are gone."""
+
+    changed: tuple[tuple[Document, FileInfo], ...]
+    gone: tuple[str, ...]
+    unchanged: int
+
+
+def changes(known: Mapping[str, Known], files: Sequence[FileInfo], folder: str, sorts: Collection[Sort]) -> Changes:
+    """Compare what the index knows with the files that there are, as far as documents of `sorts` go."""
+    changed: list[tuple[Document, FileInfo]] = []
+    present: set[str] = set()
+    for info in files:
+        document = document_of(info.path, folder)
+        if document is None or document.sort not in sorts:
+            continue
+        present.add(info.path)
+        before = known.get(info.path)
+        if before is None or not before.holds(info):
+            changed.append((document, info))
+    changed.sort(key=lambda pair: (pair[1].size, pair[1].path))
+    gone = tuple(sorted(path for path, row in known.items() if row.sort in sorts and path not in present))
+    return Changes(changed=tuple(changed), gone=gone, unchanged=len(present) - len(changed))
+
+
+def passes(chunk: Chunk, query: Query) -> bool:
+    """Tell whether the filters of `query` let `chunk` through."""
+    return (
+        chunk.sort in query.sorts
+        and (not query.kinds or chunk.kind in query.kinds)
+        and (not query.tags or bool(set(chunk.tags) & set(query.tags)))
+        and (not query.session or chunk.session == query.session)
+        and chunk.path.startswith(query.path)
+        and (query.since is None or (chunk.time is not None and chunk.time >= query.since))
+        and (query.until is None or (chunk.time is not None and chunk.time < query.until))
+    )
+
+
+def holds_literally(content: str, text: str) -> bool:
+    """Tell whether `content` holds `text` as it was typed, upper and lower case being the same.
+
+    Where the text begins or ends with an ASCII letter or digit, so does a word: 17 is not found in 2017.
+    """
+    wanted, held = text.strip().lower(), content.lower()
+    if not wanted or len(wanted) > LONGEST_LITERAL:
+        return False
+    at = held.find(wanted)
+    while at >= 0:
+        before, after = held[at - 1 : at] if at else "", held[at + len(wanted) : at + len(wanted) + 1]
+        if not (_in_one_word(before, wanted[0]) or _in_one_word(wanted[-1], after)):
+            return True
+        at = held.find(wanted, at + 1)
+    return False
+
+
+def _in_one_word(left: str, right: str) -> bool:
+    return (left + right).isascii() and left.isalnum() and right.isalnum()

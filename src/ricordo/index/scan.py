@@ -1,0 +1,69 @@
+"""Search without an index: the files themselves are read, cut and ranked, so a broken index never looks empty.
+
+The rows of a file are kept as long as its size and time of modification stay, as a broken index is asked more than
+once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import anyio.to_thread
+
+from ricordo.errors import FileMissing, StorageError
+from ricordo.files.contract import FileInfo, FileStore
+from ricordo.index.chunking import rows_of
+from ricordo.index.contract import Match, Query
+from ricordo.index.documents import Document
+from ricordo.index.plan import holds_literally, passes
+from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, document_frequencies, ranked
+from ricordo.index.terms import Words
+
+__all__ = ["Scan"]
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(kw_only=True)
+class Scan:
+    """The files of one workspace, read as they are."""
+
+    files: FileStore
+    _kept: dict[str, tuple[FileInfo, list[Candidate]]] = field(default_factory=dict)
+
+    async def search(
+        self, documents: Sequence[tuple[Document, FileInfo]], query: Query, words: Words, limit: int
+    ) -> list[Match]:
+        """Return what these documents hold for the query, best first; a file that can't be read is passed over."""
+        candidates: list[Candidate] = []
+        for document, info in documents:
+            candidates += await self._candidates(document, info)
+        return await anyio.to_thread.run_sync(_found, candidates, query, words, limit)
+
+    async def _candidates(self, document: Document, info: FileInfo) -> list[Candidate]:
+        kept = self._kept.get(document.path)
+        if kept is None or kept[0] != info:
+            try:
+                data = (await self.files.read(document.path)).data
+                kept = (info, await anyio.to_thread.run_sync(_cut, document, data))
+            except (FileMissing, StorageError, ValueError, OverflowError, RecursionError):
+                return []
+            self._kept[document.path] = kept
+        return kept[1]
+
+
+def _cut(document: Document, data: bytes) -> list[Candidate]:
+    return [Candidate(chunk=row.chunk, own=row.own, around=row.around) for row in rows_of(document, data)]
+
+
+def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: int) -> list[Match]:
+    passing = [candidate for candidate in candidates if passes(candidate.chunk, query)]
+    if words.groups and (
+        found := ranked(passing, words, document_frequencies(candidates, words), neighbours=query.neighbours)
+    ):
+        return found[:limit]
+    if not query.text.strip():
+        newest = sorted(passing, key=lambda candidate: candidate.chunk.time or _NEVER, reverse=True)
+        return as_they_come(newest[:limit], score=0.0)
+    literal = [candidate for candidate in passing if holds_literally(candidate.chunk.content, query.text)]
+    return as_they_come(literal[:limit], score=LITERAL_SCORE)

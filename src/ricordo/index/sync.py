@@ -1,0 +1,155 @@
+"""Taking documents in: what changed is read, cut into chunks off the event loop, and written in one transaction each.
+
+A document whose beginning is as it was gets only its tail read in. A document that can't be read keeps the rows it had.
+A kill between two documents leaves an index that is sound and behind, and the next search brings it up to date.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from ricordo.database.sqlite import Connection, Database
+from ricordo.errors import FileMissing, StorageError
+from ricordo.files.contract import FileInfo, FileStore
+from ricordo.index.chunking import following_terms, reads_alone, rows_of, tail_rows
+from ricordo.index.documents import Document
+from ricordo.index.plan import Checksum, Known
+from ricordo.index.tables import append_document, known_documents, put_document, remove_documents, tail_of
+
+__all__ = ["Intake", "Outcome"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of taking a document in: whether it had changed, or why it could not be read."""
+
+    changed: bool = False
+    failed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Read:
+    """A document that was read: what will be known of it, what was known, and the bytes that are new."""
+
+    document: Document
+    data: bytes
+    known: Known
+    base: Known | None
+    same: bool = False
+
+    @property
+    def tail(self) -> bytes:
+        """What follows the part that is known."""
+        return self.data[self.base.size :] if self.base else self.data
+
+
+class Intake:
+    """The way from the files of one workspace into its database.
+
+    A document that can't be read is an outcome; what is raised is trouble with the database.
+    """
+
+    def __init__(self, database: Database, files: FileStore) -> None:
+        """Take documents from `files` into `database`."""
+        self._database = database
+        self._files = files
+        self._known: dict[str, Known] = {}
+        self._version = -1
+
+    async def known(self) -> Mapping[str, Known]:
+        """Return what is known of each document, also when another process took it in."""
+        version, loaded = await self._database.read(lambda connection: _known_since(connection, self._version))
+        if loaded is not None:
+            self._known, self._version = loaded, version
+        return self._known
+
+    async def take(self, document: Document, info: FileInfo) -> Outcome:
+        """Take in the document as it is now; one that is gone by now is forgotten."""
+        try:
+            data = (await self._files.read(document.path)).data
+        except FileMissing:
+            await self.forget([document.path])
+            return Outcome(changed=True)
+        except StorageError as error:
+            return Outcome(failed=str(error))
+        read = await anyio.to_thread.run_sync(_compare, document, info, data, self._known.get(document.path))
+        alone = read.same or (read.base is not None and reads_alone(document, read.tail))
+        if not alone or not await self._database.write(lambda connection: _write_block(connection, read, read.tail)):
+            try:
+                rows = await anyio.to_thread.run_sync(rows_of, document, data)
+            except (ValueError, OverflowError, RecursionError) as error:
+                return Outcome(failed=f"{document.path}: {error}")
+            await self._database.write(lambda connection: put_document(connection, read.known, rows))
+        self._known[document.path] = read.known
+        return Outcome(changed=not read.same)
+
+    async def take_block(self, document: Document, offset: int, data: bytes) -> bool:
+        """Take in a block that was appended to the part that is known; False when the whole must be looked at."""
+        base = self._known.get(document.path)
+        if base is None or base.size != offset or not reads_alone(document, data):
+            return False
+        info = await self._files.info(document.path)
+        size = offset + len(data)
+        # more than this block was appended: the time of a part is not that of the whole
+        modified_ns = info.modified_ns if info and info.size == size else 0
+        known = Known(
+            path=base.path,
+            sort=base.sort,
+            size=size,
+            modified_ns=modified_ns,
+            checked_ns=time.time_ns(),
+            checksum=base.checksum.after(data),
+            lines=base.lines + data.count(b"\n"),
+        )
+        read = _Read(document=document, data=data, known=known, base=base)
+        taken = await self._database.write(lambda connection: _write_block(connection, read, data))
+        if taken:
+            self._known[document.path] = known
+        return taken
+
+    async def forget(self, paths: Iterable[str]) -> None:
+        """Remove documents that are gone."""
+        gone = [*paths]
+        if gone:
+            await self._database.write(lambda connection: remove_documents(connection, gone))
+        for path in gone:
+            self._known.pop(path, None)
+
+
+def _compare(document: Document, info: FileInfo, data: bytes, before: Known | None) -> _Read:
+    """Find out which part of a document is known already."""
+    start = Checksum()
+    base = None
+    if before is not None and before.size <= len(data):
+        head = Checksum().after(data[: before.size])
+        ends_a_line = not before.size or data[before.size - 1 : before.size] == b"\n"
+        if head == before.checksum and (ends_a_line or before.size == len(data)):
+            base, start = before, head
+    rest = data[base.size :] if base else data
+    known = Known(
+        path=document.path,
+        sort=document.sort,
+        size=len(data),
+        # the file grew between its listing and its reading
+        modified_ns=info.modified_ns if info.size == len(data) else 0,
+        checked_ns=time.time_ns(),
+        checksum=start.after(rest),
+        lines=(base.lines if base else 0) + rest.count(b"\n"),
+    )
+    return _Read(document=document, data=data, known=known, base=base, same=base is not None and not rest)
+
+
+def _known_since(connection: Connection, version: int) -> tuple[int, dict[str, Known] | None]:
+    """Return the version of the data as other processes wrote it, and what is known when it is not `version`."""
+    current: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return current, None if current == version else known_documents(connection)
+
+
+def _write_block(connection: Connection, read: _Read, block: bytes) -> bool:
+    if read.base is None:
+        return False
+    rows = tail_rows(read.document, block, tail_of(connection, read.base)) if block else []
+    following = following_terms(rows) if read.document.sort == "transcript" else ""
+    return append_document(connection, read.base, read.known, rows, following)

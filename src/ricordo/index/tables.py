@@ -1,0 +1,197 @@
+"""The tables of the index, and how documents get into them and out.
+
+One row for each document says what was read; its chunks have a row each, and the terms they are found by stand under
+the same number in a full-text table. Totals are kept by triggers, so ranking never counts the whole index.
+
+Invariant: whatever happens, a document's row and its chunks are of the same bytes; both change in one transaction.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from ricordo.database.sqlite import Connection, Schema
+from ricordo.index.chunking import Row, Tail
+from ricordo.index.contract import Chunk, Sort
+from ricordo.index.plan import Checksum, Known
+
+__all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_documents", "tail_of"]
+
+SCHEMA = Schema(
+    owner=0x52494349,
+    steps=(
+        (
+            """CREATE TABLE document (
+                id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL, size INTEGER NOT NULL,
+                modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL, lines INTEGER NOT NULL)""",
+            """CREATE TABLE chunk (
+                id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES document (id), digest BLOB NOT NULL,
+                line INTEGER NOT NULL, end_line INTEGER NOT NULL, part INTEGER NOT NULL, terms INTEGER NOT NULL,
+                kind TEXT NOT NULL, tags TEXT NOT NULL, time INTEGER, session TEXT NOT NULL, message TEXT NOT NULL,
+                speaker TEXT NOT NULL, entry TEXT NOT NULL, heading TEXT NOT NULL, markup TEXT NOT NULL,
+                content TEXT NOT NULL)""",
+            "CREATE INDEX chunk_document ON chunk (document, line)",
+            "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
+            "CREATE INDEX chunk_time ON chunk (time)",
+            # terms are cut already: all that is printed counts as a part of one
+            """CREATE VIRTUAL TABLE words USING fts5 (
+                own, around, tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")""",
+            "CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, col)",
+            "CREATE TABLE total (chunks INTEGER NOT NULL, terms INTEGER NOT NULL)",
+            "INSERT INTO total VALUES (0, 0)",
+            """CREATE TRIGGER chunk_added AFTER INSERT ON chunk BEGIN
+                UPDATE total SET chunks = chunks + 1, terms = terms + new.terms; END""",
+            """CREATE TRIGGER chunk_removed AFTER DELETE ON chunk BEGIN
+                UPDATE total SET chunks = chunks - 1, terms = terms - old.terms; END""",
+        ),
+    ),
+)
+
+
+def known_documents(connection: Connection) -> dict[str, Known]:
+    """Return what is known of each document, by path."""
+    rows = connection.execute("SELECT path, sort, size, modified, checked, checksum, lines FROM document")
+    return {row[0]: _known(row) for row in rows}
+
+
+def put_document(connection: Connection, known: Known, rows: Sequence[Row]) -> None:
+    """Make the rows of a document these: rows that are there already stay, and move to their new lines."""
+    number = _put_known(connection, known)
+    held: dict[bytes, list[tuple[int, int, int, int]]] = {}
+    select = "SELECT digest, id, line, end_line, part FROM chunk WHERE document = ? ORDER BY line DESC, part DESC"
+    for digest, *place in connection.execute(select, (number,)):
+        held.setdefault(digest, []).append((place[0], place[1], place[2], place[3]))
+    added = []
+    for row in rows:
+        same = held.get(row.digest)
+        if not same:
+            added.append(row)
+            continue
+        chunk, (identity, line, end_line, _) = row.chunk, same.pop()
+        if (line, end_line) != (chunk.line_number, chunk.end_line):
+            moved = (chunk.line_number, chunk.end_line, identity)
+            connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved)
+    _delete(connection, [place[0] for places in held.values() for place in places])
+    _insert(connection, number, added)
+
+
+def append_document(connection: Connection, base: Known, known: Known, rows: Sequence[Row], following: str) -> bool:
+    """Add the rows of a document's tail; False, and nothing done, when what is stored is not `base` any more.
+
+    `following` are terms that the message before the tail gains as a neighbour.
+    """
+    stored = _stored(connection, base.path)
+    if stored is None or (stored.size, stored.checksum) != (base.size, base.checksum):
+        return False
+    number = _put_known(connection, known)
+    if following:
+        _extend_last(connection, number, following)
+    _insert(connection, number, rows)
+    return True
+
+
+def tail_of(connection: Connection, known: Known) -> Tail:
+    """Return what a tail of the document would follow."""
+    row = connection.execute(
+        """SELECT heading, speaker || ': ' || content FROM chunk JOIN document ON document.id = chunk.document
+        WHERE path = ? ORDER BY line DESC, part DESC LIMIT 1""",
+        (known.path,),
+    ).fetchone()
+    return Tail(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
+
+
+def remove_documents(connection: Connection, paths: Iterable[str]) -> None:
+    """Forget these documents."""
+    for path in paths:
+        held = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
+        _delete(connection, [row[0] for row in connection.execute(held, (path,))])
+        connection.execute("DELETE FROM document WHERE path = ?", (path,))
+
+
+def _stored(connection: Connection, path: str) -> Known | None:
+    row = connection.execute(
+        "SELECT path, sort, size, modified, checked, checksum, lines FROM document WHERE path = ?", (path,)
+    ).fetchone()
+    return _known(row) if row else None
+
+
+def _known(row: tuple[str, str, int, int, int, str, int]) -> Known:
+    return Known(
+        path=row[0],
+        sort=cast("Sort", row[1]),
+        size=row[2],
+        modified_ns=row[3],
+        checked_ns=row[4],
+        checksum=Checksum.parse(row[5]),
+        lines=row[6],
+    )
+
+
+def _put_known(connection: Connection, known: Known) -> int:
+    """Write what is known of a document and return its number."""
+    number: int = connection.execute(
+        """INSERT INTO document (path, sort, size, modified, checked, checksum, lines) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (path) DO UPDATE SET size = excluded.size, modified = excluded.modified,
+            checked = excluded.checked, checksum = excluded.checksum, lines = excluded.lines
+        RETURNING id""",
+        (
+            known.path,
+            known.sort,
+            known.size,
+            known.modified_ns,
+            known.checked_ns,
+            str(known.checksum),
+            known.lines,
+        ),
+    ).fetchall()[0][0]
+    return number
+
+
+def _insert(connection: Connection, document: int, rows: Iterable[Row]) -> None:
+    for row in rows:
+        cursor = connection.execute(
+            """INSERT INTO chunk (document, digest, line, end_line, part, terms, kind, tags, time, session, message,
+            speaker, entry, heading, markup, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (document, row.digest, *_columns(row.chunk, len(row.own.split()))),
+        )
+        connection.execute(
+            "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.own, row.around)
+        )
+
+
+def _delete(connection: Connection, numbers: Iterable[int]) -> None:
+    each = [(number,) for number in numbers]
+    connection.executemany("DELETE FROM words WHERE rowid = ?", each)
+    connection.executemany("DELETE FROM chunk WHERE id = ?", each)
+
+
+def _columns(chunk: Chunk, terms: int) -> tuple[int | str | None, ...]:
+    return (
+        chunk.line_number,
+        chunk.end_line,
+        chunk.part,
+        terms,
+        _storable(chunk.kind),
+        _storable("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
+        None if chunk.time is None else round(chunk.time.timestamp() * 1000),
+        _storable(chunk.session),
+        _storable(chunk.message),
+        _storable(chunk.speaker),
+        _storable(chunk.entry_id),
+        _storable(chunk.heading),
+        _storable(chunk.markup),
+        _storable(chunk.content),
+    )
+
+
+def _storable(text: str) -> str:
+    """Return `text` without lone surrogates, which SQLite's UTF-8 has no place for."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _extend_last(connection: Connection, document: int, following: str) -> None:
+    """Give the pieces of the last message the terms of the one that now follows it."""
+    last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
+    for (number,) in connection.execute(last, (document,)).fetchall():
+        connection.execute("UPDATE words SET around = trim(around || ' ' || ?) WHERE rowid = ?", (following, number))
+        # the digest no longer fits, so a later reading of the whole document writes this row again
+        connection.execute("UPDATE chunk SET digest = x'' WHERE id = ?", (number,))

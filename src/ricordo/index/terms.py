@@ -1,0 +1,93 @@
+"""Text to the terms that are indexed, and a query to the terms that are looked for.
+
+A chunk is read in its own language, so its terms are folded by that language's rules. Nobody knows the language of
+three words of a query, so each of its words is looked for in the folded form of every language with rules: a word is
+a group of terms, and a chunk that holds any of them holds the word. Hangul is indexed by word and by its pairs of
+syllables, as particles are glued to its nouns.
+
+Invariant: a term holds no white space and no quote, so terms joined by spaces are read back by splitting there.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from ricordo.index.contract import Chunk
+from ricordo.language.folding import fold
+from ricordo.language.languages import LANGUAGES, detect_language
+from ricordo.language.scripts import script_of
+from ricordo.language.stopwords import is_stop_word
+from ricordo.language.words import words
+
+__all__ = ["Words", "around_terms", "own_terms", "query_words"]
+
+_MONTHS = (
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+_NEIGHBOUR = 400
+_LONGEST_QUERY = 2_000
+_MOST_WORDS = 48
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """The content words of a query in order, each once, and for each the terms that stand for it."""
+
+    shown: tuple[str, ...] = ()
+    groups: tuple[frozenset[str], ...] = ()
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """All terms, sorted."""
+        return tuple(sorted(frozenset().union(*self.groups)))
+
+
+def own_terms(chunk: Chunk) -> tuple[str, ...]:
+    """Return the terms of a chunk itself: who, when, under which heading, its tags and its text."""
+    # a ledger's heading is a date, and any small number would find the day in it
+    about = (term for term in _terms(" ".join((chunk.speaker, chunk.heading, *chunk.tags))) if not term.isdigit())
+    return (*about, *_time_terms(chunk.time), *_terms(chunk.content))
+
+
+def around_terms(chunk: Chunk) -> tuple[str, ...]:
+    """Return the terms of its neighbours, of which only the nearest 400 characters count."""
+    return (*_terms(chunk.before[-_NEIGHBOUR:]), *_terms(chunk.after[:_NEIGHBOUR]))
+
+
+@lru_cache(maxsize=256)
+def query_words(text: str) -> Words:
+    """Return the content words of a query; none for a text of stop words, signs or nothing.
+
+    Of a very long text the first 2,000 characters count, and of those the first 48 different words.
+    """
+    asked = text[:_LONGEST_QUERY]
+    language = detect_language(asked)
+    groups: dict[frozenset[str], str] = {}
+    for word in _split(words(asked)):
+        if not is_stop_word(word, language):
+            groups.setdefault(frozenset(fold(word, tongue) for tongue in (language, *LANGUAGES)), word)
+    chosen = list(groups.items())[:_MOST_WORDS]
+    return Words(shown=tuple(word for _, word in chosen), groups=tuple(group for group, _ in chosen))
+
+
+def _terms(text: str) -> tuple[str, ...]:
+    language = detect_language(text)
+    return tuple(fold(word, language) for word in _split(words(text)) if not is_stop_word(word, language))
+
+
+def _split(found: Iterable[str]) -> Iterable[str]:
+    """Yield the words, each run of Hangul followed by its overlapping pairs of syllables."""
+    for found_word in found:
+        # the straight apostrophe is a seam to the full-text table
+        word = found_word.replace("'", "’")
+        yield word
+        if len(word) > 2 and not word.isascii() and script_of(word[0]) == "hangul":
+            yield from (word[at : at + 2] for at in range(len(word) - 1))
+
+
+def _time_terms(time: datetime | None) -> tuple[str, ...]:
+    """Return year, month and date; the bare day of the month is left out, or any small number would find it."""
+    if time is None:
+        return ()
+    return (f"{time:%Y}", fold(_MONTHS[time.month - 1]), f"{time:%Y-%m}", f"{time:%Y-%m-%d}")

@@ -1,0 +1,98 @@
+"""Transcripts and evicted results to chunks: each message is one, a long one several on the same line.
+
+What was said, the arguments of tool calls and the results of tools are found; system prompts and thinking are not. A
+line that is no message, such as one that was torn off, is passed over and hides no other.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ricordo.errors import InvalidMessage
+from ricordo.index.contract import Chunk
+from ricordo.index.documents import Document
+from ricordo.index.pieces import piece_chunks
+from ricordo.messages.codec import decode
+from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult
+
+__all__ = ["result_chunks", "shown_text", "spoken_line", "transcript_chunks"]
+
+
+def transcript_chunks(document: Document, data: bytes, *, first_line: int = 1, before: str = "") -> list[Chunk]:
+    """Return the chunks of the messages in `data`, whose first line has the number `first_line`.
+
+    `before` is the message that precedes them, as `spoken_line` gives it.
+    """
+    spoken = [
+        pieces
+        for number, message in _messages(data.split(b"\n"), first_line)
+        if message.role != "system" and (pieces := piece_chunks(_whole(document, message, number), one_line=True))
+    ]
+    chunks: list[Chunk] = []
+    for at, pieces in enumerate(spoken):
+        earlier = spoken_line(spoken[at - 1][-1]) if at else before
+        later = spoken_line(spoken[at + 1][0]) if at + 1 < len(spoken) else ""
+        chunks += [replace(piece, before=earlier, after=later) for piece in pieces]
+    return chunks
+
+
+def result_chunks(document: Document, data: bytes) -> list[Chunk]:
+    """Return the pieces of an evicted tool result, each with its lines."""
+    text = data.decode("utf-8", "replace")
+    whole = Chunk(
+        path=document.path,
+        line_number=1,
+        end_line=text.rstrip("\n").count("\n") + 1,
+        content=text,
+        sort=document.sort,
+        session=document.session,
+    )
+    return piece_chunks(whole)
+
+
+def shown_text(message: Message) -> str:
+    """Return what a message says and does as text: its words, its tool calls with arguments, its results."""
+    return "\n".join(shown for part in message.parts if (shown := _shown(part)))
+
+
+def spoken_line(chunk: Chunk) -> str:
+    """Return a message as its neighbours know it: who said what."""
+    return f"{chunk.speaker}: {chunk.content}"
+
+
+def _shown(part: Part) -> str:
+    match part:
+        case Text():
+            return part.text
+        case ToolCall():
+            return f"{part.name} {part.arguments}"
+        case ToolResult():
+            return "\n".join(_shown(inner) for inner in part.parts)
+        case Media():
+            return " ".join(filter(None, (part.name, part.description)))
+        case _:
+            return ""
+
+
+def _messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Message]]:
+    for number, line in enumerate(lines, first_line):
+        if not line.strip():
+            continue
+        try:
+            yield number, decode(line)
+        except (InvalidMessage, RecursionError):
+            continue
+
+
+def _whole(document: Document, message: Message, number: int) -> Chunk:
+    return Chunk(
+        path=document.path,
+        line_number=number,
+        end_line=number,
+        content=shown_text(message),
+        sort=document.sort,
+        kind="message",
+        time=message.time,
+        session=document.session,
+        message=message.id,
+        speaker=message.name or message.role,
+    )
