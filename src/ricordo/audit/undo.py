@@ -1,0 +1,88 @@
+"""Undo: take back one write, also when others came after it, unless they touched the same lines.
+
+An undo is a change set itself, so it can be undone. A block that was appended to a ledger is cut out of it; a file that
+would be left with nothing but its heading was created by that block and goes with it.
+"""
+
+from itertools import takewhile
+
+from ricordo.audit.history import HistoryItem, blocks, history
+from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
+from ricordo.files import ABSENT, FileStore
+from ricordo.workspace.changes import ChangeSets, Edit, FileChange
+from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.merge import merged
+
+__all__ = ["undo"]
+
+
+async def undo(files: FileStore, changes: ChangeSets, change_id: str | None = None, *, who: str) -> HistoryItem:
+    """Take back the write `change_id`, or the newest one that is no undo and not undone; return what was taken back.
+
+    Raises: ChangeNotFound if there is none; UndoRefused if it is undone already, or later changes touched the same
+    lines.
+    """
+    item = _chosen(await history(files, changes), change_id)
+    if item.undone:
+        raise UndoRefused(f"The change {item.id} is undone already.")
+    block = [found async for found in blocks(files) if found[0].entry.id == item.id]
+    if block:
+        edits = await _without(files, block[0])
+    else:
+        edits = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
+    await changes.apply(edits, act="undo", who=who, undoes=item.id)
+    return item
+
+
+def _chosen(items: list[HistoryItem], change_id: str | None) -> HistoryItem:
+    if change_id is None:
+        open_items = (item for item in items if item.act != "undo" and not item.undone)
+    else:
+        open_items = (item for item in items if item.id.startswith(change_id) or change_id in item.entries)
+    chosen = next(open_items, None)
+    if chosen is None:
+        raise ChangeNotFound("There is nothing to undo." if change_id is None else f"There is no change {change_id}.")
+    return chosen
+
+
+async def _without(files: FileStore, block: tuple[Located, ...]) -> list[Edit]:
+    path = block[0].path
+    stored = await files.read(path)
+    rest = stored.data
+    for found in reversed(block):
+        rest = rest[: found.offset] + rest[found.offset + found.length :]
+    left = rest.strip()
+    only_heading = left.startswith(b"# ") and b"\n" not in left
+    edits = [Edit(path=path, expected=stored.version, data=None if only_heading else rest)]
+    for found in block:
+        if found.long and await files.info(f"{WORKSPACE}/{found.long}"):
+            long = await files.read(f"{WORKSPACE}/{found.long}")
+            edits.append(Edit(path=f"{WORKSPACE}/{found.long}", expected=long.version, data=None))
+    return edits
+
+
+async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> Edit:
+    """Return the edit that gives a file what the change took and takes what it gave."""
+    try:
+        stored = await files.read(changed.path)
+        ours, version = stored.data, stored.version
+    except FileMissing:
+        ours, version = b"", ABSENT
+    before = await changes.content(changed.before)
+    if version == changed.after:
+        return Edit(path=changed.path, expected=version, data=before)
+    theirs = before or b""
+    base = await changes.content(changed.after)
+    if base is None:
+        base = _common_heading(ours, theirs)
+    result = merged(base, ours, theirs)
+    if result is None:
+        raise UndoRefused(f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first.")
+    return Edit(path=changed.path, expected=version, data=result)
+
+
+def _common_heading(ours: bytes, theirs: bytes) -> bytes:
+    """Return the whole lines that both files begin with: what two creations of a file agree on."""
+    pairs = zip(ours.splitlines(keepends=True), theirs.splitlines(keepends=True), strict=False)
+    return b"".join(line for line, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

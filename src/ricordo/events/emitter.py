@@ -1,0 +1,82 @@
+"""Emitter: how a room reports a stage, in one `with` statement.
+
+A sink that fails must not fail the work it watches; its error goes to the `ricordo` logger by type, without content.
+"""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ricordo.clock import Clock
+from ricordo.events.types import Event, Sink, Stage, Status
+from ricordo.scopes import Scope
+
+__all__ = ["Emitter", "Progress"]
+
+_LOG = logging.getLogger("ricordo.events")
+
+
+@dataclass
+class Progress:
+    """What a running stage has to tell: how many of what it handled, or the reason why it did nothing."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    skipped: str | None = None
+
+
+class Emitter:
+    """Hands events to every sink, in the order the sinks were given."""
+
+    def __init__(self, clock: Clock, sinks: tuple[Sink, ...] = ()) -> None:
+        """Stamp events with `clock` and send them to `sinks`."""
+        self._clock = clock
+        self._sinks = sinks
+
+    @contextmanager
+    def stage(self, stage: Stage, scope: Scope | None = None) -> Iterator[Progress]:
+        """Report that `stage` started, and how it ended: finished, skipped with the reason, or failed and why."""
+        progress = Progress()
+        began = time.perf_counter()
+        self._emit(stage, "started", scope)
+        try:
+            yield progress
+        except BaseException as error:
+            self._emit(stage, "failed", scope, seconds=time.perf_counter() - began, error=type(error).__name__)
+            raise
+        status: Status = "skipped" if progress.skipped else "finished"
+        self._emit(
+            stage, status, scope, seconds=time.perf_counter() - began, reason=progress.skipped, counts=progress.counts
+        )
+
+    def _emit(
+        self,
+        stage: Stage,
+        status: Status,
+        scope: Scope | None,
+        *,
+        seconds: float | None = None,
+        reason: str | None = None,
+        error: str | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
+        event = Event(
+            stage=stage,
+            status=status,
+            at=self._clock.now(),
+            scope=scope,
+            seconds=seconds,
+            reason=reason,
+            error=error,
+            counts=dict(counts or {}),
+        )
+        for sink in self._sinks:
+            _deliver(sink, event)
+
+
+def _deliver(sink: Sink, event: Event) -> None:
+    try:
+        sink(event)
+    except Exception as error:  # noqa: BLE001  (a listener's error is not the work's error)
+        _LOG.warning("An event sink failed on %s %s: %s", event.stage, event.status, type(error).__name__)

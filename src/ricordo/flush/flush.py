@@ -1,0 +1,106 @@
+"""Flush: what a session taught since the last look goes to the ledger, once.
+
+A cursor per session says how far it was extracted. Before a block goes to the ledger the cursor keeps the block
+itself, so whoever finds it there after a crash writes what is missing of it, and nothing is lost or added twice.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+from ricordo.clock import Clock, Ids, milliseconds
+from ricordo.files import FileStore
+from ricordo.flush.cursor import Cursor, save_cursor, settled_cursor
+from ricordo.flush.extract import extract
+from ricordo.flush.types import Finding
+from ricordo.guard.redact import Redactor
+from ricordo.messages import Message
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.layout import cursor_path, transcript_path
+from ricordo.workspace.ledger import Block, append_block, render_block
+from ricordo.workspace.tombstones import content_digest, read_tombstones
+from ricordo.workspace.transcript import read_log
+
+__all__ = ["Flushed", "Flusher"]
+
+_CONTEXT = 6
+_LOCKS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flushed:
+    """What a flush did: the block it wrote (None when nothing was learned) and how many messages it read."""
+
+    block: Block | None = None
+    messages: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flusher:
+    """Extracts the new messages of sessions into the ledger; `key` recognises what was forgotten."""
+
+    files: FileStore
+    redactor: Redactor
+    key: bytes
+    clock: Clock
+    ids: Ids
+    extract: Callable[[Sequence[Message]], Sequence[Finding]] = extract
+
+    async def flush(self, agent: str, session: str, *, scope: Scope | None = None) -> Flushed:
+        """Extract what the session's transcript holds after its cursor, durably, and move the cursor.
+
+        `scope` is stamped on the entries. A second flush without new messages does nothing.
+        """
+        path = cursor_path(agent, session)
+        async with self.files.lock(f"flush-{crc32(path.encode()) % _LOCKS:x}"):
+            cursor = await settled_cursor(self.files, path)
+            logged = await read_log(self.files, transcript_path(agent, session))
+            position = _after(logged.messages, cursor.done)
+            new = logged.messages[position:]
+            if not new:
+                return Flushed()
+            context = logged.messages[max(0, position - _CONTEXT) : position]
+            entries = await self._entries(session, context, new, scope)
+            block = await self._write(cursor, new[-1].id, entries)
+            return Flushed(block=block, messages=len(new))
+
+    async def _entries(
+        self, session: str, context: Sequence[Message], new: Sequence[Message], scope: Scope | None
+    ) -> list[Entry]:
+        fresh = {message.id for message in new}
+        forgotten = (await read_tombstones(self.files)).digests
+        now = self.clock.now()
+        return [
+            Entry(
+                content=finding.content,
+                kind=finding.kind,
+                tags=finding.tags,
+                id=self.ids.new(),
+                time=now,
+                since=milliseconds(finding.since) if finding.since else None,
+                scope=scope,
+                by="flush",
+                source=Source(session=session, messages=finding.message_ids, quote=finding.quote),
+                confidence=finding.confidence,
+            )
+            for finding in self.extract([*context, *new])
+            if not fresh.isdisjoint(finding.message_ids)
+            and (not forgotten or content_digest(finding.content, self.key) not in forgotten)
+        ]
+
+    async def _write(self, cursor: Cursor, done: str, entries: list[Entry]) -> Block | None:
+        if not entries:
+            await save_cursor(self.files, replace(cursor, done=done))
+            return None
+        rendered = await render_block(self.files, self.clock.today(), entries, self.redactor)
+        intent = replace(cursor, next=done, path=rendered.path, block=rendered.data.decode("utf-8", "surrogatepass"))
+        intent = await save_cursor(self.files, intent)
+        block = await append_block(self.files, rendered)
+        await save_cursor(self.files, intent.settled())
+        return block
+
+
+def _after(messages: Sequence[Message], done: str | None) -> int:
+    """Return the position after the message `done`: the start when it is not there."""
+    return next((number + 1 for number, message in enumerate(messages) if message.id == done), 0)

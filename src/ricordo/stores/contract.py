@@ -1,0 +1,163 @@
+"""Store: exactly three operations, bound to a scope before anything can be read or written.
+
+`backend.bind(scope)` returns a `Store`. It is one class for all backends: it stamps scope, id and time, checks the
+entry, and passes it through the guard, then hands it to the backend's driver, so no backend can skip that. What
+else a backend can do (list, forget, close) is found by type: `store.offers(Forgets)`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, final, runtime_checkable
+
+from ricordo.clock import Clock, Ids, milliseconds
+from ricordo.errors import InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
+from ricordo.events import Emitter
+from ricordo.guard import Redactor
+from ricordo.index.contract import Query
+from ricordo.recall.hits import Hit
+from ricordo.scopes import Scope
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.redaction import redacted_entry
+
+__all__ = ["Backend", "Closes", "Driver", "Forgets", "Lists", "Store", "StoreParts"]
+
+_C = TypeVar("_C")
+
+
+class Driver(Protocol):
+    """What a backend does for one scope; entries arrive checked, redacted and stamped."""
+
+    async def write(self, entry: Entry) -> Entry:
+        """Keep `entry`, durably when this returns, and return it as kept."""
+        ...
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        """Return at most `limit` hits, best first; the newest for a query without words."""
+        ...
+
+    async def preface(self, budget: Tokens | None) -> str:
+        """Return what belongs into the system prompt, within the budget; empty when there is nothing."""
+        ...
+
+
+@runtime_checkable
+class Lists(Protocol):
+    """A backend that can show everything it keeps."""
+
+    async def entries(self) -> list[Entry]:
+        """Return all entries, newest first."""
+        ...
+
+    async def get(self, entry_id: str) -> Entry:
+        """Return one entry. Raises `EntryNotFound`."""
+        ...
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """A backend that can take an entry out again."""
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        """Remove an entry everywhere and return it. Raises `EntryNotFound`."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A backend that holds something open."""
+
+    async def close(self) -> None:
+        """Let go of what is held; a second call does nothing."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreParts:
+    """What every bound store needs besides its backend."""
+
+    redactor: Redactor
+    clock: Clock
+    ids: Ids
+    emitter: Emitter
+
+
+class Backend(ABC):
+    """A place to keep memories; nothing can be read or written before it is bound to a scope."""
+
+    def __init__(self, parts: StoreParts) -> None:
+        """Give every store that is bound from here the same guard, clock, ids and events."""
+        self._parts = parts
+
+    @final
+    def bind(self, scope: Scope | None) -> "Store":
+        """Return the store of `scope`. Raises `ScopeRequired` without one."""
+        if scope is None:
+            raise ScopeRequired
+        return Store(self._driver(scope), scope, self._parts)
+
+    @abstractmethod
+    def _driver(self, scope: Scope) -> Driver:
+        """Return what reads and writes for `scope`."""
+
+
+@final
+class Store:
+    """Save, recall and preamble of one scope."""
+
+    def __init__(self, driver: Driver, scope: Scope, parts: StoreParts) -> None:
+        """Use `Backend.bind` instead."""
+        self._bound = driver
+        self._parts = parts
+        self.scope = scope
+
+    async def save(self, entry: Entry) -> Entry:
+        """Keep `entry` and return it with its id, time and scope; it is durable when this returns.
+
+        Without a scope the entry gets the store's own. Raises: InvalidEntry; ScopeMismatch for a scope that is not
+        the store's; ReasonRequired for one beyond the project without a reason; StorageFull and its siblings.
+        """
+        with self._parts.emitter.stage("save", self.scope) as progress:
+            stamped = replace(
+                entry.checked(),
+                id=entry.id or self._parts.ids.new(),
+                time=milliseconds(entry.time) if entry.time else self._parts.clock.now(),
+                since=milliseconds(entry.since) if entry.since else None,
+                scope=self._scope_of(entry),
+                source=replace(entry.source, session=entry.source.session or self.scope.session),
+            )
+            progress.counts["entries"] = 1
+            return await self._bound.write(redacted_entry(stamped, self._parts.redactor))
+
+    async def recall(self, query: str | Query, limit: int = 5) -> list[Hit]:
+        """Return at most `limit` hits, best first; the newest for an empty query; empty when nothing matches.
+
+        Raises: InvalidQuery if `limit` is below 1.
+        """
+        if limit < 1:
+            raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
+        with self._parts.emitter.stage("recall", self.scope) as progress:
+            asked = Query(text=query) if isinstance(query, str) else query
+            hits = (await self._bound.find(asked, limit))[:limit]
+            progress.counts["entries"] = len(hits)
+            return hits
+
+    async def preamble(self, budget: Tokens | None = None) -> str:
+        """Return what belongs into the system prompt, fenced, within `budget` (the backend's own when None)."""
+        with self._parts.emitter.stage("preamble", self.scope):
+            return await self._bound.preface(budget)
+
+    def offers(self, capability: type[_C]) -> _C | None:
+        """Return the backend as one of the optional capabilities, or None when it has not got it."""
+        return self._bound if isinstance(self._bound, capability) else None
+
+    def _scope_of(self, entry: Entry) -> Scope:
+        if entry.scope is None:
+            return self.scope
+        mine, wanted = self.scope.parts(), entry.scope.parts()
+        foreign = [name for name, value in wanted.items() if mine.get(name) not in {None, value}]
+        if foreign:
+            raise ScopeMismatch(f"This store is bound to {self.scope}: it can't save for {entry.scope}.")
+        if "project" in mine and "project" not in wanted and not (entry.reason or "").strip():
+            raise ReasonRequired
+        return entry.scope

@@ -1,0 +1,44 @@
+"""Place: one visible workspace with everything that reads and writes it."""
+
+from dataclasses import dataclass, replace
+
+from ricordo.clock import Clock, Ids
+from ricordo.files import FileStore
+from ricordo.guard import Redactor
+from ricordo.index.contract import SearchIndex
+from ricordo.scopes import Scope
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.entry import Entry
+
+__all__ = ["Place"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A root that is open: `label` names it to people, `scope` is whose memory all of it is.
+
+    `key` is the root's secret for digests. `folder` is where it lies, for people.
+    """
+
+    label: str
+    scope: Scope
+    folder: str
+    files: FileStore
+    index: SearchIndex
+    changes: ChangeSets
+    redactor: Redactor
+    key: bytes
+    clock: Clock
+    ids: Ids
+
+    def outward(self, entry: Entry) -> Entry:
+        """Return `entry` with the scope that its root adds to what its line says."""
+        parts = self.scope.parts() | (entry.scope.parts() if entry.scope else {})
+        return replace(entry, scope=Scope(**parts))
+
+    def inward(self, entry: Entry) -> Entry:
+        """Return `entry` as its line says it: without the parts of the scope that the root says for all."""
+        own = self.scope.parts()
+        rest = {name: value for name, value in (entry.scope.parts() if entry.scope else {}).items() if name not in own}
+        rest.pop("session", None)
+        return replace(entry, scope=Scope(**rest) if rest else None)

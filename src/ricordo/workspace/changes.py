@@ -1,0 +1,184 @@
+"""Change sets: every replacement of a file is one reversible unit, with who made it, why, and what was there before.
+
+A change set is written in four durable steps: the contents before and after go to `history/objects/` under their
+digest, the record goes to `history/pending/`, the files are replaced one after the other, the record moves to
+`history/changes/`. A process that dies in between leaves a pending record; the next one to look puts the files back
+as they were, unless somebody has changed them again since. Appends to a ledger need no record here: the file itself
+tells them.
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from ricordo.clock import Clock, Ids, rfc3339
+from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError
+from ricordo.files import ABSENT, FileStore, version_of
+
+__all__ = ["Change", "ChangeSets", "Edit", "FileChange"]
+
+_CHANGES = "history/changes"
+_PENDING = "history/pending"
+_OBJECTS = "history/objects"
+_LOCK = "changes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """A file to be written: the version it is based on (ABSENT: there is none) and its new bytes (None: delete it)."""
+
+    path: str
+    expected: str
+    data: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChange:
+    """What a change did to one file: its version before and after, ABSENT where there was none."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """One change set: `act` names what was done, `undoes` the change that it takes back."""
+
+    id: str
+    at: datetime
+    who: str
+    why: str
+    act: str
+    files: tuple[FileChange, ...]
+    undoes: str | None = None
+
+
+class ChangeSets:
+    """The record of all change sets of a root, and the one way to make a new one."""
+
+    def __init__(self, files: FileStore, *, clock: Clock, ids: Ids) -> None:
+        """Keep the history in `files`, beside the workspace."""
+        self._files = files
+        self._clock = clock
+        self._ids = ids
+
+    async def apply(
+        self, edits: Sequence[Edit], *, act: str, who: str, why: str = "", undoes: str | None = None
+    ) -> Change:
+        """Write all of `edits` or none, and return the record.
+
+        Raises: VersionConflict if a file is not the version an edit was based on; StorageFull and its siblings.
+        """
+        change = Change(
+            id=self._ids.new(),
+            at=self._clock.now(),
+            who=who,
+            why=why,
+            act=act,
+            files=tuple(_file_change(edit) for edit in edits),
+            undoes=undoes,
+        )
+        async with self._files.lock(_LOCK):
+            await self._recover()
+            for edit in edits:
+                await self._keep(edit)
+            await self._files.create(f"{_PENDING}/{change.id}.json", _encoded(change))
+            try:
+                for edit in edits:
+                    await self._write(edit.path, edit.data, edit.expected)
+                await self._files.create(f"{_CHANGES}/{change.id}.json", _encoded(change))
+            except StorageError:
+                with suppress(StorageError):
+                    await self._recover()
+                raise
+            await self._files.delete(f"{_PENDING}/{change.id}.json")
+        return change
+
+    async def recover(self) -> int:
+        """Put back what change sets that were cut off had written; return how many there were."""
+        if not await self._files.list(_PENDING):
+            return 0
+        async with self._files.lock(_LOCK):
+            return await self._recover()
+
+    async def records(self) -> list[Change]:
+        """Return all change sets, newest first; a record that can't be read is left out."""
+        found = []
+        for info in reversed(await self._files.list(_CHANGES)):
+            with suppress(FileMissing, DocumentInvalid):
+                found.append(_decoded((await self._files.read(info.path)).data))
+        return found
+
+    async def record(self, change_id: str) -> Change:
+        """Return one change set. Raises `ChangeNotFound`."""
+        try:
+            return _decoded((await self._files.read(f"{_CHANGES}/{change_id}.json")).data)
+        except FileMissing as error:
+            raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.") from error
+
+    async def content(self, version: str) -> bytes | None:
+        """Return the bytes of a version that a change replaced or wrote; None for ABSENT. Raises `FileMissing`."""
+        if version == ABSENT:
+            return None
+        return zlib.decompress((await self._files.read(_object(version))).data)
+
+    async def _keep(self, edit: Edit) -> None:
+        contents = [] if edit.data is None else [edit.data]
+        if edit.expected != ABSENT:
+            contents.append((await self._files.read(edit.path)).data)
+        for data in contents:
+            with suppress(AlreadyExists):
+                await self._files.create(_object(version_of(data)), zlib.compress(data))
+
+    async def _recover(self) -> int:
+        pending = await self._files.list(_PENDING)
+        for info in pending:
+            change = _decoded((await self._files.read(info.path)).data)
+            if await self._files.info(f"{_CHANGES}/{change.id}.json") is None:
+                await self._roll_back(change)
+            await self._files.delete(info.path)
+        return len(pending)
+
+    async def _roll_back(self, change: Change) -> None:
+        for changed in reversed(change.files):
+            if await self._version(changed.path) == changed.after != changed.before:
+                await self._write(changed.path, await self.content(changed.before), changed.after)
+
+    async def _version(self, path: str) -> str:
+        try:
+            return (await self._files.read(path)).version
+        except FileMissing:
+            return ABSENT
+
+    async def _write(self, path: str, data: bytes | None, expected: str) -> None:
+        if data is None:
+            await self._files.delete(path, expected=expected)
+        else:
+            await self._files.replace(path, data, expected=expected)
+
+
+def _file_change(edit: Edit) -> FileChange:
+    return FileChange(
+        path=edit.path, before=edit.expected, after=ABSENT if edit.data is None else version_of(edit.data)
+    )
+
+
+def _object(version: str) -> str:
+    return f"{_OBJECTS}/{version[:2]}/{version}.z"
+
+
+def _encoded(change: Change) -> bytes:
+    return (json.dumps(asdict(change) | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _decoded(data: bytes) -> Change:
+    try:
+        value = json.loads(data)
+        files = tuple(FileChange(**changed) for changed in value.pop("files"))
+        return Change(files=files, at=datetime.fromisoformat(value.pop("at")), **value)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DocumentInvalid("The record of a change can't be read.") from error

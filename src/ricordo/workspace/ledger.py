@@ -1,0 +1,121 @@
+"""Ledger: the daily log of memories, append-only.
+
+The writer adds bullets to the file of the local day and never touches an earlier byte, nor does it look for
+duplicates: that is what consolidation is for. An entry over 4 KB goes to a file of its own, which is durable before
+the line that points to it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from ricordo.errors import AlreadyExists, FileMissing
+from ricordo.files import FileStore
+from ricordo.guard.redact import Redactor
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
+from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_path, long_path
+from ricordo.workspace.redaction import redacted_entry
+
+__all__ = [
+    "LONG_BYTES",
+    "Block",
+    "append_block",
+    "append_entries",
+    "long_content",
+    "read_entries",
+    "read_memory",
+    "render_block",
+]
+
+LONG_BYTES = 4096
+"""UTF-8 bytes of content up to which an entry stands in the ledger itself."""
+
+_HEADER = "<!-- The whole text of one memory. Its line in the ledger holds its fields. -->\n\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """What one append writes: the bytes, where they go (`offset` is -1 before), and the entries as stored."""
+
+    path: str
+    data: bytes
+    entries: tuple[Entry, ...]
+    offset: int = -1
+
+
+async def append_entries(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
+    """Append `entries`, which have ids and times, to the ledger of `day` as one block, durably.
+
+    Raises: StorageFull, StorageReadOnly, StorageBusy; then no bullet of the block is written.
+    """
+    return await append_block(files, await render_block(files, day, entries, redactor))
+
+
+async def render_block(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
+    """Return the block that `entries` make in the ledger of `day`; the files of long ones are written by this."""
+    stored = tuple(redacted_entry(entry, redactor) for entry in entries)
+    bullets = [await _bullet(files, entry) for entry in stored]
+    data = "".join(bullets).encode("utf-8", "surrogatepass")
+    return Block(path=ledger_path(day), data=data, entries=stored)
+
+
+async def append_block(files: FileStore, block: Block) -> Block:
+    """Append a rendered block to its ledger, durably, and return it with its place."""
+    day = block.path.rpartition("/")[2].removesuffix(".md")
+    appended = await files.append(block.path, block.data, header=f"# {day}\n\n".encode())
+    return replace(block, offset=appended.offset)
+
+
+async def read_entries(files: FileStore, path: str) -> list[Located]:
+    """Return the entries of one document in its order, long ones whole. Raises `FileMissing`."""
+    stored = await files.read(path)
+    return [await _whole(files, found) for found in parse_entries(stored.data, path)]
+
+
+async def read_memory(files: FileStore) -> list[Located]:
+    """Return the entries of every memory document of the workspace: curated memory first, then by path.
+
+    A file that vanishes while this reads is left out.
+    """
+    listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
+    found: list[Located] = []
+    for path in [MEMORY, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+        try:
+            found += await read_entries(files, path)
+        except FileMissing:
+            continue
+    return found
+
+
+def long_content(data: bytes) -> str:
+    """Return the content that a file below `long/` holds."""
+    return data.decode("utf-8", "replace").removeprefix(_HEADER)
+
+
+async def _bullet(files: FileStore, entry: Entry) -> str:
+    content = entry.content.encode("utf-8", "surrogatepass")
+    if len(content) <= LONG_BYTES or not _is_text(entry.content):
+        return render_entry(entry)
+    path = long_path(entry.id)
+    try:
+        await files.create(path, _HEADER.encode() + content)
+    except AlreadyExists:
+        if (await files.read(path)).data != _HEADER.encode() + content:
+            raise
+    return render_entry(entry, long=path.removeprefix(f"{WORKSPACE}/"))
+
+
+def _is_text(content: str) -> bool:
+    """Tell whether a file of its own keeps every character; lone surrogates need the escapes of a bullet."""
+    return not any("\ud800" <= character <= "\udfff" for character in content)
+
+
+async def _whole(files: FileStore, found: Located) -> Located:
+    if found.long is None:
+        return found
+    try:
+        stored = await files.read(f"{WORKSPACE}/{found.long}")
+    except FileMissing:
+        return found
+    return replace(found, entry=replace(found.entry, content=long_content(stored.data)))

@@ -1,0 +1,145 @@
+"""Transcript: the lossless log of a session, one message a line, appended and never rewritten.
+
+A message is durable when `append` returns. A message whose id is in the log is not written again, so a replay adds
+nothing; several processes may append to one log, each sees the union. An append reads only what others added since
+the last look, so its cost does not grow with the log. A line that can't be read, such as one torn by a crash, is
+reported and hides no other.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+from ricordo.errors import FileMissing, InvalidMessage
+from ricordo.files import FileStore
+from ricordo.guard.redact import Redactor
+from ricordo.messages import Message
+from ricordo.messages.codec import decode, encode
+from ricordo.messages.identity import fingerprint, with_ids, with_parents
+from ricordo.workspace.redaction import redacted_message
+
+__all__ = ["BrokenLine", "Logged", "Recorded", "Transcript", "read_log"]
+
+_LOCKS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenLine:
+    """A line (1-based) of a log that holds no message, and why."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logged:
+    """What a log holds: its messages in order, the 1-based line of each, and the lines that can't be read."""
+
+    messages: tuple[Message, ...] = ()
+    lines: tuple[int, ...] = ()
+    broken: tuple[BrokenLine, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What an append did: `messages` as they are stored, of which those in `added` were new."""
+
+    messages: tuple[Message, ...] = ()
+    added: tuple[str, ...] = field(default=())
+
+
+class Transcript:
+    """One session's log; keep it open to append cheaply."""
+
+    def __init__(self, files: FileStore, path: str, *, session: str, redactor: Redactor) -> None:
+        """Use the log at `path`; nothing is read or written yet."""
+        self._files = files
+        self._path = path
+        self._session = session
+        self._redactor = redactor
+        self._ids: set[str] = set()
+        self._said: Counter[str] = Counter()
+        self._last: str | None = None
+        self._end = 0
+
+    async def append(self, messages: Iterable[Message], *, known: Mapping[str, int] | None = None) -> Recorded:
+        """Write the messages that the log does not hold, durably, and return all of them as stored.
+
+        Secrets are replaced, missing ids and parents given. `known` counts, by fingerprint, what came before these
+        messages in the conversation they are taken from; None when they follow what the log holds. Raises:
+        StorageFull, StorageReadOnly, StorageBusy; then none of them is written.
+        """
+        clean = [redacted_message(message, self._redactor) for message in messages]
+        async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCKS:x}"):
+            await self._catch_up()
+            named = with_ids(clean, session=self._session, known=self._said if known is None else known)
+            new = self._unknown(named)
+            if new:
+                chained = with_parents(new, after=self._last)
+                await self._files.append(self._path, b"".join(map(encode, chained)))
+                await self._catch_up()
+        return Recorded(messages=tuple(named), added=tuple(message.id for message in new))
+
+    async def read(self) -> Logged:
+        """Return everything in the log; empty when there is none."""
+        return await read_log(self._files, self._path)
+
+    def _unknown(self, messages: Iterable[Message]) -> list[Message]:
+        new: dict[str, Message] = {}
+        for message in messages:
+            if message.id not in self._ids:
+                new.setdefault(message.id, message)
+        return list(new.values())
+
+    async def _catch_up(self) -> None:
+        """Take in the whole lines that were appended since the last look."""
+        try:
+            data = await self._files.read_from(self._path, self._end)
+        except FileMissing:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        for message in _decoded(whole)[0].values():
+            self._ids.add(message.id)
+            self._said[fingerprint(message)] += 1
+            self._last = message.id
+        self._end += len(whole)
+
+
+async def read_log(files: FileStore, path: str) -> Logged:
+    """Return everything in the log at `path`; a missing log is an empty one.
+
+    A message whose parent stood on a broken line follows the message before it, so the chain has no hole.
+    """
+    try:
+        stored = await files.read(path)
+    except FileMissing:
+        return Logged()
+    found, broken = _decoded(stored.data)
+    messages = list(found.values())
+    if broken:
+        messages = _rechained(messages)
+    return Logged(messages=tuple(messages), lines=tuple(found), broken=tuple(broken))
+
+
+def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine]]:
+    found: dict[int, Message] = {}
+    broken = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            found[number] = decode(line)
+        except InvalidMessage as error:
+            broken.append(BrokenLine(line=number, reason=str(error)))
+    return found, broken
+
+
+def _rechained(messages: list[Message]) -> list[Message]:
+    ids = {message.id for message in messages}
+    chained: list[Message] = []
+    for message in messages:
+        lost = message.parent is not None and message.parent not in ids
+        before = chained[-1].id if chained else None
+        chained.append(replace(message, parent=before) if lost else message)
+    return chained
