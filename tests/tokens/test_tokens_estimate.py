@@ -1,0 +1,131 @@
+"""The estimate without a tokenizer."""
+
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from message_strategies import any_text, messages
+from ricordo.messages import Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
+from ricordo.tokens import RequestEstimate, estimate_message, estimate_request, estimate_text
+
+SAMPLES = Path(__file__).parent / "samples"
+
+# Counted with the o200k_base vocabulary of quicktok-v1 0.4.0.
+REFERENCE = {
+    "chinese": 207,
+    "code": 339,
+    "digits": 793,
+    "english": 197,
+    "japanese": 275,
+    "json": 336,
+    "korean": 257,
+    "mixed": 169,
+}
+
+
+def _ratio(sample: str) -> float:
+    return estimate_text((SAMPLES / f"{sample}.txt").read_text(encoding="utf-8")) / REFERENCE[sample]
+
+
+@pytest.mark.req("AS-BUG-20")
+def test_the_estimate_is_close_to_a_tokenizer_in_every_script() -> None:
+    for sample in ("chinese", "japanese", "korean"):
+        assert 0.75 <= _ratio(sample) <= 1.25, sample
+    for sample in ("english", "code", "digits"):
+        assert _ratio(sample) >= 0.75, sample
+
+
+@pytest.mark.parametrize("sample", sorted(REFERENCE))
+def test_no_sample_is_off_by_more_than_a_fifth(sample: str) -> None:
+    assert 0.8 <= _ratio(sample) <= 1.2
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("Привет, как дела сегодня?", 7),
+        ("مرحبا كيف حالك", 5),
+        ("नमस्ते आप कैसे हैं", 7),
+        ("😀😀👨\u200d👩\u200d👧", 10),
+        ("dGhpcyBpcyBhIGJhc2U2NCB0ZXh0IGZvciB0ZXN0aW5n", 31),
+        ("550e8400-e29b-41d4-a716-446655440000", 18),
+    ],
+)
+def test_other_scripts_emoji_and_random_ids_are_not_underestimated(text: str, reference: int) -> None:
+    assert 0.75 * reference <= estimate_text(text) <= 2 * reference
+
+
+def test_an_empty_text_has_no_tokens() -> None:
+    assert estimate_text("") == 0
+
+
+@given(any_text().filter(bool))
+def test_every_other_text_has_at_least_one(text: str) -> None:
+    assert estimate_text(text) >= 1
+
+
+@given(any_text(), any_text())
+def test_two_texts_together_take_about_what_they_take_apart(first: str, second: str) -> None:
+    together, apart = estimate_text(first + second), estimate_text(first) + estimate_text(second)
+    assert together <= apart + 2
+    assert together >= apart - 6
+
+
+def test_long_texts_take_time_in_proportion() -> None:
+    short, long = "One word, 2 numbers and 한글. " * 4_000, "One word, 2 numbers and 한글. " * 40_000
+    assert _seconds(long) < 40 * _seconds(short)
+
+
+def _seconds(text: str) -> float:
+    spent = []
+    for _ in range(3):
+        start = perf_counter()
+        estimate_text(text)
+        spent.append(perf_counter() - start)
+    return min(spent)
+
+
+@given(messages())
+def test_every_message_has_an_estimate_that_covers_its_text(message: Message) -> None:
+    assert estimate_message(message) >= 4 + sum(estimate_text(p.text) for p in message.parts if isinstance(p, Text))
+
+
+def test_every_part_of_a_message_counts() -> None:
+    empty = estimate_message(Message(role="assistant"))
+    words = "seven words that are said right here"
+    for part in (
+        Text(text=words),
+        Thinking(text=words),
+        Unknown(kind="x", raw=words),
+        ToolCall(id="c", name="ls", arguments=words),
+        ToolCall(id="c", name=words),
+        ToolResult(call_id="c", parts=(Text(text=words),)),
+        Media(media_type="image/png", uri="x"),
+    ):
+        assert estimate_message(Message(role="assistant", parts=(part,))) >= empty + 7, part
+
+
+def test_every_part_of_a_request_counts() -> None:
+    tool = ToolSpec(name="search", description="find a file", parameters={"type": "object", "properties": {}})
+    said = Message(role="user", parts=(Text(text="Where is it?"),))
+    full = estimate_request([said], system="You help.", memory="Maria likes tea.", tools=[tool], reserved_output=500)
+    assert full.system > 0
+    assert full.memory > 0
+    assert full.tools > estimate_text("find a file")
+    assert full.messages == estimate_message(said)
+    assert full.reserved == 500
+    assert full.input == full.system + full.memory + full.tools + full.messages
+    assert full.total == full.input + 500
+
+
+def test_an_empty_request_takes_nothing() -> None:
+    assert estimate_request([]) == RequestEstimate()
+    assert estimate_request([]).total == 0
+
+
+@given(st.lists(messages(), max_size=4))
+def test_the_messages_of_a_request_take_what_they_take_one_by_one(history: list[Message]) -> None:
+    assert estimate_request(history).total == sum(map(estimate_message, history))
