@@ -2,6 +2,6 @@
 
 from ricordo.audit.forget import Forgotten, find_entry, forget
 from ricordo.audit.history import HistoryItem, history
-from ricordo.audit.undo import undo
+from ricordo.audit.undo import chosen_item, undo
 
-__all__ = ["Forgotten", "HistoryItem", "find_entry", "forget", "history", "undo"]
+__all__ = ["Forgotten", "HistoryItem", "chosen_item", "find_entry", "forget", "history", "undo"]

@@ -4,26 +4,25 @@ An undo is a change set itself, so it can be undone. A block that was appended t
 would be left with nothing but its heading was created by that block and goes with it.
 """
 
+from collections.abc import Sequence
 from itertools import takewhile
 
-from ricordo.audit.history import HistoryItem, blocks, history
+from ricordo.audit.history import HistoryItem, blocks
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
-from ricordo.workspace.changes import ChangeSets, Edit, FileChange
+from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import WORKSPACE
 from ricordo.workspace.merge import merged
 
-__all__ = ["undo"]
+__all__ = ["chosen_item", "undo"]
 
 
-async def undo(files: FileStore, changes: ChangeSets, change_id: str | None = None, *, who: str) -> HistoryItem:
-    """Take back the write `change_id`, or the newest one that is no undo and not undone; return what was taken back.
+async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who: str) -> Change:
+    """Take back the write `item` and return the change set that did it.
 
-    Raises: ChangeNotFound if there is none; UndoRefused if it is undone already, or later changes touched the same
-    lines.
+    Raises: UndoRefused if it is undone already, or later changes touched the same lines; VersionConflict.
     """
-    item = _chosen(await history(files, changes), change_id)
     if item.undone:
         raise UndoRefused(f"The change {item.id} is undone already.")
     block = [found async for found in blocks(files) if found[0].entry.id == item.id]
@@ -31,11 +30,14 @@ async def undo(files: FileStore, changes: ChangeSets, change_id: str | None = No
         edits = await _without(files, block[0])
     else:
         edits = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
-    await changes.apply(edits, act="undo", who=who, undoes=item.id)
-    return item
+    return await changes.apply(edits, act="undo", who=who, undoes=item.id)
 
 
-def _chosen(items: list[HistoryItem], change_id: str | None) -> HistoryItem:
+def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
+    """Return the write with this id (or its beginning, or the id of an entry it added), the newest open one for None.
+
+    An undo is not taken back unless it is named. Raises: ChangeNotFound if there is none.
+    """
     if change_id is None:
         open_items = (item for item in items if item.act != "undo" and not item.undone)
     else:

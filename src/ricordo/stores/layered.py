@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from ricordo.audit import find_entry, forget
+from ricordo.audit import HistoryItem, chosen_item, find_entry, forget, history, undo
 from ricordo.errors import EntryNotFound, FileMissing, ScopeMismatch
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit, Source
@@ -115,6 +115,20 @@ class LayeredDriver:
                 await place.index.refresh()
                 return place.outward(gone.entry)
         raise EntryNotFound(f"No memory has the id {entry_id}: `ricordo memory list` shows the ids.")
+
+    async def history(self) -> list[HistoryItem]:
+        """Return every write to the visible places, newest first."""
+        found = [item for place in await self.places() for item in await history(place.files, place.changes)]
+        return sorted(found, key=lambda item: (item.at, item.id), reverse=True)
+
+    async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
+        """Take back one write, the newest of all places when none is named. Raises `ChangeNotFound`, `UndoRefused`."""
+        item = chosen_item(await self.history(), change_id)
+        for place in await self.places():
+            if item.id in {known.id for known in await history(place.files, place.changes)}:
+                await undo(place.files, place.changes, item, who=who)
+                await place.index.refresh()
+        return item
 
     async def close(self) -> None:
         """Let the indexes go."""

@@ -1,0 +1,118 @@
+"""Doctor: a look at every part of a root that changes nothing and says what is wrong and what to do."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ricordo.errors import FileMissing
+from ricordo.files import FileStore
+from ricordo.guard import has_secret
+from ricordo.index.contract import SearchIndex
+from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, session_of
+from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.tombstones import content_digest
+from ricordo.workspace.transcript import read_log
+
+__all__ = ["Check", "inspect"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One thing that was looked at: whether it is well, how many were found, and what to do if it is not."""
+
+    name: str
+    ok: bool
+    count: int
+    detail: str
+
+
+async def inspect(files: FileStore, index: SearchIndex) -> list[Check]:
+    """Return the checks of one root, in a fixed order."""
+    return [
+        *await _entries(files),
+        await _encoding(files),
+        await _secrets(files),
+        *await _transcripts(files),
+        await _pending(files),
+        await _index(index),
+    ]
+
+
+async def _entries(files: FileStore) -> list[Check]:
+    located = await read_memory(files)
+    ids = Counter(found.entry.id for found in located)
+    doubled = sum(count - 1 for count in ids.values())
+    said = Counter(content_digest(found.entry.content, b"") for found in located)
+    equal = sum(count - 1 for count in said.values())
+    dangling = [found for found in located if found.long and await files.info(f"{WORKSPACE}/{found.long}") is None]
+    return [
+        Check(name="entries", ok=True, count=len(located), detail="memories in MEMORY.md, topics and ledgers"),
+        Check(name="duplicates", ok=True, count=equal, detail="memories that say the same as another"),
+        Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
+        Check(
+            name="pointers",
+            ok=not dangling,
+            count=len(dangling),
+            detail="long memories whose file is missing: only their first line is left",
+        ),
+    ]
+
+
+async def _documents(files: FileStore) -> list[tuple[str, bytes]]:
+    found = []
+    for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+        try:
+            found.append((path, (await files.read(path)).data))
+        except FileMissing:
+            continue
+    return found
+
+
+async def _encoding(files: FileStore) -> Check:
+    broken = []
+    for path, data in await _documents(files):
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            broken.append(path)
+    detail = f"files that are not UTF-8 throughout: {', '.join(broken)}" if broken else "files that are not UTF-8"
+    return Check(name="encoding", ok=not broken, count=len(broken), detail=detail)
+
+
+async def _secrets(files: FileStore) -> Check:
+    holding = [path for path, data in await _documents(files) if has_secret(data.decode("utf-8", "replace"))]
+    detail = f"files with a secret in them: {', '.join(holding)}" if holding else "files with a secret in them"
+    return Check(name="secrets", ok=not holding, count=len(holding), detail=detail)
+
+
+async def _transcripts(files: FileStore) -> list[Check]:
+    logs = [info.path for info in await files.list(f"{WORKSPACE}/agents") if session_of(info.path)]
+    broken = [(path, len((await read_log(files, path)).broken)) for path in logs]
+    torn = sum(count for _, count in broken)
+    places = ", ".join(path for path, count in broken if count)
+    return [
+        Check(name="sessions", ok=True, count=len(logs), detail="transcripts"),
+        Check(
+            name="lines",
+            ok=torn == 0,
+            count=torn,
+            detail=f"transcript lines that can't be read, in {places}"
+            if torn
+            else "transcript lines that can't be read",
+        ),
+    ]
+
+
+async def _pending(files: FileStore) -> Check:
+    pending = len(await files.list("history/pending"))
+    detail = "changes cut off half-way: the next command that opens this root puts them back"
+    return Check(name="changes", ok=pending == 0, count=pending, detail=detail)
+
+
+async def _index(index: SearchIndex) -> Check:
+    report = await index.refresh()
+    freshness = index.freshness()
+    bad = freshness.state == "broken"
+    detail = f"the index is {freshness.state}{': ' + freshness.reason if freshness.reason else ''}"
+    if report.quarantined:
+        detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
+    return Check(name="index", ok=not bad, count=freshness.stale_files, detail=detail)

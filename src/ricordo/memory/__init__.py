@@ -1,0 +1,6 @@
+"""Memory: the façade for agents that are not ours. Delegation only."""
+
+from ricordo.memory.facade import Memory
+from ricordo.memory.results import Ingested, Session
+
+__all__ = ["Ingested", "Memory", "Session"]

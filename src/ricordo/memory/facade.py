@@ -1,0 +1,219 @@
+"""Memory: remember, recall, answer, forget and undo, in a few lines of anybody's agent."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+
+from ricordo.audit import HistoryItem
+from ricordo.audit.doctor import Check, inspect
+from ricordo.clock import Clock
+from ricordo.errors import ScopeRequired
+from ricordo.events import Sink
+from ricordo.files.disk import Disk
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.memory.results import Ingested, Session
+from ricordo.messages import Message
+from ricordo.recall.answer import answer
+from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.recall.recall import search
+from ricordo.runtime import Settings, Workspace, find_root, new_root, open_workspace
+from ricordo.runtime.assembly import Parts
+from ricordo.scopes import Scope
+from ricordo.sessions import SessionInfo, find_session, list_sessions
+from ricordo.stores.layered import LayeredDriver
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Author, Entry
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.transcript import Transcript, read_log
+
+__all__ = ["Memory"]
+
+_OPEN_TRANSCRIPTS = 64
+
+
+class Memory:
+    """The memory of one scope, open. Use `async with Memory.open(...) as memory`."""
+
+    def __init__(self, workspace: Workspace, driver: LayeredDriver) -> None:
+        """Use `Memory.open` instead."""
+        self._workspace = workspace
+        self._driver = driver
+        self._transcripts: dict[str, Transcript] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        root: str | Path | None = None,
+        *,
+        scope: Scope | None,
+        on_event: Sink | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+    ) -> AsyncIterator["Memory"]:
+        """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
+
+        Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
+        one at the top of the git work tree. `on_event` hears what happens; it never sees content. Raises:
+        ScopeRequired; ScopeMismatch if the root belongs to another tenant or project.
+        """
+        if scope is None:
+            raise ScopeRequired
+        parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=on_event)
+        folder = Path(root) if root is not None else parts.settings.root or _nearest_root()
+        async with open_workspace(folder, scope, parts) as workspace:
+            driver = workspace.store.offers(LayeredDriver)
+            assert driver is not None
+            yield cls(workspace, driver)
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this is."""
+        return self._workspace.scope
+
+    @property
+    def root(self) -> Path:
+        """The folder where it lies."""
+        return Path(self._workspace.place.folder)
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        kind: str = "fact",
+        tags: Iterable[str] = (),
+        scope: Scope | None = None,
+        reason: str | None = None,
+        by: Author = "user",
+    ) -> Entry:
+        """Save a memory and return it with its id; it is durable, and found, when this returns.
+
+        A `scope` without the project, such as `Scope(user="me")`, makes it visible in all of that user's projects
+        and needs a `reason`. Raises: InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
+        """
+        entry = Entry(content=content, kind=kind, tags=tuple(tags), scope=scope, reason=reason, by=by)
+        return await self._workspace.store.save(entry)
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Hit]:
+        """Return at most `limit` memories, best first, each with its reason; the newest for an empty query.
+
+        The filters take memories of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
+        `until`.
+        """
+        asked = Query(text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, sorts=MEMORY_SORTS)
+        return await self._workspace.store.recall(asked, limit)
+
+    async def search(self, query: str | Query, *, limit: int = 10) -> list[Hit]:
+        """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results."""
+        with self._workspace.emitter.stage("recall", self.scope) as progress:
+            asked = Query(text=query) if isinstance(query, str) else query
+            hits = await search(await self._sources(), asked, limit=limit)
+            progress.counts["entries"] = len(hits)
+            return hits
+
+    async def answer(self, question: str) -> Answer:
+        """Return the best hit quoted with its file and line, or "not in memory"; nothing is ever made up."""
+        with self._workspace.emitter.stage("answer", self.scope) as progress:
+            found = await answer(await self._sources(), question)
+            progress.counts["entries"] = int(found.found)
+            return found
+
+    async def preamble(self, budget: Tokens | None = None) -> str:
+        """Return what belongs into the system prompt, fenced, within `budget` tokens (4,000 when None)."""
+        return await self._workspace.store.preamble(budget)
+
+    async def entries(self) -> list[Entry]:
+        """Return everything that is remembered in the scope, newest first."""
+        return await self._driver.entries()
+
+    async def entry(self, entry_id: str) -> Entry:
+        """Return one memory by its id or the six or more characters it starts with. Raises `EntryNotFound`."""
+        return await self._driver.get(entry_id)
+
+    async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
+        """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
+        with self._workspace.emitter.stage("forget", self.scope) as progress:
+            progress.counts["entries"] = 1
+            return await self._driver.forget(entry_id, who="user", why=reason)
+
+    async def undo(self, change_id: str | None = None) -> HistoryItem:
+        """Take back one write, the newest when none is named, and return it. Raises `ChangeNotFound`, `UndoRefused`."""
+        with self._workspace.emitter.stage("undo", self.scope):
+            return await self._driver.undo(change_id, who="user")
+
+    async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
+        """Return at most `limit` writes, newest first."""
+        return (await self._driver.history())[:limit]
+
+    async def ingest(
+        self, messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None
+    ) -> Ingested:
+        """Record messages of a session and extract what they teach; what is there already is not added again.
+
+        `known` counts, by fingerprint, the messages of the same conversation that were given before, for messages
+        without ids that are read again from its beginning; None when they follow what the transcript holds.
+        """
+        agent = self.scope.agent or DEFAULT_AGENT
+        with self._workspace.emitter.stage("record", self.scope) as progress:
+            recorded = await self._transcript(agent, session).append(messages, known=known)
+            progress.counts["messages"] = len(recorded.added)
+        with self._workspace.emitter.stage("extract", self.scope) as progress:
+            flushed = await self._workspace.flusher.flush(agent, session, scope=self._authorship())
+            entries = flushed.block.entries if flushed.block else ()
+            progress.counts.update(messages=flushed.messages, entries=len(entries))
+            if not flushed.messages:
+                progress.skipped = "no new messages"
+        if flushed.block:
+            block = flushed.block
+            await self._workspace.place.index.index_appended(block.path, block.offset, block.data)
+        return Ingested(session=session, messages=recorded.messages, added=len(recorded.added), entries=entries)
+
+    async def sessions(self) -> list[SessionInfo]:
+        """Return the sessions whose transcripts are kept, newest first."""
+        return await list_sessions(self._workspace.place.files, agent=self.scope.agent)
+
+    async def session(self, session_id: str) -> Session:
+        """Return one session with its messages. Raises `SessionNotFound`."""
+        files = self._workspace.place.files
+        info = await find_session(files, session_id, agent=self.scope.agent)
+        logged = await read_log(files, info.path)
+        return Session(info=info, messages=logged.messages, lines=logged.lines, broken=logged.broken)
+
+    async def doctor(self) -> list[Check]:
+        """Return what a look at every part of the root found; nothing is changed."""
+        places = await self._driver.places()
+        return [check for place in places for check in await inspect(place.files, place.index)]
+
+    async def _sources(self) -> list[Source]:
+        return [Source(label=place.label, index=place.index) for place in await self._driver.places()]
+
+    def _authorship(self) -> Scope | None:
+        """Return who is named on what a session taught, beside whom the root already names."""
+        parts = {name: value for name, value in self.scope.parts().items() if name in {"user", "agent"}}
+        inside = self._workspace.place.inward(Entry(content="-", scope=Scope(**parts))) if parts else None
+        return inside.scope if inside else None
+
+    def _transcript(self, agent: str, session: str) -> Transcript:
+        place = self._workspace.place
+        path = transcript_path(agent, session)
+        if path not in self._transcripts:
+            while len(self._transcripts) >= _OPEN_TRANSCRIPTS:
+                del self._transcripts[next(iter(self._transcripts))]
+            self._transcripts[path] = Transcript(place.files, path, session=session, redactor=place.redactor)
+        return self._transcripts[path]
+
+
+def _nearest_root() -> Path:
+    here = Path.cwd()
+    return find_root(here) or new_root(here)

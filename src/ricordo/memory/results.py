@@ -1,0 +1,33 @@
+"""What the façade gives back where no room below has a value for it."""
+
+from dataclasses import dataclass
+
+from ricordo.messages import Message
+from ricordo.sessions import SessionInfo
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.transcript import BrokenLine
+
+__all__ = ["Ingested", "Session"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ingested:
+    """What taking in messages of a session did: how many were given and new, and the entries that were learned.
+
+    `messages` are the given ones as they are stored, with their ids.
+    """
+
+    session: str
+    messages: tuple[Message, ...] = ()
+    added: int = 0
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A session: its messages in order, the 1-based line of each in the transcript, and the broken lines."""
+
+    info: SessionInfo
+    messages: tuple[Message, ...]
+    lines: tuple[int, ...]
+    broken: tuple[BrokenLine, ...]

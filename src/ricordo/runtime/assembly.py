@@ -1,0 +1,155 @@
+"""Assembly: the one place that names concrete backends and puts a root together."""
+
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
+from ricordo.errors import AlreadyExists, FileMissing, StorageError
+from ricordo.events import Emitter, Sink, telemetry_sink
+from ricordo.files import FileStore
+from ricordo.files.disk import Disk
+from ricordo.files.local import LocalFiles
+from ricordo.flush.flush import Flusher
+from ricordo.guard import Redactor
+from ricordo.index.keyword import KeywordIndex
+from ricordo.runtime.marker import claim_root
+from ricordo.runtime.roots import cache_folder, user_root
+from ricordo.runtime.settings import Settings
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Store, StoreParts
+from ricordo.stores.layered import Layered
+from ricordo.stores.place import Place
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.layout import GUARD_KEY, INDEX
+
+__all__ = ["Parts", "Workspace", "open_workspace"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What can be exchanged under a workspace: time, ids, the disk and who listens to events."""
+
+    settings: Settings
+    clock: Clock
+    ids: Ids
+    disk: Disk
+    emitter: Emitter
+
+    @classmethod
+    def standard(
+        cls,
+        *,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+        sink: Sink | None = None,
+    ) -> "Parts":
+        """Return the parts of this machine, but for those given."""
+        ticking = clock or SystemClock()
+        sinks = tuple(found for found in (sink, telemetry_sink()) if found is not None)
+        return cls(
+            settings=settings or Settings.from_environment(),
+            clock=ticking,
+            ids=MonotonicIds(ticking),
+            disk=disk or Disk(),
+            emitter=Emitter(ticking, sinks),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """An open root with its store, and what works on its sessions."""
+
+    scope: Scope
+    place: Place
+    store: Store
+    flusher: Flusher
+    emitter: Emitter
+
+
+@asynccontextmanager
+async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterator[Workspace]:
+    """Open the root for `scope`, create it when there is none, and close it at the end.
+
+    Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be.
+    """
+    with parts.emitter.stage("open", scope):
+        place = await _open_place(root, scope, "project" if scope.project else "own", parts)
+    wider = _Wider(scope, parts)
+    try:
+        store = Layered(
+            StoreParts(redactor=place.redactor, clock=parts.clock, ids=parts.ids, emitter=parts.emitter), place, wider
+        ).bind(scope)
+        flusher = Flusher(files=place.files, redactor=place.redactor, key=place.key, clock=parts.clock, ids=parts.ids)
+        yield Workspace(scope=scope, place=place, store=store, flusher=flusher, emitter=parts.emitter)
+    finally:
+        await place.index.close()
+        await wider.close()
+
+
+class _Wider:
+    """Opens the user's own root when a project's memory is open, at the first use."""
+
+    def __init__(self, scope: Scope, parts: Parts) -> None:
+        self._scope = scope
+        self._parts = parts
+        self._place: Place | None = None
+
+    async def __call__(self, *, create: bool) -> Place | None:
+        user = self._scope.user
+        if self._place is None and user is not None and self._scope.project is not None:
+            folder = user_root(self._parts.settings.data, user)
+            if create or folder.is_dir():
+                scope = Scope(user=user, tenant=self._scope.tenant)
+                self._place = await _open_place(folder, scope, "user", self._parts)
+        return self._place
+
+    async def close(self) -> None:
+        if self._place is not None:
+            await self._place.index.close()
+
+
+async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Place:
+    files = LocalFiles(root, disk=parts.disk)
+    owner = await claim_root(files, scope, clock=parts.clock, ids=parts.ids)
+    key = await _key(files)
+    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids)
+    with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
+        progress.counts["changes"] = await changes.recover()
+        progress.counts["files"] = await files.sweep()
+    index = await KeywordIndex.open(_index_path(root, parts), files, commit=parts.disk.commit)
+    return Place(
+        label=label,
+        scope=owner,
+        folder=str(root),
+        files=files,
+        index=index,
+        changes=changes,
+        redactor=Redactor(key),
+        key=key,
+        clock=parts.clock,
+        ids=parts.ids,
+    )
+
+
+def _index_path(root: Path, parts: Parts) -> Path:
+    """Return where the index goes: into the root, or into the user's cache when the root can't be written to."""
+    return root / INDEX if os.access(root, os.W_OK) else cache_folder(parts.settings.cache, root) / INDEX
+
+
+async def _key(files: FileStore) -> bytes:
+    """Return the root's secret; one that can't be stored holds for this process."""
+    fresh = secrets.token_bytes(32)
+    try:
+        return (await files.read(GUARD_KEY)).data
+    except FileMissing:
+        with suppress(AlreadyExists, StorageError):
+            await files.create(GUARD_KEY, fresh)
+    try:
+        return (await files.read(GUARD_KEY)).data
+    except FileMissing:
+        return fresh

@@ -1,0 +1,39 @@
+"""Roots: which folder holds the memory of where one stands."""
+
+import hashlib
+from pathlib import Path
+
+from ricordo.scopes import path_part
+from ricordo.workspace.layout import PROJECT
+
+__all__ = ["FOLDER", "cache_folder", "find_root", "new_root", "user_root"]
+
+FOLDER = ".ricordo"
+"""The name of a project's root, at the top of its git work tree."""
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest root at or above `start`, recognised by its marker; None when there is none."""
+    for folder in [start.absolute(), *start.absolute().parents]:
+        if (folder / FOLDER / PROJECT).is_file():
+            return folder / FOLDER
+    return None
+
+
+def new_root(start: Path) -> Path:
+    """Return where a root for `start` is created: at the top of its git work tree, else in `start` itself."""
+    for folder in [start.absolute(), *start.absolute().parents]:
+        if (folder / ".git").exists():
+            return folder / FOLDER
+    return start.absolute() / FOLDER
+
+
+def user_root(data: Path, user: str) -> Path:
+    """Return the root of what a user wants remembered in every project."""
+    return data / "users" / path_part(user)
+
+
+def cache_folder(cache: Path, root: Path) -> Path:
+    """Return where the index of a root goes that can't be written to."""
+    digest = hashlib.sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    return cache / "roots" / digest[:24]
