@@ -7,7 +7,7 @@ from learning the same again.
 from dataclasses import dataclass
 
 from ricordo.errors import EntryNotFound
-from ricordo.files import ABSENT, FileStore
+from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
@@ -50,21 +50,27 @@ async def find_entry(files: FileStore, entry_id: str) -> Located:
 async def forget(
     files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = ""
 ) -> Forgotten:
-    """Remove an entry from its file and leave a tombstone. Raises `EntryNotFound`, `VersionConflict`."""
+    """Remove an entry from its file and leave a tombstone. Raises `EntryNotFound`."""
     found = await find_entry(files, entry_id)
-    stored = await files.read(found.path)
-    rest = stored.data[: found.offset] + stored.data[found.offset + found.length :]
-    edits = [Edit(path=found.path, expected=stored.version, data=rest)]
-    if found.long:
-        long = f"{WORKSPACE}/{found.long}"
-        edits.append(Edit(path=long, expected=await _version(files, long), data=None))
-    stones = await read_tombstones(files)
-    buried = stones.with_entries([(found.entry.id, content_digest(found.entry.content, key))])
-    edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=buried))
-    edits = [edit for edit in edits if edit.expected != ABSENT or edit.data is not None]
-    change = await changes.apply(edits, act="forget", who=who, why=why)
+
+    async def plan() -> list[Edit]:
+        return await _removal(files, await find_entry(files, found.entry.id), key)
+
+    change = await changes.rebase(plan, act="forget", who=who, why=why)
     return Forgotten(entry=found.entry, path=found.path, change=change)
 
 
-async def _version(files: FileStore, path: str) -> str:
-    return (await files.read(path)).version if await files.info(path) else ABSENT
+async def _removal(files: FileStore, found: Located, key: bytes) -> list[Edit]:
+    """Return the edits that cut an entry out where it stands now."""
+    stored = await files.read(found.path)
+    rest = stored.data[: found.offset] + stored.data[found.offset + found.length :]
+    stones = await read_tombstones(files)
+    buried = stones.with_entries([(found.entry.id, content_digest(found.entry.content, key))])
+    edits = [
+        Edit(path=found.path, expected=stored.version, data=rest),
+        Edit(path=TOMBSTONES, expected=stones.version, data=buried),
+    ]
+    long = f"{WORKSPACE}/{found.long}"
+    if found.long and await files.info(long):
+        edits.append(Edit(path=long, expected=(await files.read(long)).version, data=None))
+    return edits

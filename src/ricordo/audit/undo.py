@@ -21,16 +21,18 @@ __all__ = ["chosen_item", "undo"]
 async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who: str) -> Change:
     """Take back the write `item` and return the change set that did it.
 
-    Raises: UndoRefused if it is undone already, or later changes touched the same lines; VersionConflict.
+    Raises: UndoRefused if it is undone already, or later changes touched the same lines.
     """
     if item.undone:
         raise UndoRefused(f"The change {item.id} is undone already.")
-    block = [found async for found in blocks(files) if found[0].entry.id == item.id]
-    if block:
-        edits = await _without(files, block[0])
-    else:
-        edits = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
-    return await changes.apply(edits, act="undo", who=who, undoes=item.id)
+
+    async def plan() -> list[Edit]:
+        block = [found async for found in blocks(files) if found[0].entry.id == item.id]
+        if block:
+            return await _without(files, block[0])
+        return [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
+
+    return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
 
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:

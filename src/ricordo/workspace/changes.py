@@ -9,13 +9,13 @@ tells them.
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from ricordo.clock import Clock, Ids, rfc3339
-from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError
+from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, version_of
 
 __all__ = ["Change", "ChangeSets", "Edit", "FileChange"]
@@ -24,6 +24,7 @@ _CHANGES = "history/changes"
 _PENDING = "history/pending"
 _OBJECTS = "history/objects"
 _LOCK = "changes"
+_TRIES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +98,24 @@ class ChangeSets:
                 raise
             await self._files.delete(f"{_PENDING}/{change.id}.json")
         return change
+
+    async def rebase(
+        self,
+        plan: Callable[[], Awaitable[Sequence[Edit]]],
+        *,
+        act: str,
+        who: str,
+        why: str = "",
+        undoes: str | None = None,
+    ) -> Change:
+        """Apply what `plan` returns, and plan again when a file changed in between, a few times at most.
+
+        Raises what `apply` and `plan` raise.
+        """
+        for _ in range(_TRIES):
+            with suppress(VersionConflict):
+                return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
+        return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
 
     async def recover(self) -> int:
         """Put back what change sets that were cut off had written; return how many there were."""
