@@ -64,8 +64,8 @@ class Chunk:
 class Query:
     """What is looked for. Empty filters let everything through; `text` is plain words, never a query language.
 
-    `since` is included, `until` is not; a chunk without a time passes neither. `path` is the beginning of a path. A text
-    that is empty finds the newest chunks that pass the filters. With `neighbours`, a chunk is also found by the words of
+    `since` is included, `until` is not; a chunk without a time passes neither. `path` is the beginning of a path. An
+    empty text finds the newest chunks that pass the filters. With `neighbours`, a chunk is also found by the words of
     the messages or paragraphs beside it, behind those that hold them.
     """
 
@@ -84,9 +84,10 @@ class Query:
 class Match:
     """One chunk that was found.
 
-    `rank` counts from 1, the best. `score` is its BM25 in 0..1 of the most that this query can reach, higher is nearer.
-    `signals` holds what the score was made of and what recall ranks by: `bm25` (the chunk alone), `context` (with its
-    neighbours), `coverage` (the share of the query's words in the chunk, by weight), each in 0..1.
+    `rank` counts from 1, the best. `score` is its BM25 in 0..1 of the most that this query can reach, higher is
+    nearer. `signals` holds what the score was made of and what recall ranks by: `bm25` (the chunk alone), `context`
+    (with its neighbours), `coverage` (the share of the query's words in the chunk, by weight), each in 0..1. `words`
+    are the words of the query that the chunk holds.
     """
 
     path: str
@@ -96,6 +97,7 @@ class Match:
     rank: int
     score: float
     chunk: Chunk
+    words: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
 
 

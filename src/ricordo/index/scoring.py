@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ricordo.index.contract import Chunk, Match
 from ricordo.index.terms import Words
 
-__all__ = ["LITERAL_SCORE", "Candidate", "Statistics", "as_they_come", "document_frequencies", "ranked", "signals"]
+__all__ = ["LITERAL_SCORE", "Candidate", "Statistics", "as_they_come", "document_frequencies", "ranked"]
 
 LITERAL_SCORE = 0.5
 """The score of a chunk that holds the query as it was typed, where no word of it is indexed."""
@@ -58,28 +58,30 @@ def ranked(
     weights = statistics.weights(words)
     found = []
     for candidate in candidates:
-        measured = signals(candidate, words, weights, statistics.average)
+        measured, held = _measured(candidate, words, weights, statistics.average)
         score = _OWN_SHARE * measured["bm25"] + (1 - _OWN_SHARE) * measured["context"]
-        if score > 0 and (neighbours or measured["bm25"]):
-            found.append((score, candidate.chunk, measured))
+        if score > 0 and (neighbours or held):
+            found.append((score, candidate.chunk, measured, held))
     found.sort(key=lambda row: (-row[0], -(row[1].time.timestamp() if row[1].time else 0.0), *_place(row[1])))
-    return [_match(chunk, rank, score, measured) for rank, (score, chunk, measured) in enumerate(found, 1)]
+    return [_match(chunk, rank, score, measured, held) for rank, (score, chunk, measured, held) in enumerate(found, 1)]
 
 
-def signals(candidate: Candidate, words: Words, weights: Sequence[float], average: float) -> dict[str, float]:
-    """Return `bm25`, `context` and `coverage` of one candidate, each in 0..1."""
-    own = candidate.own.split()
-    around = candidate.around.split()
+def _measured(
+    candidate: Candidate, words: Words, weights: Sequence[float], average: float
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the signals of one candidate, each in 0..1, and the words of the query that it holds."""
+    own, around = candidate.own.split(), candidate.around.split()
     own_counts = Counter(own)
     all_counts = own_counts + Counter(around) if around else own_counts
     most = sum(weights) or 1.0
     held = [sum(own_counts[term] for term in group) for group in words.groups]
     near = [sum(all_counts[term] for term in group) for group in words.groups]
-    return {
+    measured = {
         "bm25": _bm25(held, weights, len(own), average) / most,
         "context": _bm25(near, weights, len(own) + len(around), average * (3 if around else 1)) / most,
         "coverage": sum(weight for weight, count in zip(weights, held, strict=True) if count) / most,
     }
+    return measured, tuple(word for word, count in zip(words.shown, held, strict=True) if count)
 
 
 def document_frequencies(candidates: Sequence[Candidate], words: Words) -> Statistics:
@@ -106,7 +108,7 @@ def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average:
     return sum(weight * count / (count + norm) for count, weight in zip(counts, weights, strict=True) if count)
 
 
-def _match(chunk: Chunk, rank: int, score: float, measured: Mapping[str, float]) -> Match:
+def _match(chunk: Chunk, rank: int, score: float, measured: Mapping[str, float], held: tuple[str, ...] = ()) -> Match:
     return Match(
         path=chunk.path,
         line_number=chunk.line_number,
@@ -115,6 +117,7 @@ def _match(chunk: Chunk, rank: int, score: float, measured: Mapping[str, float])
         rank=rank,
         score=score,
         chunk=chunk,
+        words=held,
         signals=measured,
     )
 

@@ -19,14 +19,27 @@ HALF_LIVES: Mapping[str, float] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RecallConfig:
-    """Weights of the ranking.
+    """Weights of the ranking; all but the last four are shares of the score.
+
+    `own` and `context` weigh the passage alone and with its neighbours, `session` the best passages of its session,
+    `speaker` that it is by or about the one person whom the question names. `expected` is for holding what a question
+    asks for (a date, a number), `memory` for being a memory and not a raw message, `recency` for being new.
 
     `candidates` is how many matches each source gives at most. `floor` is the score below which `answer` says "not in
-    memory". `duplicate` is the similarity in 0..1 from which two hits count as one.
+    memory". `near` is the difference of scores up to which the newer of two statements on one subject wins. `duplicate`
+    is the similarity in 0..1 from which two hits count as one.
     """
 
-    candidates: int = 100
-    floor: float = 0.35
-    duplicate: float = 0.9
+    own: float = 0.35
+    context: float = 0.30
+    session: float = 0.20
+    speaker: float = 0.15
+    expected: float = 0.03
+    memory: float = 0.05
+    recency: float = 0.01
     half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
     default_half_life: float = 120.0
+    candidates: int = 200
+    floor: float = 0.35
+    near: float = 0.08
+    duplicate: float = 0.9

@@ -1,0 +1,54 @@
+"""The answer that needs no model: what was written down is quoted with its place, or memory has nothing on it.
+
+Nothing is put into other words, so nothing can be made up. Where the best hit covers too little of the question, saying
+"not in memory" is the answer; the floor for that was measured, see the design notes.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ricordo.index.contract import Query
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.recall.recall import search
+
+__all__ = ["NOT_IN_MEMORY", "answer"]
+
+NOT_IN_MEMORY = "not in memory"
+_OTHERS = 4
+_LONGEST_QUOTE = 600
+
+
+async def answer(
+    sources: Sequence[Source],
+    question: Query | str,
+    *,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+) -> Answer:
+    """Return the passage that answers `question` best, quoted with file and line, or an answer that is not found.
+
+    Raises: `StorageError` when no source can be searched.
+    """
+    weights = config or RecallConfig()
+    hits = await search(sources, question, limit=_OTHERS + 1, now=now, config=weights)
+    if not hits or hits[0].score < weights.floor:
+        return Answer(found=False, text=NOT_IN_MEMORY, score=hits[0].score if hits else 0.0, others=tuple(hits))
+    best = hits[0]
+    return Answer(
+        found=True,
+        text=_quoted(best),
+        hit=best,
+        path=best.path,
+        line_number=best.line_number,
+        score=best.score,
+        others=tuple(hits[1:]),
+    )
+
+
+def _quoted(hit: Hit) -> str:
+    content = hit.entry.content.strip()
+    shown = content if len(content) <= _LONGEST_QUOTE else f"{content[: _LONGEST_QUOTE - 1].rstrip()}…"
+    time = hit.entry.since or hit.entry.time
+    said = ", ".join(filter(None, (hit.speaker, f"{time:%Y-%m-%d}" if time else "")))
+    return f"{shown}\n({f'{said}; ' if said else ''}{hit.path}:{hit.line_number})"

@@ -1,0 +1,64 @@
+"""Carrying recall out: every visible workspace is searched, and what they give is ranked as one.
+
+A source that can't be searched does not take the others down; when none can, the last error is raised.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ricordo.errors import StorageError
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.hits import Hit, Passage, Source
+from ricordo.recall.plan import rank
+from ricordo.recall.question import read_question
+
+__all__ = ["recall", "search"]
+
+
+async def recall(
+    sources: Sequence[Source],
+    query: Query | str,
+    *,
+    limit: int = 10,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+) -> list[Hit]:
+    """Return at most `limit` memories for `query`, best first; empty when nothing in memory has to do with it.
+
+    Only memory documents are searched, no transcripts, unless the query names other sorts. `sources` come narrowest
+    first. `now` (aware, by default the clock's) is what ages are counted from.
+
+    Raises: `StorageError` when no source can be searched.
+    """
+    asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+    return await search(sources, asked, limit=limit, now=now, config=config)
+
+
+async def search(
+    sources: Sequence[Source],
+    query: Query | str,
+    *,
+    limit: int = 10,
+    now: datetime | None = None,
+    config: RecallConfig | None = None,
+) -> list[Hit]:
+    """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as `recall`."""
+    weights = config or RecallConfig()
+    asked = replace(Query(text=query) if isinstance(query, str) else query, neighbours=True)
+    passages: list[Passage] = []
+    trouble: StorageError | None = None
+    searched = 0
+    for nearness, source in enumerate(sources):
+        try:
+            matches = await source.index.search(asked, max(limit, weights.candidates))
+        except StorageError as error:
+            trouble = error
+            continue
+        searched += 1
+        passages += [Passage(label=source.label, nearness=nearness, match=match) for match in matches]
+    if trouble is not None and not searched:
+        raise trouble
+    moment = now or datetime.now(UTC)
+    return rank(passages, read_question(asked.text), limit=limit, now=moment, config=weights)
