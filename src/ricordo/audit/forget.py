@@ -10,7 +10,7 @@ from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import TOMBSTONES, WORKSPACE
 from ricordo.workspace.ledger import read_memory
 from ricordo.workspace.tombstones import content_digest, read_tombstones
@@ -63,7 +63,7 @@ async def forget(
 async def _removal(files: FileStore, found: Located, key: bytes) -> list[Edit]:
     """Return the edits that cut an entry out where it stands now."""
     stored = await files.read(found.path)
-    rest = stored.data[: found.offset] + stored.data[found.offset + found.length :]
+    rest = without_entries(stored.data, found.path, {found.entry.id})
     stones = await read_tombstones(files)
     buried = stones.with_entries([(found.entry.id, content_digest(found.entry.content, key))])
     edits = [

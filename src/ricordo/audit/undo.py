@@ -11,7 +11,7 @@ from ricordo.audit.history import HistoryItem, blocks
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import WORKSPACE
 from ricordo.workspace.merge import merged
 
@@ -53,9 +53,7 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
 async def _without(files: FileStore, block: tuple[Located, ...]) -> list[Edit]:
     path = block[0].path
     stored = await files.read(path)
-    rest = stored.data
-    for found in reversed(block):
-        rest = rest[: found.offset] + rest[found.offset + found.length :]
+    rest = without_entries(stored.data, path, {found.entry.id for found in block})
     left = rest.strip()
     only_heading = left.startswith(b"# ") and b"\n" not in left
     edits = [Edit(path=path, expected=stored.version, data=None if only_heading else rest)]

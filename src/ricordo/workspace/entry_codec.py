@@ -11,7 +11,7 @@ this is a valid entry; its id is derived from the file, its text and its place a
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import get_args
@@ -23,7 +23,7 @@ from ricordo.scopes import Scope
 from ricordo.workspace.entry import Author, Entry, Source, State
 from ricordo.workspace.escapes import escape_content, escape_value, unescape
 
-__all__ = ["Located", "content_line", "derived_id", "parse_entries", "parse_entry", "render_entry"]
+__all__ = ["Located", "content_line", "derived_id", "parse_entries", "parse_entry", "render_entry", "without_entries"]
 
 _SUFFIX = re.compile(
     r"(?<!\S)(?:#(?P<tag>[\w/-]*[^\W\d_][\w/-]*)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
@@ -104,6 +104,15 @@ def parse_entries(document: bytes | str, path: str) -> list[Located]:
             Located(entry=entry, path=path, line=line, end_line=end_line, offset=offset, length=len(block), long=long)
         )
     return found
+
+
+def without_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
+    """Return the document without the bullets of these entries; every other byte stays."""
+    rest = document
+    for found in reversed(parse_entries(document, path)):
+        if found.entry.id in ids:
+            rest = rest[: found.offset] + rest[found.offset + found.length :]
+    return rest
 
 
 def derived_id(path: str, content: str, ordinal: int) -> str:
