@@ -1,7 +1,7 @@
 """Write the long test log of the demo conversation.
 
-The conversation in `src/ricordo/cli/demo_data` is written by hand, but for one tool result: the log of a failed test run, more
-than 200 KB of text with one failure deep inside. It is made here, the same to the byte each time.
+The conversation in `src/ricordo/cli/demo_data` is written by hand, but for one tool result: the log of a failed test
+run, more than 200 KB of text with one failure deep inside. It is made here, the same to the byte each time.
 
 Run: python scripts/make_demo_conversation.py
 """
@@ -10,7 +10,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-__all__ = ["CONVERSATION", "FAILED", "LOG_CALL", "test_log"]
+__all__ = ["CONVERSATION", "FAILED", "LOG_CALL", "run_log"]
 
 CONVERSATION = Path(__file__).parent.parent / "src" / "ricordo" / "cli" / "demo_data" / "conversation.jsonl"
 LOG_CALL = "call_028"
@@ -97,7 +97,7 @@ _SUMMARY = (
 )
 
 
-def test_log() -> str:
+def run_log() -> str:
     """Return the log of the failed run: one line for each test, the details of the failure at its place."""
     tests = [line for number in range(1, _TESTS + 1) for line in _test(number)]
     lines = [*_SETUP, *tests, *_SUMMARY]
@@ -122,7 +122,7 @@ def _main() -> None:
     records = [json.loads(line) for line in CONVERSATION.read_text(encoding="utf-8").splitlines()]
     for record in records:
         if record.get("tool_call_id") == LOG_CALL:
-            record["content"] = test_log()
+            record["content"] = run_log()
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     CONVERSATION.write_text(text, encoding="utf-8")
 
