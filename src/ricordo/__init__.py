@@ -1,11 +1,40 @@
-"""Ricordo: memory that lasts, and a context window that never overflows, for LLM agents."""
+"""Ricordo: memory that lasts, and a context window that never overflows, for LLM agents.
 
-from ricordo.errors import RicordoError
-from ricordo.memory import Memory
-from ricordo.messages import Message
-from ricordo.scopes import Scope
-from ricordo.workspace.entry import Entry
+The names below are loaded at their first use, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ricordo.errors import RicordoError
+    from ricordo.memory import Memory
+    from ricordo.messages import Message
+    from ricordo.scopes import Scope
+    from ricordo.workspace.entry import Entry
 
 __all__ = ["Entry", "Memory", "Message", "RicordoError", "Scope", "__version__"]
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Entry": "ricordo.workspace.entry",
+    "Memory": "ricordo.memory",
+    "Message": "ricordo.messages",
+    "RicordoError": "ricordo.errors",
+    "Scope": "ricordo.scopes",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name at its first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ricordo' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted(__all__)
