@@ -69,7 +69,11 @@ def unfence(text: str) -> tuple[str, ...] | None:
         end = text.find(ending, start.end() - 1)
         if end < 0:
             return None
-        texts.append(unescape(text[start.end() : end], names))
+        body = text[start.end() : end]
+        plain = unescape(body, names)
+        if escape(plain, names) != body:
+            return None
+        texts.append(plain)
         at = end + len(ending)
     return tuple(texts) if texts and text[at:] == f"</{name}>" else None
 

@@ -133,7 +133,7 @@ def _strength(text: str, match: re.Match[bytes]) -> Strength | None:
         return Strength.MEDIUM if apart or camel else None
     if match.group() in {b"pass", b"pw"}:
         return _short_name_strength(text, match, words) if apart else None
-    if words and words[-1].lower() in _HARMLESS:
+    if words and (words[-1].lower() in _HARMLESS or "public" in before.lower()):
         return None
     return Strength.MEDIUM if words else Strength.WEAK
 

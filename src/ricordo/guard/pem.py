@@ -13,7 +13,7 @@ __all__ = ["find_private_keys"]
 
 _BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?(?:-----)?")
-_BREAK = re.compile(r"(?:\\+[nrt]|[\s\"'`,>|#;]| ?\+ |\\+(?=[\s\"']))+")
+_BREAK = re.compile(r"(?:\\+[nrt]|[\s\"'`,>|#;]|\+(?=\s)|\\+(?=[\s\"']))+")
 _HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID):[^\n\\]{0,200}")
 _MATERIAL = re.compile(r"[A-Za-z0-9+/=]+")
 _SHORTEST_LINE = 16

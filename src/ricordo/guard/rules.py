@@ -41,7 +41,7 @@ def find_secrets(text: str) -> list[Span]:
     if runs:
         found.extend(_find_keys(text, runs))
     for rule in STRUCTURED_RULES:
-        if rule.hint in low:
+        if rule.hint in low and (rule.gate is None or rule.gate.search(runs)):
             found.extend(rule.find(text))
     if not text.isascii() or any(hint in low for hint in HINTS):
         found.extend(find_named(text, low))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ricordo.guard.pem import find_private_keys
-from ricordo.guard.rule import Span, starts_a_word
+from ricordo.guard.rule import Span
 from ricordo.guard.values import is_placeholder
 
 __all__ = ["STRUCTURED_RULES", "StructuredRule"]
@@ -19,31 +19,60 @@ __all__ = ["STRUCTURED_RULES", "StructuredRule"]
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredRule:
-    """A search that is worth making only when `hint` stands in the lower-cased text."""
+    """A search that is worth making only when `hint` stands in the lower-cased text and, where the hint is a common
+    one, when `gate` finds something in the text's long runs of key characters."""
 
     type: str
     hint: bytes
     find: Callable[[str], Iterator[Span]]
+    gate: re.Pattern[bytes] | None = None
 
 
-def _matches(
-    type_: str,
-    hint: str,
-    pattern: str,
-    *,
-    rank: int = 2,
-    bounded: bool = False,
-    accept: Callable[[str], bool] = lambda value: not is_placeholder(value),
+def _is_no_placeholder(value: str) -> bool:
+    return not is_placeholder(value)
+
+
+def _beside(
+    type_: str, hint: str, pattern: str, *, rank: int = 1, accept: Callable[[str], bool] = _is_no_placeholder
 ) -> StructuredRule:
     """A rule whose secret is the group `value` of `pattern`, which is compiled without regard to case."""
-    compiled = re.compile(pattern, re.IGNORECASE)
+    return StructuredRule(type=type_, hint=hint.encode(), find=_finder(type_, pattern, re.IGNORECASE, rank, accept))
+
+
+def _shaped(
+    type_: str,
+    hint: str,
+    shape: str,
+    alphabet: str,
+    *,
+    gate: bytes | None = None,
+    accept: Callable[[str], bool] = _is_no_placeholder,
+) -> StructuredRule:
+    """A rule for a whole secret of this `shape`, with none of `alphabet` before or after it."""
+    pattern = rf"{_not_after(alphabet)}(?P<value>{shape})(?![{alphabet}])"
+    find = _finder(type_, pattern, re.NOFLAG, 2, accept)
+    return StructuredRule(type=type_, hint=hint.encode(), find=find, gate=None if gate is None else re.compile(gate))
+
+
+def _finder(
+    type_: str, pattern: str, flags: re.RegexFlag, rank: int, accept: Callable[[str], bool]
+) -> Callable[[str], Iterator[Span]]:
+    compiled = re.compile(pattern, flags)
 
     def find(text: str) -> Iterator[Span]:
         for match in compiled.finditer(text):
-            if accept(match["value"]) and not (bounded and not starts_a_word(text, match.start())):
+            if accept(match["value"]):
                 yield Span(start=match.start("value"), end=match.end("value"), type=type_, rank=rank)
 
-    return StructuredRule(type=type_, hint=hint.encode(), find=find)
+    return find
+
+
+def _not_after(alphabet: str) -> str:
+    """A condition: nothing of `alphabet` stands before, unless it belongs to an escape (JSON, percent, terminal)."""
+    return (
+        rf"(?:(?<![{alphabet}])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{{2}})|(?<=\\u[0-9A-Fa-f]{{4}})"
+        r"|(?<=\[m)|(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]{2}m))"
+    )
 
 
 def _is_basic(value: str) -> bool:
@@ -62,106 +91,95 @@ def _is_password(value: str) -> bool:
     return not is_placeholder(value) and not value.isdigit()
 
 
-def _has_both_cases(value: str) -> bool:
-    return value.lower() != value != value.upper()
+def _is_mixed(value: str) -> bool:
+    """Whether a token has letters of both cases and digits, as random ones do."""
+    return value.lower() != value != value.upper() and any(mark.isdigit() for mark in value)
 
 
-_B64URL = r"[A-Za-z0-9_-]"
+_URLSAFE = "A-Za-z0-9_-"
+_AUTHORIZATION = r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?"
 
-STRUCTURED_RULES: tuple[StructuredRule, ...] = (
+_KEYS: tuple[StructuredRule, ...] = (
     StructuredRule(type="private-key", hint=b"private key", find=find_private_keys),
-    _matches(
+    _shaped(
         "jwt",
         "eyj",
-        rf"(?<![A-Za-z0-9_-])(?P<value>(?-i:eyJ){_B64URL}{{10,}}(?:\.{_B64URL}*){{2,4}})",
+        rf"eyJ[{_URLSAFE}]{{10,}}(?:\.[{_URLSAFE}]*){{2,4}}",
+        _URLSAFE,
         accept=lambda value: len(value.split(".")[2]) >= 10,
     ),
-    _matches(
-        "jwt",
-        "eyj",
-        rf"(?:\\[nrt]|%[0-9A-F]{{2}})(?P<value>(?-i:eyJ){_B64URL}{{10,}}(?:\.{_B64URL}*){{2,4}})",
-        accept=lambda value: len(value.split(".")[2]) >= 10,
+    _shaped(
+        "discord-token",
+        ".",
+        r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}",
+        _URLSAFE,
+        gate=rb"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
+        accept=_is_mixed,
     ),
-    _matches(
+    _shaped("telegram-token", ":aa", r"\d{8,10}:AA[A-Za-z0-9_-]{33}", _URLSAFE),
+    _shaped(
+        "mailgun-key", "-", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}", "0-9A-Za-z-", gate=rb"[0-9a-f]{32}-[0-9a-f]{8}-"
+    ),
+    _shaped("mailchimp-key", "-us", r"[0-9a-f]{32}-us\d{1,2}", "0-9A-Za-z"),
+    _shaped("azure-client-secret", "q~", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", "A-Za-z0-9_~-"),
+    _shaped("azure-ai-key", "jqqj99", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{20,30}", "A-Za-z0-9"),
+    _shaped("azure-devops-token", "azdo", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}", "A-Za-z0-9"),
+    _shaped("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}", "A-Za-z0-9"),
+)
+
+_IN_CONTEXT: tuple[StructuredRule, ...] = (
+    _beside(
         "url-password",
         "://",
         r"://[^\s/?#@:\"'<>`\\]{0,128}:(?P<value>[^\s/\"'<>`\\]{1,256})@(?!sha256:)(?=[\w\[$<{%-])",
-        rank=1,
         accept=_is_password,
     ),
-    _matches(
+    _beside(
         "authorization",
         "authorization",
-        r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?(?:bearer|token|apikey|key|bot)\s{1,4}"
-        r"(?P<value>[A-Za-z0-9._~+/=:-]{8,})",
-        rank=1,
+        _AUTHORIZATION + r"(?:bearer|token|apikey|key|bot)\s{1,4}(?P<value>[A-Za-z0-9._~+/=:-]{8,})",
         accept=_is_bearer,
     ),
-    _matches(
+    _beside(
         "authorization",
         "bearer",
-        r"bearer\s{1,4}(?P<value>[A-Za-z0-9._~+/=-]{20,})",
-        rank=1,
-        bounded=True,
+        r"(?<![A-Za-z])bearer\s{1,4}(?P<value>[A-Za-z0-9._~+/=-]{20,})",
         accept=lambda value: _is_bearer(value) and any(mark.isdigit() for mark in value),
     ),
-    _matches(
+    _beside(
         "authorization",
         "basic",
-        r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?basic\s{1,4}(?P<value>[A-Za-z0-9+/]{4,}={0,2})",
+        _AUTHORIZATION + r"basic\s{1,4}(?P<value>[A-Za-z0-9+/]{4,}={0,2})",
+        rank=2,
         accept=_is_basic,
     ),
-    _matches(
+    _beside(
         "slack-webhook",
         "hooks.slack.com/",
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<value>[A-Za-z0-9+/_-]{30,})",
     ),
-    _matches(
+    _beside(
         "discord-webhook",
         "/api/webhooks/",
         r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<value>\d{17,20}/[A-Za-z0-9_-]{60,})",
     ),
-    _matches(
-        "discord-token",
-        ".",
-        r"(?<![A-Za-z0-9_.-])(?P<value>(?-i:[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}))"
-        r"(?![A-Za-z0-9_.-])",
-        accept=lambda value: _has_both_cases(value) and any(mark.isdigit() for mark in value),
-    ),
-    _matches("telegram-token", ":aa", r"(?<![0-9])(?P<value>\d{8,10}:(?-i:AA)[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
-    _matches("mailgun-key", "-", r"(?<![0-9a-z])(?P<value>(?-i:[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}))(?![0-9a-z-])"),
-    _matches("mailchimp-key", "-us", r"(?<![0-9a-z])(?P<value>(?-i:[0-9a-f]{32}-us\d{1,2}))(?![0-9a-z])"),
-    _matches("azure-storage-key", "accountkey=", r"accountkey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})"),
-    _matches("azure-storage-key", "sharedaccesskey=", r"sharedaccesskey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})"),
-    _matches("azure-signature", "sig=", r"[?&;]sig=(?P<value>[A-Za-z0-9%+/]{40,}={0,2})"),
-    _matches(
-        "azure-client-secret",
-        "q~",
-        r"(?<![A-Za-z0-9_~.-])(?P<value>(?-i:[A-Za-z0-9_~.]{3}\dQ~)[A-Za-z0-9_~.-]{31,34})(?![A-Za-z0-9_~.-])",
-    ),
-    _matches("azure-ai-key", "jqqj99", r"(?<![A-Za-z0-9])(?P<value>[A-Za-z0-9]{52}(?-i:JQQJ99)[A-Za-z0-9]{20,30})"),
-    _matches(
-        "azure-devops-token",
-        "azdo",
-        r"(?<![A-Za-z0-9])(?P<value>[A-Za-z0-9]{70,80}(?-i:AZDO)[A-Za-z0-9]{4})(?![A-Za-z0-9])",
-    ),
-    _matches(
-        "terraform-token", ".atlasv1.", r"(?<![A-Za-z0-9])(?P<value>[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70})"
-    ),
-    _matches(
+    _beside("azure-storage-key", "accountkey=", r"accountkey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})", rank=2),
+    _beside("azure-storage-key", "sharedaccesskey=", r"sharedaccesskey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})", rank=2),
+    _beside("azure-signature", "sig=", r"[?&;]sig=(?P<value>[A-Za-z0-9%+/]{40,}={0,2})"),
+    _beside(
         "password",
         "</",
         r"<(?:password|passwd|passphrase|secret|token|api-?key)>(?P<value>[^<>\s]{4,256})</",
-        rank=1,
         accept=_is_password,
     ),
-    _matches(
+    _beside(
         "password",
         "curl",
-        r"curl\b[^\n]{0,300}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
-        rank=1,
+        r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
         accept=_is_password,
     ),
-    _matches("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})", rank=1),
-    _matches("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})", rank=1),
+    _beside("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})"),
+    _beside("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})"),
 )
+
+STRUCTURED_RULES: tuple[StructuredRule, ...] = _KEYS + _IN_CONTEXT

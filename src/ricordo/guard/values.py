@@ -83,8 +83,9 @@ _CODE_WORD = re.compile(
     r"|default|param|option|result|data|var|string|field|line|item|model|version|encoded|type",
     re.IGNORECASE,
 )
-_NUMBERS = re.compile(r"[\d.,:%/+\-–TZ]+\Z")
-_VERSION = re.compile(r"[vV]?\d+(?:\.\d+)+[a-z0-9.-]*\Z")
+_PATTERN = re.compile(r"[\[\](){}<>^|\\]")
+_NUMBERS = re.compile(r"^[\d.,:%/+\-–TZ]+\Z")
+_VERSION = re.compile(r"^[vV]?\d+(?:\.\d+)+[a-z0-9.-]*\Z")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
 _WORDS = re.compile(r"[A-Za-z]+(?:[-_.:/' ][A-Za-z]+)*\Z")
 _LETTERS = re.compile(r"[A-Za-z]+\Z")
@@ -114,7 +115,7 @@ def is_literal(value: str, strength: Strength, form: Form) -> bool:
         return False
     if _WORDS.match(value):
         return _words_are_literal(value, strength, form)
-    if strength is not Strength.STRONG and (_NUMBERS.match(value) or _VERSION.match(value)):
+    if strength is not Strength.STRONG and any(shape.search(value) for shape in (_PATTERN, _NUMBERS, _VERSION)):
         return False
     decide = {Form.PROSE: _prose_is_literal, Form.BARE: _bare_is_literal}.get(form)
     return decide is None or decide(value, strength)
