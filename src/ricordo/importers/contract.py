@@ -14,8 +14,9 @@ __all__ = ["Imported", "Problem"]
 class Imported:
     """One message of a history.
 
-    `session` is safe as a folder name (ASCII letters, digits, `-`, `_`, `.`) and the same each time the file is read, also
-    after the file has grown at its end. `line` counts from 1 and is the line of the message, or of the record it stands in.
+    `session` is safe as a folder name (ASCII letters, digits, `-`, `_`, `.`) and the same each time the file is read,
+    also after the file has grown at its end. `line` counts from 1 and is the line of the message, or of the record it
+    stands in.
     """
 
     session: str

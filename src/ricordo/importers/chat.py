@@ -1,0 +1,140 @@
+"""From a message as some program wrote it to a `Message`: names of fields are mapped, the rest is left to the dialects.
+
+Content that is neither text nor parts, and a message that says nothing at all, are broken. A time that can't be read
+is kept as it was written, in the metadata under `time`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ricordo.errors import InvalidMessage
+from ricordo.importers.calls import tool_call_id, tool_calls, with_call_id
+from ricordo.importers.claude_code import Row
+from ricordo.importers.fields import (
+    CONTENT_KEYS,
+    ID_KEYS,
+    NAME_KEYS,
+    PARENT_KEYS,
+    TIME_KEYS,
+    first,
+    identifier,
+    role_of,
+)
+from ricordo.importers.times import read_time
+from ricordo.messages.dialects import from_anthropic, from_openai
+from ricordo.messages.types import JsonValue, Media, Message, Role
+
+__all__ = ["read_chat", "read_row"]
+
+_ANTHROPIC_BLOCKS = frozenset(
+    [
+        "tool_use",
+        "tool_result",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "image",
+        "document",
+        "search_result",
+    ]
+)
+
+
+def read_chat(value: JsonValue) -> Message:
+    """Read one message.
+
+    Raises:
+        InvalidMessage: it is no object, has no role that is understood, or holds nothing.
+    """
+    if not isinstance(value, dict):
+        raise InvalidMessage("A message is an object.")
+    found = role_of(value)
+    if found is None:
+        raise InvalidMessage("The message has no role that is understood.")
+    role, speaker = found
+    message = _translated(role, _content(value), _beside(value, role))
+    message = replace(
+        message,
+        parts=message.parts + _attachments(value),
+        id=identifier(first(value, ID_KEYS)) or "",
+        name=speaker or _speaker(role, value),
+        parent=identifier(first(value, PARENT_KEYS)),
+    )
+    return _dated(message, first(value, TIME_KEYS))
+
+
+def read_row(row: Row) -> Message:
+    """Read a row of a Claude Code transcript; id and parent are the row's.
+
+    Raises:
+        InvalidMessage: the message in it has a shape that is not understood, or holds nothing.
+    """
+    message = _translated(row.message.get("role"), _content(row.message), {})
+    return _dated(replace(message, id=row.uuid, parent=row.parent), row.time)
+
+
+def _dated(message: Message, time: JsonValue) -> Message:
+    if not message.parts:
+        raise InvalidMessage("The message holds nothing.")
+    at = read_time(time)
+    if at is not None or time is None:
+        return replace(message, time=at)
+    return replace(message, metadata={**message.metadata, "time": str(time)})
+
+
+def _translated(role: JsonValue, content: JsonValue, beside: Mapping[str, JsonValue]) -> Message:
+    try:
+        if not beside.get("tool_calls") and _is_anthropic(content):
+            # there, what tools answered is said by the user
+            return from_anthropic([{"role": "user" if role == "tool" else role, "content": content}])[0]
+        return from_openai([{"role": role, "content": content, **beside}])[0]
+    except InvalidMessage as error:
+        raise InvalidMessage(str(error).removeprefix("messages[0].")) from error
+
+
+def _is_anthropic(content: JsonValue) -> bool:
+    blocks = content if isinstance(content, list) else []
+    return any(isinstance(block, dict) and block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
+
+
+def _content(value: Mapping[str, JsonValue]) -> JsonValue:
+    given = next((value[key] for key in CONTENT_KEYS if value.get(key) not in (None, [], "")), None)
+    if isinstance(given, dict):
+        given = first(given, ("parts", "text"))
+    if isinstance(given, list):
+        return [_block(item) for item in given]
+    if given is None or isinstance(given, str):
+        return given
+    raise InvalidMessage("The content of a message is a text or a list of parts.")
+
+
+def _block(item: JsonValue) -> JsonValue:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    if isinstance(item, dict) and "type" not in item and isinstance(item.get("text"), str):
+        return {**item, "type": "text"}
+    return with_call_id(item) if isinstance(item, dict) else item
+
+
+def _beside(value: Mapping[str, JsonValue], role: Role) -> dict[str, JsonValue]:
+    if role == "tool":
+        return {"tool_call_id": tool_call_id(value), "name": identifier(value.get("name"))}
+    refusal = value.get("refusal")
+    calls = tool_calls(value)
+    return {"refusal": refusal if isinstance(refusal, str) else None, **({"tool_calls": calls} if calls else {})}
+
+
+def _speaker(role: Role, value: Mapping[str, JsonValue]) -> str | None:
+    # the name of a tool's message is the tool's, and belongs to its result
+    return None if role == "tool" else identifier(first(value, NAME_KEYS))
+
+
+def _attachments(value: Mapping[str, JsonValue]) -> tuple[Media, ...]:
+    given = value.get("attachments")
+    found = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    names = [(identifier(item.get("file_name")), identifier(item.get("extracted_content"))) for item in found]
+    return tuple(
+        Media(media_type="text/plain", uri=name or "", name=name, description=text)
+        for name, text in names
+        if name or text
+    )

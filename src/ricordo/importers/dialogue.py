@@ -1,0 +1,56 @@
+"""Dialogues of two people in numbered sessions, the shape that long-term conversation data sets use.
+
+Both speakers are people, so both have the role user and are told apart by name. A picture is kept by what it shows:
+its caption is the description of a media part. All turns of a session have the session's time, since the shape knows
+no other.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ricordo.errors import InvalidMessage
+from ricordo.importers.fields import first, identifier
+from ricordo.importers.times import read_time
+from ricordo.messages.types import JsonValue, Media, Message, Part, Text
+
+__all__ = ["numbered_sessions", "read_turn"]
+
+_SESSION = re.compile(r"session_(\d{1,6})", re.ASCII)
+
+
+def numbered_sessions(dialogue: Mapping[str, JsonValue]) -> Iterator[tuple[int, list[JsonValue], JsonValue]]:
+    """Give number, turns and written time of each session that has turns, by number."""
+    numbers = sorted((int(match[1]), key) for key in dialogue if (match := _SESSION.fullmatch(key)))
+    for number, key in numbers:
+        turns = dialogue[key]
+        if isinstance(turns, list) and turns:
+            yield number, turns, dialogue.get(f"{key}_date_time")
+
+
+def read_turn(turn: JsonValue, time: JsonValue) -> Message:
+    """Read one turn of a session held at `time`.
+
+    Raises:
+        InvalidMessage: it has no speaker, or says and shows nothing.
+    """
+    if not isinstance(turn, dict):
+        raise InvalidMessage("A turn of a dialogue is an object.")
+    speaker, text = identifier(turn.get("speaker")), turn.get("text")
+    if speaker is None:
+        raise InvalidMessage("The turn has no speaker.")
+    said: tuple[Part, ...] = (Text(text=text),) if isinstance(text, str) and text else ()
+    parts = said + _pictures(turn)
+    if not parts:
+        raise InvalidMessage("The turn has neither a text nor a picture.")
+    return Message(
+        role="user", name=speaker, parts=parts, id=identifier(turn.get("dia_id")) or "", time=read_time(time)
+    )
+
+
+def _pictures(turn: Mapping[str, JsonValue]) -> tuple[Media, ...]:
+    caption, given = turn.get("blip_caption"), first(turn, ("img_url", "img_urls"))
+    uris = [uri for uri in (given if isinstance(given, list) else [given]) if isinstance(uri, str)]
+    description = caption if isinstance(caption, str) and caption else None
+    if description is not None and not uris:
+        uris = [""]
+    return tuple(Media(media_type="image/*", uri=uri, description=description) for uri in uris)

@@ -1,0 +1,46 @@
+"""Session ids for histories: safe as folder names, and the same each time a file is read.
+
+A session's own id is kept when it is safe; an unsafe one is slugged and gets eight digits of its digest, so that two
+ids never become one. A conversation without an id is named after its file and its first message: a file that grows at
+its end keeps it.
+"""
+
+import re
+from collections import Counter
+from hashlib import blake2b
+
+from ricordo.messages.identity import fingerprint
+from ricordo.messages.types import Message
+
+__all__ = ["SessionNames", "safe_name"]
+
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+_UNSAFE_RUN = re.compile(r"[^A-Za-z0-9_]+", re.ASCII)
+_SLUG_LENGTH = 60
+
+
+def safe_name(raw: str) -> str:
+    """Return `raw` if it is safe as a folder name, else its slug and eight hexadecimal digits of its digest."""
+    if _SAFE.fullmatch(raw) and not raw.endswith("."):
+        return raw
+    digest = blake2b(raw.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{_slug(raw)}-{digest}"
+
+
+def _slug(raw: str) -> str:
+    return _UNSAFE_RUN.sub("-", raw).strip("-")[:_SLUG_LENGTH].strip("-").lower() or "session"
+
+
+class SessionNames:
+    """Names the conversations of one file; two without ids that begin alike get different names, in their order."""
+
+    def __init__(self, stem: str) -> None:
+        """Name after `stem`, the name of the file without its ending."""
+        self._slug = _slug(stem)
+        self._given: Counter[str] = Counter()
+
+    def derived(self, first: Message) -> str:
+        """Return the name of one more conversation without an id that begins with `first`."""
+        name = f"{self._slug}-{fingerprint(first)[:8]}"
+        self._given[name] += 1
+        return name if self._given[name] == 1 else f"{name}-{self._given[name]}"

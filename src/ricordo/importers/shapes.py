@@ -1,0 +1,119 @@
+"""What a JSON value of a history is: a message, a conversation, a dialogue, a row of a transcript, or none of them.
+
+Decided by content alone, never by the name of a file.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ricordo.importers.fields import CONTENT_KEYS, MESSAGE_LISTS, SESSION_KEYS, first, identifier, role_of
+from ricordo.messages.types import JsonValue
+
+__all__ = [
+    "UNDERSTOOD",
+    "Conversation",
+    "Dialogue",
+    "Foreign",
+    "Shape",
+    "Single",
+    "is_claude_code",
+    "session_of",
+    "shapes_in",
+]
+
+UNDERSTOOD = (
+    "a list of messages with role and content; an object with messages, chat_messages, conversation, history or turns; "
+    "JSON lines of messages or of conversations; a Claude Code transcript; a dialogue with speaker_a and session_1"
+)
+_NESTED_LISTS = 3
+_DIALOGUE_SESSION = re.compile(r"session_\d{1,6}", re.ASCII)
+_CLAUDE_CODE_TYPES = frozenset({"user", "assistant", "system", "attachment"})
+_OTHER_CONTENT = ("tool_calls", "function_call", "thinking")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single:
+    """One message on its own; `session` is the id it names, None when it names none."""
+
+    record: dict[str, JsonValue]
+    session: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """A list of messages and the id of their session, None when there is none."""
+
+    messages: Sequence[JsonValue]
+    session: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialogue:
+    """A dialogue of two people in numbered sessions; `sample` is its id, None when it has none."""
+
+    record: Mapping[str, JsonValue]
+    sample: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreign:
+    """Something that is valid JSON and no part of a conversation."""
+
+
+Shape: TypeAlias = Single | Conversation | Dialogue | Foreign
+
+
+def is_claude_code(value: JsonValue) -> bool:
+    """Tell whether `value` is a row of a Claude Code transcript that stands in its chain of rows."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("uuid"), str)
+        and "parentUuid" in value
+        and value.get("type") in _CLAUDE_CODE_TYPES
+    )
+
+
+def session_of(value: JsonValue) -> str | None:
+    """Return the id of the session that a record names; None when it names none."""
+    return identifier(first(value, SESSION_KEYS)) if isinstance(value, dict) else None
+
+
+def shapes_in(value: JsonValue, depth: int = 0) -> list[Shape]:
+    """Return what `value` holds, in order; empty for an empty list."""
+    if isinstance(value, list):
+        return _in_list(value, depth)
+    if not isinstance(value, dict):
+        return [Foreign()]
+    if _is_message(value):
+        return [Single(record=value, session=session_of(value))]
+    return _in_object(value)
+
+
+def _in_list(values: list[JsonValue], depth: int) -> list[Shape]:
+    if any(isinstance(value, dict) and _is_message(value) for value in values):
+        return [Conversation(messages=values, session=None)]
+    if depth == _NESTED_LISTS:
+        return [Foreign()]
+    return [shape for value in values for shape in shapes_in(value, depth + 1)]
+
+
+def _in_object(value: dict[str, JsonValue]) -> list[Shape]:
+    inner = value.get("conversation")
+    if isinstance(inner, dict) and _is_dialogue(inner):
+        return [Dialogue(record=inner, sample=identifier(first(value, ("sample_id", "id"))))]
+    if _is_dialogue(value):
+        return [Dialogue(record=value, sample=identifier(first(value, ("sample_id", "id"))))]
+    session = identifier(first(value, (*SESSION_KEYS, "id", "uuid")))
+    lists = (value.get(key) for key in MESSAGE_LISTS)
+    messages = next((found for found in lists if isinstance(found, list)), None)
+    return [Foreign()] if messages is None else [Conversation(messages=messages, session=session)]
+
+
+def _is_dialogue(value: Mapping[str, JsonValue]) -> bool:
+    return isinstance(value.get("speaker_a"), str) and any(_DIALOGUE_SESSION.fullmatch(key) for key in value)
+
+
+def _is_message(value: Mapping[str, JsonValue]) -> bool:
+    return role_of(value) is not None and any(key in value for key in (*CONTENT_KEYS, *_OTHER_CONTENT))
