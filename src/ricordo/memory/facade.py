@@ -25,6 +25,7 @@ from ricordo.stores.layered import LayeredDriver
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.ledger import Block
 from ricordo.workspace.transcript import Transcript, read_log
 
 __all__ = ["Memory"]
@@ -175,8 +176,7 @@ class Memory:
             if not flushed.messages:
                 progress.skipped = "no new messages"
         if flushed.block:
-            block = flushed.block
-            await self._workspace.place.index.index_appended(block.path, block.offset, block.data)
+            await self._indexed(flushed.block)
         return Ingested(session=session, messages=recorded.messages, added=len(recorded.added), entries=entries)
 
     async def sessions(self) -> list[SessionInfo]:
@@ -197,6 +197,11 @@ class Memory:
 
     async def _sources(self) -> list[Source]:
         return [Source(label=place.label, index=place.index) for place in await self._driver.places()]
+
+    async def _indexed(self, block: Block) -> None:
+        with self._workspace.emitter.stage("index", self.scope) as progress:
+            progress.counts["entries"] = len(block.entries)
+            await self._workspace.place.index.index_appended(block.path, block.offset, block.data)
 
     def _authorship(self) -> Scope | None:
         """Return who is named on what a session taught, beside whom the root already names."""
