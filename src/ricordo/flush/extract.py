@@ -1,0 +1,42 @@
+"""Extraction without a model: messages in, findings out.
+
+The step between stored messages and the pure plan: it takes the text that people and assistants said and leaves the
+rest. Tool calls, tool results and thoughts are no statements of anybody; an assistant message that calls tools only
+announces work; a message that carries a block of recalled memory was written by the memory itself and is never
+learned again."""
+
+from collections.abc import Iterator, Sequence
+
+from ricordo.flush.config import ExtractionConfig
+from ricordo.flush.plan import findings
+from ricordo.flush.types import Finding, Utterance
+from ricordo.guard.fence import contains_fence
+from ricordo.messages.types import Media, Message
+
+__all__ = ["extract"]
+
+_DEFAULT = ExtractionConfig()
+
+
+def extract(messages: Sequence[Message], config: ExtractionConfig = _DEFAULT) -> tuple[Finding, ...]:
+    """Return what the messages hold that is worth remembering, in message order; empty when nothing is.
+
+    A message's `name` is its speaker; two or more names make a conversation among people.
+    """
+    return findings(tuple(_utterances(messages)), config)
+
+
+def _utterances(messages: Sequence[Message]) -> Iterator[Utterance]:
+    for message in messages:
+        if message.role not in {"user", "assistant"} or message.tool_calls:
+            continue
+        text = message.text
+        if text.strip() and not contains_fence(text):
+            yield Utterance(
+                message_id=message.id,
+                role=message.role,
+                text=text,
+                speaker=message.name,
+                time=message.time,
+                media=tuple(part.description for part in message.parts if isinstance(part, Media) and part.description),
+            )

@@ -1,0 +1,107 @@
+"""From messages to statements: what in a message is said, rather than asked, greeted, praised, offered or pasted.
+
+Reading is per message. Code, logs, quoted lines and headings are left alone; of a message too long to have been typed
+only the first and last paragraph count. A sentence that points back ("It's a great way to relax") stays if the sentence
+before it stayed, because it completes it, and goes otherwise.
+
+Invariant: a statement's text stands verbatim in its message.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ricordo.flush.config import ExtractionConfig
+from ricordo.flush.types import Utterance
+from ricordo.language import Act, Language, Sentence, acts, content_words, detect_language, split_sentences
+
+__all__ = ["STANDING", "Statement", "last_question", "read", "stated"]
+
+STANDING: frozenset[Act] = frozenset({"remember", "decision", "convention"})
+"""Acts that make a sentence worth keeping whatever else it does."""
+
+_NOISE: frozenset[Act] = frozenset({"greeting", "farewell", "thanks", "acknowledgement", "praise", "wish", "offer"})
+_POLITE: frozenset[Act] = frozenset({"greeting", "thanks", "acknowledgement", "offer"})
+_RESCUED_AT = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """One sentence of a message with its acts and distinct content words; offsets count in the message's text."""
+
+    text: str
+    start: int
+    end: int
+    acts: frozenset[Act]
+    words: frozenset[str]
+    language: Language
+
+
+def read(utterance: Utterance, config: ExtractionConfig) -> tuple[Statement, ...]:
+    """Return every prose sentence of a message, questions and small talk included, in order."""
+    text = utterance.text
+    language = detect_language(text)
+    return tuple(
+        Statement(
+            text=sentence.text,
+            start=sentence.start,
+            end=sentence.end,
+            acts=acts(sentence.text, language),
+            words=frozenset(content_words(sentence.text, language)),
+            language=language,
+        )
+        for sentence in _sentences(text, config)
+        if sentence.kind in {"prose", "item"} and len(sentence.text) <= config.max_sentence_chars
+    )
+
+
+def stated(sentences: tuple[Statement, ...], *, among_people: bool) -> tuple[Statement, ...]:
+    """Return the sentences that state something, in order; empty for small talk, questions and tasks."""
+    kept: list[Statement] = []
+    for at, sentence in enumerate(sentences):
+        follows = bool(kept) and sentences[at - 1] is kept[-1]
+        if _states(sentence, follows=follows, among_people=among_people):
+            kept.append(sentence)
+    return tuple(kept)
+
+
+def last_question(sentences: tuple[Statement, ...]) -> Statement | None:
+    """Return the last question of a message that has content; None when it asks nothing."""
+    asked = [sentence for sentence in sentences if "question" in sentence.acts and sentence.words]
+    return asked[-1] if asked else None
+
+
+def _sentences(text: str, config: ExtractionConfig) -> Iterator[Sentence]:
+    if len(text) <= config.max_message_chars:
+        yield from split_sentences(text)
+        return
+    for start, end in _outer_paragraphs(text, config.max_sentence_chars):
+        for sentence in split_sentences(text[start:end]):
+            yield Sentence(
+                text=sentence.text, start=start + sentence.start, end=start + sentence.end, kind=sentence.kind
+            )
+
+
+def _outer_paragraphs(text: str, longest: int) -> list[tuple[int, int]]:
+    """The first and last paragraph of a paste, each only if it is short enough to have been typed."""
+    head, tail = text.find("\n\n"), text.rfind("\n\n")
+    spans = [(0, head), (tail + 2, len(text))] if 0 <= head < tail else []
+    return [(start, end) for start, end in spans if end - start <= longest]
+
+
+def _states(sentence: Statement, *, follows: bool, among_people: bool) -> bool:
+    found = sentence.acts
+    about_listener = among_people and "listener" in found and "self" not in found
+    if "question" in found or about_listener or not sentence.words:
+        return False
+    if found & STANDING and not ("praise" in found or among_people):
+        return True
+    if found & _NOISE and not _rescued(sentence):
+        return False
+    if "reaction" in found:
+        return follows
+    return "request" not in found or ("self" in found and among_people)
+
+
+def _rescued(sentence: Statement) -> bool:
+    """A polite opening may lead into news about the speaker: "Thanks, I got the job at the museum"."""
+    return not sentence.acts & (_NOISE - _POLITE) and "self" in sentence.acts and len(sentence.words) >= _RESCUED_AT

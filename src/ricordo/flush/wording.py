@@ -1,0 +1,101 @@
+"""Statements to one line that is understood without the conversation.
+
+What is done, in this order: fillers at the front go, relative dates get the day they meant, first person becomes the
+speaker, the question that an elliptic answer needs is put before it, what a shared picture shows is added behind it.
+English is rewritten; other languages keep their words and are marked with the speaker.
+
+Invariant: the result is one line, and every content word of the statements is still in it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ricordo.flush.statements import Statement
+from ricordo.language import addressed_by_name, attribute, find_dates, in_third_person, mentions
+
+__all__ = ["Voice", "worded"]
+
+_FILLER = re.compile(
+    r"^(?:(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
+    r"by the way|btw|btw|ja|nein|oui|non|sí|sì|sim|não)(?:[,!.…]+| - | — )\s*)+",
+    re.IGNORECASE,
+)
+_REMINDER = re.compile(
+    r"^(?:please |also |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record|"
+    r"for future reference|heads[- ]up)(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=\w)",
+    re.IGNORECASE,
+)
+_YES_NO = re.compile(
+    r"^(?:yes|yeah|yep|no|nope|ja|nein|oui|non|sí|sì|no|sim|não|はい|いいえ|是|不是|对|不)\b", re.IGNORECASE
+)
+_ELLIPTIC = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Voice:
+    """Who speaks: the name to use, and whether it must stand in the line (it need not for "Use tabs").
+
+    `listener` is the name of the only other person, None when there is none or more than one.
+    """
+
+    name: str
+    named: bool
+    listener: str | None = None
+
+
+def worded(
+    statements: Sequence[Statement],
+    voice: Voice,
+    *,
+    said: datetime | None = None,
+    question: Statement | None = None,
+    media: Sequence[str] = (),
+) -> tuple[str, bool]:
+    """Return the statements as one self-contained line, and whether the question stands in it."""
+    english = statements[0].language == "en"
+    line = " ".join(_sentence(statement, voice, said) for statement in statements)
+    asked = question is not None and _needs_question(statements)
+    if question is not None and asked:
+        line = f"{voice.name}, asked “{_one_line(question.text)}”: {line}"
+    elif (voice.named or _speaks_of_self(statements, english=english)) and not mentions(line, voice.name):
+        line = attribute(line, voice.name, statements[0].language)
+    shown = "; ".join(_one_line(item) for item in media if item.strip())
+    return (f"{line} [shows: {shown}]" if shown else line), asked
+
+
+def _sentence(statement: Statement, voice: Voice, said: datetime | None) -> str:
+    text = statement.text
+    if said is not None:
+        text = _dated(text, said)
+    text = _one_line(text)
+    if statement.language != "en":
+        return text
+    text = _REMINDER.sub("", _FILLER.sub("", text) or text)
+    if voice.listener and "self" in statement.acts:
+        text = addressed_by_name(text, voice.listener)
+    text = in_third_person(text, voice.name)
+    return text[:1].upper() + text[1:] if text[:1].islower() and " " in text and text.split(" ")[0].isalpha() else text
+
+
+def _dated(text: str, said: datetime) -> str:
+    """Put the day behind each relative date, from the back so that offsets hold."""
+    for mention in reversed(find_dates(text, said.date())):
+        if mention.relative:
+            text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
+    return text
+
+
+def _needs_question(statements: Sequence[Statement]) -> bool:
+    words = frozenset[str]().union(*(statement.words for statement in statements))
+    return len(words) <= _ELLIPTIC or _YES_NO.match(statements[0].text) is not None
+
+
+def _speaks_of_self(statements: Sequence[Statement], *, english: bool) -> bool:
+    """A first person that the rewriting could not turn into a name; "we" needs none."""
+    return not english and any("self" in statement.acts for statement in statements)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

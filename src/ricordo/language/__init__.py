@@ -1,0 +1,54 @@
+"""Language: words, sentences, cues, names and dates, without a model.
+
+Pure functions over text, the offline half of every later step: extraction, summaries, consolidation, recall. English
+is served well, German, French, Spanish, Italian, Portuguese, Chinese and Japanese at a basic level, any other script
+by its words and sentences alone. Nothing here raises for any text, and everything is linear in its length."""
+
+from ricordo.language.cues import Act, acts, blank_quoted, is_correction
+from ricordo.language.dates import DateMention, Grain, find_dates
+from ricordo.language.folding import fold, strip_accents
+from ricordo.language.languages import LANGUAGES, Language, detect_language
+from ricordo.language.names import NameMention, find_names
+from ricordo.language.persons import addressed_by_name, attribute, in_third_person, mentions
+from ricordo.language.scripts import Script, dominant_script, is_unsegmented, script_of
+from ricordo.language.sentences import Sentence, SentenceKind, split_sentences
+from ricordo.language.similarity import containment, jaccard, overlap, text_similarity
+from ricordo.language.stopwords import STOP_WORDS, is_stop_word
+from ricordo.language.words import content_words, split_identifier, words
+
+__all__ = [
+    "LANGUAGES",
+    "STOP_WORDS",
+    "Act",
+    "DateMention",
+    "Grain",
+    "Language",
+    "NameMention",
+    "Script",
+    "Sentence",
+    "SentenceKind",
+    "acts",
+    "addressed_by_name",
+    "attribute",
+    "blank_quoted",
+    "containment",
+    "content_words",
+    "detect_language",
+    "dominant_script",
+    "find_dates",
+    "find_names",
+    "fold",
+    "in_third_person",
+    "is_correction",
+    "is_stop_word",
+    "is_unsegmented",
+    "jaccard",
+    "mentions",
+    "overlap",
+    "script_of",
+    "split_identifier",
+    "split_sentences",
+    "strip_accents",
+    "text_similarity",
+    "words",
+]

@@ -1,0 +1,215 @@
+"""Dates in text, resolved against the day on which the text was said.
+
+"Last Friday" is worth nothing a month later, so every memory needs the day it meant. A mention resolves to a span of
+days with its grain: "last week" is seven days, "in 2022" a year. Conventions, where people differ: weeks start on
+Monday; a bare weekday after a past cue ("last Friday") is the latest one strictly before the reference, after "next"
+the first one strictly after it; a month without a year is the nearest in time; "a couple" is two.
+
+Invariant: `first <= last`, mentions ascend and do not overlap; a date that the calendar does not have gives nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+from ricordo.language.date_words import DAY_WORDS, MONTHS, NUMBERS, PERIOD_WORDS, UNITS, WEEKDAYS
+
+__all__ = ["DateMention", "Grain", "find_dates"]
+
+Grain = Literal["day", "weekend", "week", "month", "year"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DateMention:
+    """A date phrase, where it stands (character offsets), the days it covers (both included) and how it was given.
+
+    `relative` is true when the phrase needs the reference day to be understood.
+    """
+
+    text: str
+    start: int
+    end: int
+    first: date
+    last: date
+    grain: Grain
+    relative: bool = True
+
+    @property
+    def iso(self) -> str:
+        """The days in ISO form, as short as the grain allows: 2023-05-07, 2023-05, 2023, a span for (week)ends."""
+        if self.grain == "day":
+            return self.first.isoformat()
+        if self.grain in {"week", "weekend"}:
+            return f"{self.first.isoformat()} to {self.last.isoformat()}"
+        return f"{self.first:%Y-%m}" if self.grain == "month" else str(self.first.year)
+
+
+def _any(*tables: object) -> str:
+    """Alternation of the words of some tables, longest first."""
+    listed = sorted({str(word) for table in tables for word in table}, key=len, reverse=True)  # type: ignore[attr-defined]
+    return "|".join(re.escape(word) for word in listed)
+
+
+_WESTERN = {word for word in (*DAY_WORDS, *PERIOD_WORDS) if word < "\u2e80"}
+_EASTERN = {word for word in (*DAY_WORDS, *PERIOD_WORDS) if word >= "\u2e80"}
+_UNIT = _any(unit for unit in UNITS if unit < "\u2e80")
+_COUNT = _any(NUMBERS)
+_LONG_MONTH = _any(month for month in MONTHS if month.isascii() and len(month) > 3)
+_YEAR = r"(?:19|20)\d\d"
+_PATTERN = re.compile(
+    rf"""
+      (?P<iso>(?<!\d){_YEAR}-\d\d-\d\d(?!\d))
+    | (?<!\w)(?P<phrase>{_any(_WESTERN)})(?!\w)
+    | (?P<eastern>{_any(_EASTERN)})
+    | (?<!\w)(?P<which>last|next|this|past|coming|letzten?|nächsten?|kommenden?)\s+(?P<weekday>{_any(WEEKDAYS)})(?!\w)
+    | (?<!\w)(?P<side>last|next|this|past|coming|previous)\s+(?P<unit>weekend|week|month|year)(?!\w)
+    | (?<!\w)(?:last|past|this|next)\s+(?P<named_month>{_LONG_MONTH})(?!\w)
+    | (?<!\w)(?P<number>\d{{1,3}}|{_COUNT})(?:\s+of)?\s+(?P<ago_unit>{_UNIT})\s+(?:ago|back|earlier|fa|atrás)(?!\w)
+    | (?<!\w)(?P<lead>vor|il\s+y\s+a|hace|há|in|en|dans|dentro\s+de|fra|tra|em)
+      \s+(?P<lead_number>\d{{1,3}}|{_COUNT})\s+(?P<lead_unit>{_UNIT})(?!\w)
+    | (?P<cjk_number>\d{{1,3}}|[一二两三四五六七八九十])(?P<cjk_unit>天|周|个月|年|日|週間|か月)(?P<cjk_side>前|后|後)
+    | (?<!\w)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|\s+de|º)?\s+(?:of\s+)?(?P<month>{_any(MONTHS)})
+      (?:,?\s+(?:de\s+|del\s+)?(?P<year>{_YEAR}))?(?!\w)
+    | (?<!\w)(?P<month_first>{_any(MONTHS)})\.?\s+(?P<day_second>\d{{1,2}})(?:st|nd|rd|th)?
+      (?:,?\s+(?P<year_third>{_YEAR}))?(?![\w:])
+    | (?<!\w)(?P<month_only>{_any(MONTHS)})(?:\s+(?:of|de))?,?\s+(?P<year_only>{_YEAR})(?!\w)
+    | (?<!\w)(?:in|since|during|im\s+jahr|en|nel|em|seit|depuis|desde)\s+(?P<bare_year>{_YEAR})(?![\w%])
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_BACKWARD = frozenset(["last", "past", "previous", "letzte", "letzten"])
+_FORWARD = frozenset(["next", "coming", "nächste", "nächsten", "kommende", "kommenden"])
+
+
+def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
+    """Return the resolvable dates of a text in order, seen from the reference day (a datetime counts by its date)."""
+    today = date(reference.year, reference.month, reference.day)
+    return tuple(mention for match in _PATTERN.finditer(text) for mention in _mention(match, today))
+
+
+def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
+    try:
+        span = _resolve({key: value.casefold() for key, value in match.groupdict().items() if value}, today)
+    except (ValueError, OverflowError):
+        return
+    if span is not None:
+        first, last, grain, relative = span
+        yield DateMention(
+            text=match.group(),
+            start=match.start(),
+            end=match.end(),
+            first=first,
+            last=last,
+            grain=grain,
+            relative=relative,
+        )
+
+
+_Span = tuple[date, date, Grain, bool]
+
+
+def _resolve(found: dict[str, str], today: date) -> _Span | None:
+    """Pick the rule that the matched groups call for."""
+    phrase = found.get("phrase") or found.get("eastern")
+    if phrase is not None:
+        return _phrase(" ".join(phrase.split()), today)
+    if "weekday" in found:
+        return _weekday(WEEKDAYS[found["weekday"]], found["which"], today)
+    if "unit" in found:
+        return _unit(found["unit"], _sign(found["side"]), today)
+    return _absolute(found, today) or _distance(found, today) or _calendar_day(found, today)
+
+
+def _absolute(found: dict[str, str], today: date) -> _Span | None:
+    """A full date, a month or a year."""
+    if "iso" in found:
+        day = date.fromisoformat(found["iso"])
+        return day, day, "day", False
+    if "bare_year" in found:
+        return _year(int(found["bare_year"]), relative=False)
+    if "month_only" in found:
+        return _month(MONTHS[found["month_only"]], int(found["year_only"]), today)
+    return _month(MONTHS[found["named_month"]], None, today) if "named_month" in found else None
+
+
+def _phrase(phrase: str, today: date) -> _Span:
+    if phrase in DAY_WORDS:
+        day = today + timedelta(days=DAY_WORDS[phrase])
+        return day, day, "day", True
+    unit, steps = PERIOD_WORDS[phrase]
+    return _unit(unit, steps, today)
+
+
+def _weekday(weekday: int, which: str, today: date) -> _Span:
+    if _sign(which) < 0:
+        day = today - timedelta(days=(today.weekday() - weekday - 1) % 7 + 1)
+    elif _sign(which) > 0:
+        day = today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+    else:
+        day = today - timedelta(days=today.weekday()) + timedelta(days=weekday)
+    return day, day, "day", True
+
+
+def _unit(unit: str, steps: int, today: date) -> _Span:
+    """The day, weekend, week, month or year so many steps away from the current one."""
+    if unit == "day":
+        day = today + timedelta(days=steps)
+        return day, day, "day", True
+    if unit in {"week", "weekend"}:
+        monday = today - timedelta(days=today.weekday()) + timedelta(weeks=steps)
+        if unit == "week":
+            return monday, monday + timedelta(days=6), "week", True
+        return monday + timedelta(days=5), monday + timedelta(days=6), "weekend", True
+    if unit == "month":
+        at = today.year * 12 + today.month - 1 + steps
+        first, last, grain, _ = _month(at % 12 + 1, at // 12, today)
+        return first, last, grain, True
+    return _year(today.year + steps, relative=True)
+
+
+def _distance(found: dict[str, str], today: date) -> _Span | None:
+    """ "Two weeks ago", "in three days", "vor zwei Wochen", "三天前"."""
+    for number, unit, sign in (
+        ("number", "ago_unit", -1),
+        ("lead_number", "lead_unit", 1),
+        ("cjk_number", "cjk_unit", 1),
+    ):
+        if unit in found and number in found:
+            lead = " ".join(found.get("lead", "").split())
+            past = sign < 0 or lead in {"vor", "il y a", "hace", "há"} or found.get("cjk_side") == "前"
+            count = int(found[number]) if found[number].isdigit() else NUMBERS[found[number]]
+            return _unit(UNITS[found[unit]], -count if past else count, today)
+    return None
+
+
+def _calendar_day(found: dict[str, str], today: date) -> _Span | None:
+    month = found.get("month") or found.get("month_first")
+    number = found.get("day") or found.get("day_second")
+    if month is None or number is None:
+        return None
+    given = found.get("year") or found.get("year_third")
+    years = [int(given)] if given else [today.year - 1, today.year, today.year + 1]
+    days = [date(year, MONTHS[month], int(number)) for year in years]
+    day = min(days, key=lambda candidate: abs((candidate - today).days))
+    return day, day, "day", given is None
+
+
+def _month(month: int, year: int | None, today: date) -> _Span:
+    if year is None:
+        year = min((today.year - 1, today.year, today.year + 1), key=lambda y: abs((date(y, month, 15) - today).days))
+        relative = True
+    else:
+        relative = False
+    first = date(year, month, 1)
+    following = date(year + month // 12, month % 12 + 1, 1)
+    return first, following - timedelta(days=1), "month", relative
+
+
+def _year(year: int, *, relative: bool) -> _Span:
+    return date(year, 1, 1), date(year, 12, 31), "year", relative
+
+
+def _sign(word: str) -> int:
+    return -1 if word in _BACKWARD else 1 if word in _FORWARD else 0

@@ -1,0 +1,148 @@
+"""First person to third: "I moved and I love my flat" said by Ana becomes "Ana moved and Ana loves their flat".
+
+A memory is read alone, long after it was said, so "I" must become a name. English is rewritten with its verb forms;
+the name is repeated rather than replaced by a pronoun, since the speaker's pronoun is not known (only a further "my"
+becomes "their", where nothing else can be meant). Other languages keep their words and are only marked with the
+speaker (see `attribute`): their verbs carry the person, and a half-right conjugation reads worse than a clear label.
+
+Invariant: text without a first-person word comes back unchanged.
+"""
+
+import re
+
+from ricordo.language.irregular import IRREGULAR_PASTS, SAME_IN_PAST
+from ricordo.language.languages import Language
+
+__all__ = ["addressed_by_name", "attribute", "in_third_person", "mentions"]
+
+_FIRST = re.compile(
+    r"(?<![\w'’.-])(?P<word>I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself)(?![\w'’]|\.\w|/\w)",
+    re.IGNORECASE,
+)
+# "You" only where it cannot be the subject: before it a preposition, behind it the end of the clause.
+_SECOND = re.compile(
+    r"(?<![\w'’.-])(?:(?P<own>your)(?= \w)|(?P<short>you['’](?:re|ve|ll))(?!\w)"
+    r"|(?<=\b(?:to|of|by|on|at) )(?P<two>you)(?!\w)|(?<=\b(?:for) )(?P<three>you)(?!\w)"
+    r"|(?<=\b(?:with|like|from|than|over) )(?P<four>you)(?!\w)|(?P<last>you)(?=\s*(?:[.!;,]|$)))",
+    re.IGNORECASE,
+)
+_AHEAD = re.compile(r"[ \t]+(?P<verb>[A-Za-z]+(?:['’]t)?)")
+_ADVERBS_LIST = """
+always never also just still really usually often sometimes even actually already currently now only recently both
+totally definitely rarely generally mostly personally finally ever once then later soon too kinda normally mainly
+strongly typically
+"""
+_ADVERBS = frozenset(_ADVERBS_LIST.split())
+_FIXED: dict[str, str] = {
+    "am": "is", "have": "has", "haven't": "hasn't", "do": "does", "don't": "doesn't", "go": "goes", "dont": "doesn't",
+    "wanna": "wants to", "gotta": "has to",
+}  # fmt: skip
+_MODALS_LIST = """
+can could will would shall should may might must cannot can't couldn't won't wouldn't shouldn't didn't wasn't hadn't
+was had did were and or to the a in on at with for of who that if but so as gonna ought better
+"""
+_MODALS = frozenset(_MODALS_LIST.split())
+# Base forms that end like a past.
+_LOOKS_PAST_LIST = """
+need feed speed embed exceed proceed succeed heed seed weed shred breed bleed
+"""
+_LOOKS_PAST = frozenset(_LOOKS_PAST_LIST.split())
+_CONTRACTED = {"m": "is", "ve": "has", "ll": "will", "d": "would", "re": "is"}
+_AFTER_HAD = frozenset(["better", "been"])
+
+
+def in_third_person(text: str, name: str) -> str:
+    """Return an English text with the speaker's name for I, me, my, mine and myself, verbs agreeing."""
+    pieces: list[str] = []
+    at = 0
+    for match in _FIRST.finditer(text):
+        if match.start() < at or match["word"] == "ME":
+            continue
+        pieces.append(text[at : match.start()])
+        replaced, at = _replacement(text, match, name, again=any(name in piece for piece in pieces))
+        pieces.append(replaced)
+    return "".join(pieces) + text[at:]
+
+
+def addressed_by_name(text: str, listener: str) -> str:
+    """Return an English text with the listener's name for "your" and for "you" where it is no plain subject.
+
+    "I learned it from you" said to Bo becomes "I learned it from Bo"; "you know" stays, for it may mean anybody.
+    """
+
+    def named(match: re.Match[str]) -> str:
+        if match["own"]:
+            return f"{listener}'s"
+        return f"{listener} {_CONTRACTED[match['short'][4:].casefold()]}" if match["short"] else listener
+
+    return _SECOND.sub(named, text)
+
+
+def attribute(text: str, name: str, language: Language) -> str:
+    """Return the text marked with who said it: "Ana: …"; a full-width colon for Chinese and Japanese."""
+    return f"{name}：{text}" if language in {"zh", "ja"} else f"{name}: {text}"
+
+
+def mentions(text: str, name: str) -> bool:
+    """Say whether the name, or its first word, stands in the text as a word of its own."""
+    return any(
+        re.search(rf"(?<!\w){re.escape(part)}(?!\w)", text) for part in {name, name.split(maxsplit=1)[0]} if part
+    )
+
+
+def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> tuple[str, int]:
+    """Return what stands for one first-person word (with the verb after it) and where the text goes on."""
+    word = match["word"].casefold().replace("’", "'")
+    if word in {"my", "mine"}:
+        return ("their" if again and word == "my" else f"{name}'s"), match.end()
+    if word == "me":
+        return name, match.end()
+    if word == "myself":
+        return "themselves", match.end()
+    if word in {"im", "ive"}:
+        return f"{name} {_CONTRACTED[word[1:]]}", match.end()
+    if "'" in word:
+        verb = _CONTRACTED[word.partition("'")[2]]
+        follows = _AHEAD.match(text, match.end())
+        if verb == "would" and follows and follows["verb"].casefold() in _AFTER_HAD:
+            verb = "had"
+        return f"{name} {verb}", match.end()
+    return _with_verb(text, match.end(), name, before=text[: match.start()])
+
+
+def _with_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
+    """Agree the verb after "I", looking over adverbs: "I really need" gives "Ana really needs"."""
+    if _asks_before(before):
+        return name, at
+    end = at
+    for _ in range(3):
+        ahead = _AHEAD.match(text, end)
+        if ahead is None:
+            return name, at
+        verb = ahead["verb"]
+        if verb.casefold() not in _ADVERBS:
+            return f"{name}{text[at : ahead.start('verb')]}{_agree(verb)}", ahead.end()
+        end = ahead.end()
+    return name, at
+
+
+def _asks_before(before: str) -> bool:
+    """After an auxiliary ("did I", "am I", "let I") the verb stays in its base form."""
+    last = before.rstrip().rpartition(" ")[2].casefold()
+    return last in {"did", "do", "am", "can", "could", "should", "would", "will", "may", "must", "shall", "might"}
+
+
+def _agree(verb: str) -> str:
+    """Return the third-person form of a base verb; past forms and modals as they are."""
+    low = verb.casefold().replace("’", "'")
+    if low in _FIXED:
+        return _FIXED[low]
+    if low in _MODALS or low in IRREGULAR_PASTS or low in SAME_IN_PAST or not low.isalpha():
+        return verb
+    if low.endswith("ed") and low not in _LOOKS_PAST:
+        return verb
+    if low.endswith(("s", "sh", "ch", "x", "z", "o")):
+        return verb if low.endswith("s") and not low.endswith("ss") else verb + "es"
+    if low.endswith("y") and low[-2:-1] not in "aeiou":
+        return verb[:-1] + "ies"
+    return verb + "s"

@@ -1,0 +1,163 @@
+"""Text to sentences with their places in the text.
+
+A sentence ends at terminal punctuation that is followed by space (or by anything, in scripts that write no spaces), at
+a blank line, and at each list item, heading or table row. A dot inside a number, URL, path, version, file name or known
+abbreviation ends nothing. Fenced and indented code, logs and quoted lines come out as blocks of their own kind, so that
+a reader can leave them alone.
+
+Invariants: spans are ascending, do not overlap, `text[s.start:s.end] == s.text`, no sentence is blank, and the time is
+linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Sentence", "SentenceKind", "split_sentences"]
+
+SentenceKind = Literal["prose", "item", "heading", "quote", "code"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sentence:
+    """One sentence or block; `start` and `end` are character offsets into the text it was cut from."""
+
+    text: str
+    start: int
+    end: int
+    kind: SentenceKind = "prose"
+
+
+_LINE = re.compile(r"[^\n]*\n?")
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s+)?(?=\S)")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
+_QUOTE = re.compile(r"\s{0,3}>\s?")
+_CODE_LINE = re.compile(
+    r"(?:\t|\s{4,})\S"
+    r"|\s*(?:\$ |>>> |\.\.\. |@@ |diff --git|\+\+\+ |--- |Traceback |File \"|at \w[\w.$]*\(|#!|//|/\*|</?\w+[\s>])"
+    r"|\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
+    r"|\s*(?:(?:async )?(?:def|class|func|fn|function)\s+\w+\s*[(:{<]|from\s+[\w.]+\s+import\b|import\s+[\w.{]+\s*$"
+    r"|(?:const|let|var|val)\s+\w+\s*[:=]|(?:SELECT|INSERT|CREATE|UPDATE|DELETE|ALTER|DROP)\s+[A-Z*])"
+)
+_CODE_ENDS = (";", "{", "}", "});", "},")
+_END = re.compile(
+    # Only the start of a run of marks is tried, so that a million dots cost a million steps and not their square.
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*(?=\s|$)"
+    r"|[。！？｡．؟।]+[」』”’）】\"']*"
+    r"|(?<![!?])[!?]++(?=[^\s!?.,)\]\"'”’»/=&\w])"
+)
+_ABBREVIATION = re.compile(r"(?:^|[\s(\[\"'„“«])([^\s(\[\"'„“«]{1,8})$")
+_ABBREVIATIONS_LIST = """
+mr mrs ms dr prof st sr sra jr vs e.g i.e cf approx fig figs eq nos vol ed eds pp dept est inc ltd co corp jan
+feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri u.s u.k a.m p.m z.b d.h u.a bzw ca nr str usw evtl
+ggf inkl vgl hr fr bspw sog p.ex m mme mlle env av bd ud uds pág núm ej p.ej dott sig sig.ra pag art dra exmo
+"""
+_ABBREVIATIONS = frozenset(_ABBREVIATIONS_LIST.split())
+_NEVER_LAST_LIST = """
+mr mrs ms dr prof e.g i.e cf vs fig z.b d.h bzw vgl p.ex mme mlle dott approx
+"""
+_NEVER_LAST = frozenset(_NEVER_LAST_LIST.split())
+_MONTH_FOLLOWS = re.compile(
+    r"\s+(?:januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|jan|feb|mär|apr|jun|jul|"
+    r"aug|sep|okt|nov|dez)",
+    re.IGNORECASE,
+)
+
+
+def split_sentences(text: str) -> tuple[Sentence, ...]:
+    """Return the sentences of a text in order; empty for a blank text. List markers are left out of the spans."""
+    found: list[Sentence] = []
+    for start, end, kind in _blocks(text):
+        if kind in {"code", "quote"}:
+            found.extend(_sentence(text, start, end, kind))
+            continue
+        begin = start
+        for cut in _cuts(text, start, end):
+            found.extend(_sentence(text, begin, cut, kind))
+            begin = cut
+        found.extend(_sentence(text, begin, end, kind))
+    return tuple(found)
+
+
+def _sentence(text: str, start: int, end: int, kind: SentenceKind) -> Iterator[Sentence]:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        begin = start + len(piece) - len(piece.lstrip())
+        yield Sentence(text=stripped, start=begin, end=begin + len(stripped), kind=kind)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, SentenceKind]]:
+    """Join lines that belong together: paragraphs, items with their wrapped lines, code, quotes."""
+    start, end, kind, open_fence = 0, 0, "", ""
+    for line in _LINE.finditer(text):
+        row = line.group()
+        fence = _FENCE.match(row)
+        if open_fence or fence:
+            if not open_fence and kind:
+                yield start, end, _typed(kind)
+            if not open_fence:
+                start, kind = line.start(), "code"
+            end = line.end()
+            opened = open_fence
+            open_fence = open_fence or (fence[1] if fence else "")
+            if opened and fence and fence[1] == opened:
+                yield start, end, "code"
+                kind, open_fence = "", ""
+            continue
+        here, offset = _line_kind(row, kind)
+        if kind and (here != kind or offset or here in {"heading", "blank"}):
+            if kind != "blank":
+                yield start, end, _typed(kind)
+            kind = ""
+        if not kind:
+            start, kind = line.start() + offset, here
+        end = line.end()
+    if kind and kind != "blank":
+        yield start, end, _typed(kind)
+
+
+def _line_kind(row: str, before: str) -> tuple[str, int]:
+    """Return the kind of a line and the length of the marker it opens with; a line that goes on has no marker."""
+    if not row.strip():
+        return "blank", 0
+    for kind, marker in (("heading", _HEADING), ("item", _ITEM), ("quote", _QUOTE)):
+        match = marker.match(row)
+        if match:
+            return kind, match.end() if kind != "quote" or before != "quote" else 0
+    if before == "item" and row[:1].isspace():
+        return "item", 0
+    if row.rstrip().endswith(_CODE_ENDS) or _CODE_LINE.match(row):
+        return "code", 0
+    return "prose", 0
+
+
+def _typed(kind: str) -> SentenceKind:
+    for known in ("item", "heading", "quote", "code"):
+        if kind == known:
+            return known
+    return "prose"
+
+
+def _cuts(text: str, start: int, end: int) -> Iterator[int]:
+    for match in _END.finditer(text, start, end):
+        if match.group()[0] != "." or match.group().startswith("..") or _ends_sentence(text, match):
+            yield match.end()
+
+
+def _ends_sentence(text: str, dot: re.Match[str]) -> bool:
+    """Say whether a single dot closes a sentence and not an abbreviation, an initial or an ordinal."""
+    before = _ABBREVIATION.search(text[max(0, dot.start() - 12) : dot.start()])
+    if before is None:
+        return True
+    word = before[1]
+    follows = text[dot.end() : dot.end() + 2].strip()
+    if word.casefold() in _ABBREVIATIONS:
+        return word.casefold() not in _NEVER_LAST and follows[:1].isupper()
+    if len(word) == 1 and word.isalpha() and word.isupper() and word != "I":
+        return not follows[:1].isupper()
+    if word.isdigit() and len(word) <= 2:
+        return _MONTH_FOLLOWS.match(text, dot.end()) is None
+    return True

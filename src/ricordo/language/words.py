@@ -1,0 +1,107 @@
+"""Text to words, whatever the script.
+
+Words are cut where the script cuts them. A run of a script without spaces (Chinese, Japanese, Thai, ...) becomes its
+overlapping bigrams. An identifier, path, address or hyphenated word is kept whole and followed by its parts, so that
+`testdata/golden/` is found by "golden" and `getUserName` by "user". All words are case-folded and NFKC-normalised.
+
+Invariant: one left-to-right pass over disjoint character classes, so the time is linear in the text for any input.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from ricordo.language.folding import fold
+from ricordo.language.languages import Language, detect_language
+from ricordo.language.scripts import is_unsegmented
+from ricordo.language.stopwords import is_stop_word
+
+__all__ = ["content_words", "split_identifier", "words"]
+
+# Letters and digits of every script, plus the combining signs that str.isalnum leaves out of Indic, Semitic and
+# South-East Asian words. The danda (U+0964, U+0965) is a full stop and stays outside.
+_CHAR = (
+    r"[^\W_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+    r"\u0e31-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
+)
+_WORD = re.compile(rf"(?:{_CHAR})+(?:[-_./:@'’&+\\]{{1,3}}(?:{_CHAR})+)*(?:\+\+|#)?")
+_SEPARATORS = re.compile(r"[-_./:@'’&+\\#]+")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
+_LONGEST = 200
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text in order, repeats kept, case-folded; empty for a text without letters or digits.
+
+    A compound is followed by its parts; characters of unsegmented scripts come as bigrams (a lone one as itself).
+    A single run of more than 200 characters is a blob (base64, minified code) and gives nothing.
+    """
+    found: list[str] = []
+    for match in _WORD.finditer(unicodedata.normalize("NFKC", text)):
+        run = match.group()
+        if len(run) > _LONGEST and not is_unsegmented(run[0]):
+            continue
+        found.extend(_words_of_run(run))
+    return tuple(found)
+
+
+def split_identifier(name: str) -> tuple[str, ...]:
+    """Return the parts of an identifier, path or compound in order, case kept; one part when it has no seams.
+
+    Seams are punctuation and changes from lower to upper case: `parseHTTPHeader` gives parse, HTTP, Header.
+    """
+    parts: list[str] = []
+    for piece in _SEPARATORS.split(name):
+        camel = _CAMEL.findall(piece) if piece.isascii() and _has_inner_capital(piece) else [piece]
+        parts.extend(part for part in camel if part)
+    return tuple(parts)
+
+
+def content_words(text: str, language: Language | None = None) -> tuple[str, ...]:
+    """Return the words that carry meaning, in order, repeats kept: stop words out, inflection folded.
+
+    Two texts are comparable when both were read in the same language; `None` detects it from the text (English when
+    unsure). Empty for a text of stop words only.
+    """
+    tongue = language or detect_language(text)
+    return tuple(fold(word, tongue) for word in words(text) if not is_stop_word(word, tongue))
+
+
+@lru_cache(maxsize=16_384)
+def _words_of_run(run: str) -> tuple[str, ...]:
+    if any(is_unsegmented(char) for char in run):
+        return tuple(_mixed(run))
+    plain = _POSSESSIVE.sub("", run.replace("’", "'"))
+    whole = plain.casefold()
+    parts = split_identifier(plain)
+    if len(parts) < 2 or _is_contraction(plain):
+        return (whole,)
+    return (whole, *(part.casefold() for part in parts if len(part) > 1 or part.isdigit()))
+
+
+def _mixed(run: str) -> list[str]:
+    """Cut a run that holds unsegmented characters: bigrams there, ordinary words between them."""
+    found: list[str] = []
+    start = 0
+    for at in range(1, len(run) + 1):
+        if at < len(run) and is_unsegmented(run[at]) == is_unsegmented(run[start]):
+            continue
+        piece = run[start:at]
+        if not is_unsegmented(piece[0]):
+            found.extend(word.casefold() for word in split_identifier(piece))
+        elif len(piece) == 1:
+            found.append(piece)
+        else:
+            found.extend(piece[i : i + 2] for i in range(len(piece) - 1))
+        start = at
+    return found
+
+
+def _has_inner_capital(word: str) -> bool:
+    return any(char.isupper() for char in word[1:]) and any(char.islower() for char in word)
+
+
+def _is_contraction(word: str) -> bool:
+    """Say whether the only seam is an apostrophe (don't, l'eau keep their French or English parts apart elsewhere)."""
+    return "'" in word and _SEPARATORS.sub("", word).isalpha() and len(word.rpartition("'")[2]) <= 2
