@@ -141,8 +141,6 @@ def plain(text: str) -> str:
     return shown.replace("_", "-").lower()
 
 
-@pytest.mark.req("DF-C38")
-@pytest.mark.req("AS-BUG-24")
 @given(texts=st.lists(ADVERSARIAL | ANY_TEXT, min_size=1, max_size=4), name=NAMES)
 @settings(max_examples=1500, deadline=None)
 def test_items_cannot_leave_their_block_and_come_back_exactly(texts: list[str], name: str) -> None:

@@ -12,22 +12,39 @@ from dataclasses import dataclass
 from ricordo.guard.rule import Span
 from ricordo.guard.values import Form, Strength, is_literal
 
-__all__ = ["HINTS", "find_named", "name_strength"]
+__all__ = ["find_named", "name_strength"]
 
-# One of these stands in every text in which a name can be found.
-HINTS = (b"pass", b"pw", b"secret", b"token", b"key", b"credential", b"_auth", b"kennwort", b"senha", b"wachtwoord")
-
-_STRONG = rb"passw(?:or[dt]|r?d)|passphrase|passcode|pwd|kennwort|senha|wachtwoord"
-_MEDIUM = (
-    rb"(?:api|access|secret|private|signing|encryption|master|auth|account|service|admin|app)[_\-. ]?key"
-    rb"|credentials?|_auth"
-)
-_NAME = re.compile(rb"(?P<strong>" + _STRONG + rb")|(?P<medium>" + _MEDIUM + rb")|(?P<weak>secret|token|pass|pw)")
+# One of these stands in every text in which a name can be found; each begins the patterns beside it.
+_NAMES: dict[bytes, tuple[Strength, re.Pattern[bytes]]] = {
+    b"passw": (Strength.STRONG, re.compile(rb"passw(?:or[dt]|r?d)")),
+    b"passphrase": (Strength.STRONG, re.compile(rb"passphrase")),
+    b"passcode": (Strength.STRONG, re.compile(rb"passcode")),
+    b"pwd": (Strength.STRONG, re.compile(rb"pwd")),
+    b"kennwort": (Strength.STRONG, re.compile(rb"kennwort")),
+    b"senha": (Strength.STRONG, re.compile(rb"senha")),
+    b"wachtwoord": (Strength.STRONG, re.compile(rb"wachtwoord")),
+    b"key": (
+        Strength.MEDIUM,
+        re.compile(
+            rb"key(?:(?<=(?:api|app)key)|(?<=(?:api|app)[_\-. ]key)|(?<=(?:auth)key)|(?<=(?:auth)[_\-. ]key)"
+            rb"|(?<=(?:admin)key)|(?<=(?:admin)[_\-. ]key)|(?<=(?:access|secret|master)key)"
+            rb"|(?<=(?:access|secret|master)[_\-. ]key)|(?<=(?:private|signing|account|service)key)"
+            rb"|(?<=(?:private|signing|account|service)[_\-. ]key)|(?<=encryptionkey)|(?<=encryption[_\-. ]key))"
+        ),
+    ),
+    b"credential": (Strength.MEDIUM, re.compile(rb"credentials?")),
+    b"_auth": (Strength.MEDIUM, re.compile(rb"_auth")),
+    b"secret": (Strength.WEAK, re.compile(rb"secret")),
+    b"token": (Strength.WEAK, re.compile(rb"token")),
+    b"pass": (Strength.WEAK, re.compile(rb"pass(?![cpw])")),
+    b"pw": (Strength.WEAK, re.compile(rb"pw(?!d)")),
+}
 _ABROAD = re.compile(
     r"密码|密碼|口令|密钥|密鑰|令牌|パスワード|暗証番号|비밀번호|암호"
     r"|пароль|contraseña|hasło|şifre|mật khẩu|รหัสผ่าน|पासवर्ड|סיסמה",
     re.IGNORECASE,
 )
+_ABROAD_WORDS = tuple(word for name in _ABROAD.pattern.split("|") for word in {name, name.capitalize(), name.upper()})
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _COMPONENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # First words of names that end like a secret's and are none.
@@ -63,6 +80,16 @@ _LONGEST_REREAD = 512
 _LONGEST_QUOTATION = 1_024
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Name:
+    """The telling word of a name, and how much it tells alone; `short` ones need more than themselves."""
+
+    start: int
+    end: int
+    strength: Strength
+    short: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Value:
     """A candidate: where it stands, in which form, and where the search goes on when it is no secret."""
@@ -75,9 +102,10 @@ class _Value:
 def name_strength(name: str) -> Strength | None:
     """How surely `name`, as a whole, is a secret's name (`DB_PASSWORD`, `clientSecret`); None if it is not."""
     low = name.encode("ascii", "replace").lower()
-    for match in _NAME.finditer(low):
-        if match.end() == len(low) or _AFTER.match(name + "=", match.end()):
-            strength = _strength(name, match)
+    for found in _names(low):
+        rest = _AFTER.match(name + "=", found.end)
+        if rest is not None and rest.start("sign") == len(name):
+            strength = _strength(name, found)
             if strength is not None:
                 return strength
     return Strength.STRONG if _ABROAD.fullmatch(name) else None
@@ -86,16 +114,29 @@ def name_strength(name: str) -> Strength | None:
 def find_named(text: str, low: bytes) -> Iterator[Span]:
     """Values of secret names in `text`; `low` is its lower-cased view, one byte for each character."""
     position = 0
-    while match := _NAME.search(low, position):
-        position = match.end()
-        strength = _strength(text, match)
-        if strength is None:
+    for name in _names(low):
+        if name.start < position:
             continue
-        span, position = _value_span(text, match.end(), match.start(), strength)
-        if span is not None:
-            yield span
-    if not text.isascii():
+        strength = _strength(text, name)
+        if strength is not None:
+            span, position = _value_span(text, name.end, name.start, strength)
+            if span is not None:
+                yield span
+    if not text.isascii() and any(word in text for word in _ABROAD_WORDS):
         yield from _find_abroad(text)
+
+
+def _names(low: bytes) -> list[_Name]:
+    """Where names end in `low`, in order."""
+    return sorted(
+        (
+            _Name(start=match.start(), end=match.end(), strength=strength, short=hint in {b"pass", b"pw"})
+            for hint, (strength, pattern) in _NAMES.items()
+            if hint in low
+            for match in pattern.finditer(low)
+        ),
+        key=lambda name: name.start,
+    )
 
 
 def _find_abroad(text: str) -> Iterator[Span]:
@@ -121,39 +162,35 @@ def _value_span(text: str, at: int, name_start: int, strength: Strength) -> tupl
     return None, at if short else value.end
 
 
-def _strength(text: str, match: re.Match[bytes]) -> Strength | None:
-    """The strength of the name around `match`, from the words before it."""
-    before = _name_before(text, match.start())
-    if match.lastgroup == "strong":
+def _strength(text: str, name: _Name) -> Strength | None:
+    """The strength of the whole name around `name`, from the words before it."""
+    if name.strength is Strength.STRONG:
         return Strength.STRONG
+    before = _name_before(text, name.start)
+    if name.strength is Strength.MEDIUM:
+        return Strength.MEDIUM
     words = _COMPONENT.findall(before)
-    camel = text[match.start()].isupper()
-    apart = not before or not before[-1].isalpha() or (camel and not before[-1].isupper())
-    if match.lastgroup == "medium":
-        return Strength.MEDIUM if apart or camel else None
-    if match.group() in {b"pass", b"pw"}:
-        return _short_name_strength(text, match, words) if apart else None
+    if name.short:
+        camel = text[name.start].isupper() and not before[-1:].isupper()
+        return _short_name_strength(text, name, words) if camel or not before[-1:].isalpha() else None
     if words and (words[-1].lower() in _HARMLESS or "public" in before.lower()):
         return None
     return Strength.MEDIUM if words else Strength.WEAK
+
+
+def _short_name_strength(text: str, name: _Name, words: list[str]) -> Strength | None:
+    """`pass` and `pw` are names as part of a longer one, as a quoted key, or after a user's name."""
+    quoted = text[name.start - 1 : name.start] in {'"', "'"} and text[name.end : name.end + 1] in {'"', "'"}
+    if words or quoted:
+        return Strength.STRONG
+    line = text[max(0, name.start - 80) : name.start].lower()
+    return Strength.MEDIUM if name.end - name.start == 2 or "user" in line or "login" in line else None
 
 
 def _name_before(text: str, position: int) -> str:
     """The part of the name that stands before `position`, at most 64 characters of it."""
     window = text[max(0, position - 64) : position]
     return window[len(window.rstrip(_NAME_CHARACTERS)) :]
-
-
-def _short_name_strength(text: str, match: re.Match[bytes], words: list[str]) -> Strength | None:
-    """`pass` and `pw` are names as part of a longer one, as a quoted key, or after a user's name."""
-    if words or _is_quoted(text, match):
-        return Strength.STRONG
-    line = text[max(0, match.start() - 80) : match.start()].lower()
-    return Strength.MEDIUM if match.group() == b"pw" or "user" in line or "login" in line else None
-
-
-def _is_quoted(text: str, match: re.Match[bytes]) -> bool:
-    return text[match.start() - 1 : match.start()] in {'"', "'"} and text[match.end() : match.end() + 1] in {'"', "'"}
 
 
 def _value(text: str, name_start: int, sign: re.Match[str], strength: Strength) -> _Value | None:

@@ -8,7 +8,7 @@ so that no part of either secret stays.
 import re
 from collections.abc import Iterable, Iterator
 
-from ricordo.guard.named import HINTS, find_named
+from ricordo.guard.named import find_named
 from ricordo.guard.rule import RUN_CHARACTERS, SHORTEST, Rule, Span
 from ricordo.guard.rules_cloud import CLOUD_RULES
 from ricordo.guard.rules_models import MODEL_RULES
@@ -43,8 +43,7 @@ def find_secrets(text: str) -> list[Span]:
     for rule in STRUCTURED_RULES:
         if rule.hint in low and (rule.gate is None or rule.gate.search(runs)):
             found.extend(rule.find(text))
-    if not text.isascii() or any(hint in low for hint in HINTS):
-        found.extend(find_named(text, low))
+    found.extend(find_named(text, low))
     return _united(found)
 
 

@@ -106,6 +106,7 @@ _KEYS: tuple[StructuredRule, ...] = (
         "eyj",
         rf"eyJ[{_URLSAFE}]{{10,}}(?:\.[{_URLSAFE}]*){{2,4}}",
         _URLSAFE,
+        gate=rb"eyJ[A-Za-z0-9_-]{10}",
         accept=lambda value: len(value.split(".")[2]) >= 10,
     ),
     _shaped(
@@ -120,7 +121,7 @@ _KEYS: tuple[StructuredRule, ...] = (
     _shaped(
         "mailgun-key", "-", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}", "0-9A-Za-z-", gate=rb"[0-9a-f]{32}-[0-9a-f]{8}-"
     ),
-    _shaped("mailchimp-key", "-us", r"[0-9a-f]{32}-us\d{1,2}", "0-9A-Za-z"),
+    _shaped("mailchimp-key", "-us", r"[0-9a-f]{32}-us\d{1,2}", "0-9A-Za-z", gate=rb"[0-9a-f]{32}-us"),
     _shaped("azure-client-secret", "q~", r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}", "A-Za-z0-9_~-"),
     _shaped("azure-ai-key", "jqqj99", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{20,30}", "A-Za-z0-9"),
     _shaped("azure-devops-token", "azdo", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}", "A-Za-z0-9"),
