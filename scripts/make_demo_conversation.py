@@ -56,7 +56,7 @@ _OUTCOMES = (
 )
 _SETUP = (
     "##[group]Run actions/checkout@v4",
-    "Syncing repository: pennywort/orders-api",
+    "Syncing repository: fulfilment/orders-api",
     "HEAD is now at 5d20e7b Read reports from the replica (#50)",
     "##[endgroup]",
     "##[group]Run pnpm install --frozen-lockfile",
