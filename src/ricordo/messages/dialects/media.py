@@ -1,0 +1,40 @@
+"""Pictures, sounds and files as the dialects carry them: inside as base64, by URL, or by a provider's file id.
+
+Invariant: `data_uri` and `base64_of` are inverse to each other; nothing is decoded.
+"""
+
+import mimetypes
+import re
+
+__all__ = ["UNKNOWN_TYPE", "base64_of", "data_uri", "guess_type", "is_file_id", "is_url"]
+
+UNKNOWN_TYPE = "application/octet-stream"
+_DATA = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
+
+
+def data_uri(media_type: str, base64: str) -> str:
+    """Return the data URI that holds `base64`."""
+    return f"data:{media_type};base64,{base64}"
+
+
+def base64_of(uri: str) -> tuple[str, str] | None:
+    """Return the media type and the base64 text inside a data URI; None for any other URI."""
+    found = _DATA.fullmatch(uri)
+    return (found[1], found[2]) if found else None
+
+
+def is_url(uri: str) -> bool:
+    """Tell whether a provider can fetch `uri`."""
+    return uri.startswith(("http://", "https://"))
+
+
+def is_file_id(uri: str) -> bool:
+    """Tell whether `uri` can be a provider's file id: a word, no URL and no path."""
+    return re.fullmatch(r"[\w-]+", uri) is not None
+
+
+def guess_type(uri: str, family: str) -> str:
+    """Return the media type of a data URI or of a URL by its ending; `family/*` when nothing tells."""
+    inside = base64_of(uri)
+    guessed = inside[0] if inside else mimetypes.guess_type(uri.partition("?")[0])[0]
+    return guessed if guessed and guessed.startswith(f"{family}/") else f"{family}/*"

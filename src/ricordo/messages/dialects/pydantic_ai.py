@@ -1,0 +1,222 @@
+"""Conversations as pydantic-ai has them, both ways, in the JSON shape of its `ModelMessagesTypeAdapter`.
+
+Read what `dump_python(messages, mode="json")` gives, and pass what is written to `validate_python`; nothing is imported
+from there.
+
+Invariant: `to_pydantic_ai(from_pydantic_ai(values))` validates to the same messages. A request of several parts becomes
+several messages, one for each part, and becomes one request again. Parts of unknown kinds travel verbatim as `Unknown`
+of the kind `pydantic-ai:<part_kind>`; other unknown fields in the metadata under `pydantic-ai`.
+
+Left out by `to_pydantic_ai`, because the shape can't say it: names of speakers, unknown parts of other origin, media
+that are neither inside nor a URL, and media inside of tool results.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages.dialects.kept import Kept, beyond, kept_of, laid_over
+from ricordo.messages.dialects.pydantic_ai_parts import (
+    DIALECT,
+    read_prompt,
+    read_request_part,
+    read_response_part,
+    write_prompt,
+    write_request_part,
+    write_response_part,
+)
+from ricordo.messages.jsontext import record, records, text
+from ricordo.messages.types import JsonValue, Message, Part, ToolResult, Usage
+
+__all__ = ["from_pydantic_ai", "to_pydantic_ai"]
+
+# Notes of our own among the kept fields; a colon keeps them apart from pydantic-ai's.
+_REQUEST = ":request"
+
+
+def from_pydantic_ai(values: JsonValue) -> list[Message]:
+    """Read dumped messages.
+
+    Raises:
+        InvalidMessage: the shape is not understood; the text names the position.
+    """
+    found: list[Message] = []
+    for index, value in enumerate(records(values, "messages")):
+        where = f"messages[{index}]"
+        kind = text(value.get("kind"), f"{where}.kind")
+        if kind == "request":
+            found += _read_request(value, where)
+        elif kind == "response":
+            found.append(_read_response(value, where))
+        else:
+            raise InvalidMessage(f"{where}.kind: request or response is needed, not {kind!r}.")
+    return found
+
+
+def to_pydantic_ai(messages: Iterable[Message]) -> list[dict[str, JsonValue]]:
+    """Write `messages` so that pydantic-ai validates them; what is said between two replies becomes one request."""
+    written: list[dict[str, JsonValue]] = []
+    parts: list[JsonValue] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        names.update((call.id, call.name) for call in message.tool_calls)
+        if message.role == "assistant":
+            written.append(_write_response(message))
+            continue
+        fields = kept_of(message, DIALECT).message.get(_REQUEST)
+        if isinstance(fields, dict) or not written or written[-1]["kind"] != "request":
+            parts = []
+            started: dict[str, JsonValue] = {"kind": "request", "parts": parts}
+            written.append(started | fields if isinstance(fields, dict) else started)
+        parts += _write_said(_named(message, names))
+    return written
+
+
+def _named(message: Message, names: Mapping[str, str]) -> Message:
+    """Give each result without a name that of its call, which pydantic-ai wants."""
+    return replace(
+        message,
+        parts=tuple(
+            replace(part, name=names.get(part.call_id)) if isinstance(part, ToolResult) and part.name is None else part
+            for part in message.parts
+        ),
+    )
+
+
+def _read_request(value: Mapping[str, JsonValue], where: str) -> list[Message]:
+    given = records(value.get("parts"), f"{where}.parts")
+    found = [_read_request_part(part, f"{where}.parts[{index}]") for index, part in enumerate(given)]
+    fields: dict[str, JsonValue] = {
+        key: item for key, item in value.items() if key not in ("kind", "parts") and item is not None
+    }
+    first = found[0] if found else Message(role="user")
+    kept = kept_of(first, DIALECT)
+    marked = Kept(message={**kept.message, _REQUEST: fields}, parts=kept.parts)
+    return [
+        Message(role=first.role, parts=first.parts, time=first.time, metadata=marked.metadata(DIALECT)),
+        *found[1:],
+    ]
+
+
+def _read_request_part(value: Mapping[str, JsonValue], where: str) -> Message:
+    time = _read_time(value.get("timestamp"))
+    if value.get("part_kind") == "user-prompt":
+        pairs = read_prompt(value.get("content"), f"{where}.content")
+        kept = {i: _extras(item, write_prompt(part), "kind") for i, (part, item) in enumerate(pairs)}
+        said: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": value.get("content")}
+        fields = beyond(value, said | _stamp(time))
+        parts: tuple[Part, ...] = tuple(part for part, _ in pairs)
+        return Message(role="user", parts=parts, time=time, metadata=Kept(message=fields, parts=kept).metadata(DIALECT))
+    role, part = read_request_part(value, where)
+    is_value = _is_value(value, "content")
+    written = write_request_part(part, role, is_value=is_value) | _stamp(time)
+    extras = {0: _extras(dict(value), written, "part_kind", is_value=is_value)}
+    return Message(role=role, parts=(part,), time=time, metadata=Kept(parts=extras).metadata(DIALECT))
+
+
+def _write_said(message: Message) -> list[JsonValue]:
+    """Write what `message` becomes in a request: one prompt of all that a user says, other parts one by one."""
+    kept = kept_of(message, DIALECT)
+    fields = {key: item for key, item in kept.message.items() if key != _REQUEST}
+    stamp = _stamp(message.time)
+    written: list[JsonValue] = []
+    prompt: list[JsonValue] = []
+    for index, part in enumerate(message.parts):
+        if message.role == "user" and (item := write_prompt(part)) is not None:
+            prompt.append(kept.part(index, item, "kind") if isinstance(item, dict) else item)
+        elif said := write_request_part(part, message.role, is_value=_was_value(kept, index)):
+            written.append(kept.part(index, said | stamp, "part_kind"))
+    if prompt:
+        content = prompt[0] if len(prompt) == 1 and isinstance(prompt[0], str) else prompt
+        asked: dict[str, JsonValue] = {"part_kind": "user-prompt", "content": content}
+        written.append(laid_over(asked | stamp, fields))
+    return written
+
+
+def _read_response(value: Mapping[str, JsonValue], where: str) -> Message:
+    given = records(value.get("parts"), f"{where}.parts")
+    parts = tuple(read_response_part(part, f"{where}.parts[{index}]") for index, part in enumerate(given))
+    kept = {}
+    for index, (part, block) in enumerate(zip(parts, given, strict=True)):
+        is_value = _is_value(block, "args")
+        kept[index] = _extras(block, write_response_part(part, is_value=is_value), "part_kind", is_value=is_value)
+    usage = _read_usage(value.get("usage"), f"{where}.usage")
+    bare = Message(role="assistant", parts=parts, time=_read_time(value.get("timestamp")), usage=usage)
+    rest: dict[str, JsonValue] = {key: item for key, item in value.items() if key != "parts"}
+    fields = beyond(rest, _write_response(bare))
+    return Message(
+        role="assistant",
+        parts=parts,
+        time=bare.time,
+        usage=bare.usage,
+        metadata=Kept(message=fields, parts=kept).metadata(DIALECT),
+    )
+
+
+def _write_response(message: Message) -> dict[str, JsonValue]:
+    kept = kept_of(message, DIALECT)
+    written = [
+        (index, write_response_part(part, is_value=_was_value(kept, index))) for index, part in enumerate(message.parts)
+    ]
+    parts: list[JsonValue] = [kept.part(index, said, "part_kind") for index, said in written if said]
+    value: dict[str, JsonValue] = {"kind": "response", "parts": parts, **_stamp(message.time)}
+    if message.usage is not None:
+        value["usage"] = {
+            "input_tokens": message.usage.input,
+            "output_tokens": message.usage.output,
+            "cache_read_tokens": message.usage.cache_read,
+            "cache_write_tokens": message.usage.cache_write,
+        }
+    return laid_over(value, kept.message)
+
+
+def _read_usage(value: JsonValue, where: str) -> Usage | None:
+    if value is None:
+        return None
+    counts = record(value, where)
+
+    def count(name: str) -> int:
+        found = counts.get(name)
+        return found if isinstance(found, int) else 0
+
+    return Usage(
+        input=count("input_tokens"),
+        output=count("output_tokens"),
+        cache_read=count("cache_read_tokens"),
+        cache_write=count("cache_write_tokens"),
+    )
+
+
+def _extras(given: JsonValue, said: JsonValue, tag: str, *, is_value: bool = False) -> dict[str, JsonValue]:
+    """Return what is kept of one part; empty when its kind and fields say everything."""
+    if not isinstance(given, dict) or not isinstance(said, dict):
+        return {}
+    more = beyond(given, said)
+    kept: dict[str, JsonValue] = {"of": said.get(tag), "fields": more} if more or is_value else {}
+    return kept | {"value": True} if is_value else kept
+
+
+def _is_value(block: Mapping[str, JsonValue], name: str) -> bool:
+    """Tell whether a call's arguments or a tool's result stand as a JSON value, not as its text."""
+    is_tool = block.get("part_kind") in ("tool-call", "tool-return", "retry-prompt")
+    return is_tool and not isinstance(block.get(name), str) and (name == "content" or block.get(name) is not None)
+
+
+def _was_value(kept: Kept, index: int) -> bool:
+    return kept.parts.get(index, {}).get("value") is True
+
+
+def _read_time(value: JsonValue) -> datetime | None:
+    """Return an aware time; what is none stays among the kept fields."""
+    if not isinstance(value, str):
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
+
+
+def _stamp(time: datetime | None) -> dict[str, JsonValue]:
+    return {} if time is None else {"timestamp": time.astimezone(UTC).isoformat().replace("+00:00", "Z")}
