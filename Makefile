@@ -9,6 +9,8 @@ KEY := $(firstword $(shell cksum pyproject.toml))
 RUNTIME := $(VENV)/.runtime-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
 REPORT := build/requirements.json
+# These take a path to data of their own as an argument.
+BENCHMARKS := $(filter-out benchmarks/extraction.py benchmarks/retrieval.py,$(wildcard benchmarks/*.py))
 PYTEST := $(BIN)/python -m pytest -n auto
 
 .PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench soak fuzz docs format clean
@@ -70,7 +72,7 @@ requirements: $(DEV) ## run every test and report which requirements hold, to bu
 	$(PYTEST) --requirements=$(REPORT) $(ARGS)
 
 bench: $(DEV) ## run the benchmarks that need no data from outside
-	@set -e; for file in benchmarks/bench_*.py; do test -e "$$file" || continue; echo "== $$file"; $(BIN)/python "$$file"; done
+	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
 
 soak: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS)

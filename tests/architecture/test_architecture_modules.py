@@ -14,7 +14,9 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
-LAZY_IMPORTS: dict[str, str] = {}
+LAZY_IMPORTS = {
+    "ricordo.tokens.exact._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
+}
 
 _POOR_NAMES = re.compile(
     r"(^|_)(utils?|helpers?|managers?|misc|common|stuff)(_|$)|^base_|(_v\d+|[a-z]2)$", re.IGNORECASE

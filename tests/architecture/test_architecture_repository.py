@@ -19,6 +19,9 @@ _EXAMPLE_HOST = re.compile(
     r"(^|\.)(example(\.(com|org|net))?|test|invalid|localhost|local)$|^127\.|^0\.0\.0\.0$|^10\.|^192\."
 )
 _REFERENCE_HOSTS = {"www.apache.org", "keepachangelog.com", "semver.org", "www.sqlite.org"}
+# Redaction knows secrets by the services they are for, so its rules and their tests name those.
+_SERVICE_HOSTS = {"github.com", "hooks.slack.com"}
+_KNOWING_SERVICES = ("src/ricordo/guard/", "tests/guard/")
 _LINK = re.compile(r"\b[a-z][a-z0-9+.-]*://(?:[^\s/@\"'`]*@)?([A-Za-z0-9.-]+\.[A-Za-z0-9-]+)")
 
 _PLACEHOLDER_USERS = r"(?!(?:me|you|user|runner|ines|someone|alice|bob|ada|anna)\b)"
@@ -45,15 +48,19 @@ def test_links_lead_only_to_reserved_names_and_known_pages() -> None:
         f"{path}: {match.group(0)}"
         for path, text in _texts()
         for match in _LINK.finditer(text)
-        if match.group(1) not in _REFERENCE_HOSTS and not _EXAMPLE_HOST.search(match.group(1))
+        if match.group(1) not in _known_hosts(path) and not _EXAMPLE_HOST.search(match.group(1))
     ]
-    assert foreign == []
+    assert not foreign, "\n".join(foreign)
+
+
+def _known_hosts(path: Path) -> set[str]:
+    return _REFERENCE_HOSTS | (_SERVICE_HOSTS if path.as_posix().startswith(_KNOWING_SERVICES) else set())
 
 
 def test_no_file_names_a_path_of_somebodys_machine() -> None:
     named = [f"{path}: {match.group(0)}" for path, text in _texts() for match in _MACHINE_PATH.finditer(text)]
     named += [f"{path}: {ROOT}" for path, text in _texts() if str(ROOT) + os.sep in text]
-    assert named == []
+    assert not named, "\n".join(named)
 
 
 def test_no_lock_file_is_kept() -> None:
