@@ -34,12 +34,17 @@ _OPEN_TRANSCRIPTS = 64
 
 
 class Memory:
-    """The memory of one scope, open. Use `async with Memory.open(...) as memory`."""
+    """The memory of one scope, open. Use `async with Memory.open(...) as memory`.
+
+    `scope` says whose memory this is, `root` is the folder where it lies.
+    """
 
     def __init__(self, workspace: Workspace, driver: LayeredDriver) -> None:
         """Use `Memory.open` instead."""
         self._workspace = workspace
         self._driver = driver
+        self.scope = workspace.scope
+        self.root = Path(workspace.place.folder)
         self._transcripts: dict[str, Transcript] = {}
 
     @classmethod
@@ -68,16 +73,6 @@ class Memory:
             driver = workspace.store.offers(LayeredDriver)
             assert driver is not None
             yield cls(workspace, driver)
-
-    @property
-    def scope(self) -> Scope:
-        """Whose memory this is."""
-        return self._workspace.scope
-
-    @property
-    def root(self) -> Path:
-        """The folder where it lies."""
-        return Path(self._workspace.place.folder)
 
     async def remember(
         self,
