@@ -24,8 +24,8 @@ _MEASURE = re.compile(r"[aeiouy]+[^aeiouy]+")
 
 # Longest first; the stem that stays must keep at least the given number of letters.
 _LIGHT_ENDINGS: dict[Language, tuple[tuple[str, ...], int]] = {
-    "de": (("ern", "est", "end", "em", "en", "er", "es", "et", "st", "e", "n", "s", "t"), 4),
-    "fr": (("issons", "issent", "eraient", "erons", "eront", "aient", "ions", "ait", "ons", "ent", "ees", "ez", "er",
+    "de": (("ern", "em", "en", "er", "es", "et", "e", "s"), 4),
+    "fr": (("issons", "issent", "eraient", "erons", "eront", "aient", "ait", "ent", "ees", "ez", "er",
             "es", "ee", "s", "e"), 4),
     "es": (("aciones", "acion", "ando", "iendo", "aban", "amos", "emos", "imos", "aron", "ieron", "ado", "ada", "ido",
             "ida", "ar", "er", "ir", "an", "en", "as", "os", "es", "a", "o", "e", "s"), 4),

@@ -14,7 +14,7 @@ buy bought|
 catch caught|choose chose chosen|cling clung|come came come|creep crept|deal dealt|dig dug|draw drew drawn|
 dream dreamt|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|
 find found|flee fled|fly flew flown|forbid forbade forbidden|forget forgot forgotten|forgive forgave forgiven|
-freeze froze frozen|get got gotten|give gave given|go went gone|grind ground|grow grew grown|hang hung|hear heard|
+freeze froze frozen|get got gotten|give gave given|go went gone goes|grind ground|grow grew grown|hang hung|hear heard|
 hide hid hidden|hold held|keep kept|kneel knelt|know knew known|lay laid|lead led|lean leant|leap leapt|learn learnt|
 leave left|lend lent|light lit|lose lost|make made|mean meant|meet met|overcome overcame overcome|
 oversee oversaw overseen|pay paid|prove proved proven|ride rode ridden|ring rang rung|rise rose risen|run ran run|

@@ -24,7 +24,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 # The most frequent function words of each language that hardly occur as words of the others; words that several
 # of them share (a, me, no, de, que, per, ...) count for each and so decide nothing alone.
 _TELLING: dict[Language, str] = {
-    "en": "the and is are was were you your it this that to of for with have has not we they our from i my in on be "
+    "en": "a thanks thank great let the and is are was were you your it this that to of for with have has not "
+    "we they our from i my in on be "
     "do don't should will would can at by always never only use no please what how when if but as an so about",
     "de": "der die das und ist sind war ich du wir ihr nicht ein eine einen einem mit auf für von zu im am den dem des "
     "auch aber immer nur nie niemals bitte mein meine unser unsere wenn oder dass wie was kein keine nein ja haben "

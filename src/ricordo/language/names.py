@@ -64,7 +64,7 @@ def _name(offset: int, run: re.Match[str], language: Language) -> list[NameMenti
 
 def _is_common(word: str, language: Language) -> bool:
     plain = word.casefold().replace("’", "'")
-    return plain in _NOT_NAMES or is_stop_word(plain, language)
+    return plain in _NOT_NAMES or plain.removesuffix("s") in _NOT_NAMES or is_stop_word(plain, language)
 
 
 def _inner_capital(word: str) -> bool:

@@ -1,0 +1,81 @@
+"""Dates in text, seen from a reference day (a Monday)."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.language import find_dates
+
+MONDAY = date(2023, 5, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("yesterday", "2023-05-07"),
+        ("the day before yesterday", "2023-05-06"),
+        ("tomorrow", "2023-05-09"),
+        ("last night", "2023-05-07"),
+        ("last Friday", "2023-05-05"),
+        ("last Monday", "2023-05-01"),
+        ("next Monday", "2023-05-15"),
+        ("this Friday", "2023-05-12"),
+        ("two weeks ago", "2023-04-24 to 2023-04-30"),
+        ("a couple of days ago", "2023-05-06"),
+        ("last week", "2023-05-01 to 2023-05-07"),
+        ("last weekend", "2023-05-06 to 2023-05-07"),
+        ("next month", "2023-06"),
+        ("last month", "2023-04"),
+        ("last year", "2022"),
+        ("3 years ago", "2020"),
+        ("in ten days", "2023-05-18"),
+        ("May 7", "2023-05-07"),
+        ("December 30", "2022-12-30"),
+        ("7 May 2021", "2021-05-07"),
+        ("March 2022", "2022-03"),
+        ("in 2019", "2019"),
+        ("2024-02-29", "2024-02-29"),
+        ("gestern", "2023-05-07"),
+        ("vor drei Tagen", "2023-05-05"),
+        ("letzte Woche", "2023-05-01 to 2023-05-07"),
+        ("il y a 3 jours", "2023-05-05"),
+        ("el mes pasado", "2023-04"),
+        ("ieri", "2023-05-07"),
+        ("ontem", "2023-05-07"),
+        ("三天前", "2023-05-05"),
+        ("去年", "2022"),
+        ("来週", "2023-05-15 to 2023-05-21"),
+    ],
+)
+def test_a_date_phrase_means_the_day_it_was_said_for(text: str, iso: str) -> None:
+    assert [mention.iso for mention in find_dates(f"x {text} y", MONDAY)] == [iso]
+
+
+@pytest.mark.parametrize(
+    "text", ["2023-13-45", "February 30", "a few days ago", "the 7th", "may I", "in 3000", "mayor 12"]
+)
+def test_what_the_calendar_does_not_have_gives_nothing(text: str) -> None:
+    assert find_dates(text, MONDAY) == ()
+
+
+def test_only_full_dates_need_no_reference() -> None:
+    assert [mention.relative for mention in find_dates("yesterday, 7 May 2021, May 7, in 2019", MONDAY)] == [
+        True, False, True, False,
+    ]  # fmt: skip
+
+
+@given(st.text(), st.dates())
+def test_any_text_on_any_day_is_read_without_an_error(text: str, day: date) -> None:
+    end = 0
+    for mention in find_dates(text, day):
+        assert end <= mention.start
+        assert mention.first <= mention.last
+        assert text[mention.start : mention.end] == mention.text
+        end = mention.end
+
+
+@given(st.sampled_from(["9 years ago", "last year", "next year", "in 12 months", "yesterday"]), st.dates())
+def test_the_ends_of_the_calendar_are_no_trap(phrase: str, day: date) -> None:
+    find_dates(phrase, day)

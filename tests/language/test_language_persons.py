@@ -1,0 +1,68 @@
+"""First person to third, and proper names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.language import addressed_by_name, attribute, find_names, in_third_person, mentions
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("I moved to Lisbon and I love it.", "Ana moved to Lisbon and Ana loves it."),
+        ("I'm happy, I've got a cat, I'll stay.", "Ana is happy, Ana has got a cat, Ana will stay."),
+        ("i really need it and I don't care", "Ana really needs it and Ana doesn't care"),
+        ("My flat is small but my garden is not.", "Ana's flat is small but their garden is not."),
+        ("Should I try? I try. I wash. I was. I put.", "Should Ana try? Ana tries. Ana washes. Ana was. Ana put."),
+        ("They gave me time for myself.", "They gave Ana time for themselves."),
+        ("I'd better go; I'd like that.", "Ana had better go; Ana would like that."),
+        ("We deploy from main.", "We deploy from main."),
+        ("Section I.a and i/o stay.", "Section I.a and i/o stay."),
+    ],
+)
+def test_the_first_person_becomes_the_speaker(said: str, told: str) -> None:
+    assert in_third_person(said, "Ana") == told
+
+
+def test_only_an_unambiguous_you_becomes_the_listener() -> None:
+    assert addressed_by_name("I learned it from you.", "Bo") == "I learned it from Bo."
+    assert addressed_by_name("I like your flat; you never know", "Bo") == "I like Bo's flat; you never know"
+
+
+def test_other_languages_are_marked_with_the_speaker() -> None:
+    assert attribute("Ich wohne hier.", "Ana", "de") == "Ana: Ich wohne hier."
+    assert attribute("我住在杭州。", "Ana", "zh") == "Ana：我住在杭州。"
+
+
+def test_a_name_is_mentioned_only_as_a_word() -> None:
+    assert mentions("Ana Maria is here", "Ana Maria Silva")
+    assert not mentions("bananas", "Ana")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Last week we met Leonardo da Vinci in San Francisco.", ["Leonardo da Vinci", "San Francisco"]),
+        ("Maria uses GitHub on Fridays. The end.", ["GitHub"]),
+        ("I talked to Priya on Monday.", ["Priya"]),
+        ("Der Hund und das Haus gehören Anna Schmidt.", ["Anna Schmidt"]),
+        ("THIS IS ALL SHOUTED AT YOU", []),
+        ("我住在杭州。", []),
+    ],
+)
+def test_names_are_found_by_their_capitals(text: str, names: list[str]) -> None:
+    assert [name.text for name in find_names(text)] == names
+
+
+@given(st.text())
+def test_names_stand_where_they_are_said_to_stand(text: str) -> None:
+    for name in find_names(text):
+        assert text[name.start : name.end] == name.text
+
+
+@given(st.text(), st.text(min_size=1))
+def test_any_text_is_told_without_an_error(text: str, name: str) -> None:
+    in_third_person(text, name)
+    addressed_by_name(text, name)
+    mentions(text, name)
