@@ -63,7 +63,7 @@ types: $(DEV)
 	$(BIN)/mypy
 
 contracts: $(DEV)
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 
 site-check: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site

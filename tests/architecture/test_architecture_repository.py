@@ -20,7 +20,7 @@ _EXAMPLE_HOST = re.compile(
 )
 _REFERENCE_HOSTS = {"www.apache.org", "keepachangelog.com", "semver.org", "www.sqlite.org"}
 # Redaction knows secrets by the services they are for, so its rules and their tests name those.
-_SERVICE_HOSTS = {"github.com", "hooks.slack.com"}
+_SERVICE_HOSTS = {"discord.com", "github.com", "hooks.slack.com", "x.blob.core.windows.net"}
 _KNOWING_SERVICES = ("src/ricordo/guard/", "tests/guard/")
 _LINK = re.compile(r"\b[a-z][a-z0-9+.-]*://(?:[^\s/@\"'`]*@)?([A-Za-z0-9.-]+\.[A-Za-z0-9-]+)")
 
