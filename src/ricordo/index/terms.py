@@ -8,6 +8,7 @@ syllables, as particles are glued to its nouns.
 Invariant: a term holds no white space and no quote, so terms joined by spaces are read back by splitting there.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from functools import lru_cache
 
 from ricordo.index.contract import Chunk
 from ricordo.language.folding import fold
-from ricordo.language.languages import LANGUAGES, detect_language
+from ricordo.language.languages import LANGUAGES, Language, detect_language
 from ricordo.language.scripts import script_of
 from ricordo.language.stopwords import is_stop_word
 from ricordo.language.words import words
@@ -25,6 +26,8 @@ __all__ = ["Words", "around_terms", "own_terms", "query_words"]
 _MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
+_NOUN = re.compile(r"([a-z]{4,})ment|([a-z]{3,}[st])ion")
+_PATH_AND_LINE = re.compile(r"(.*[./].*):\d+")
 _NEIGHBOUR = 400
 _LONGEST_QUERY = 2_000
 _MOST_WORDS = 48
@@ -66,24 +69,34 @@ def query_words(text: str) -> Words:
     groups: dict[frozenset[str], str] = {}
     for word in _split(words(asked)):
         if not is_stop_word(word, language):
-            groups.setdefault(frozenset(fold(word, tongue) for tongue in (language, *LANGUAGES)), word)
+            groups.setdefault(frozenset(_term(word, tongue) for tongue in (language, *LANGUAGES)), word)
     chosen = list(groups.items())[:_MOST_WORDS]
     return Words(shown=tuple(word for _, word in chosen), groups=tuple(group for group, _ in chosen))
 
 
 def _terms(text: str) -> tuple[str, ...]:
     language = detect_language(text)
-    return tuple(fold(word, language) for word in _split(words(text)) if not is_stop_word(word, language))
+    return tuple(_term(word, language) for word in _split(words(text)) if not is_stop_word(word, language))
 
 
 def _split(found: Iterable[str]) -> Iterable[str]:
-    """Yield the words, each run of Hangul followed by its overlapping pairs of syllables."""
+    """Yield the words; a run of Hangul is followed by its pairs of syllables, a path with a line number by the path."""
     for found_word in found:
         # the straight apostrophe is a seam to the full-text table
         word = found_word.replace("'", "’")
         yield word
         if len(word) > 2 and not word.isascii() and script_of(word[0]) == "hangul":
             yield from (word[at : at + 2] for at in range(len(word) - 1))
+        elif (place := _PATH_AND_LINE.fullmatch(word)) is not None:
+            yield place[1]
+
+
+@lru_cache(maxsize=32_768)
+def _term(word: str, language: Language) -> str:
+    """Return the term of a word: its folded form, where a noun in -ment or -ion goes with its verb."""
+    folded = fold(word, language)
+    noun = _NOUN.fullmatch(folded)
+    return fold(noun[1] or noun[2], language) if noun else folded
 
 
 def _time_terms(time: datetime | None) -> tuple[str, ...]:

@@ -30,10 +30,10 @@ class RecallConfig:
     is the similarity in 0..1 from which two hits count as one.
     """
 
-    own: float = 0.35
-    context: float = 0.30
-    session: float = 0.20
-    speaker: float = 0.15
+    own: float = 0.25
+    context: float = 0.40
+    session: float = 0.22
+    speaker: float = 0.10
     expected: float = 0.03
     memory: float = 0.05
     recency: float = 0.01

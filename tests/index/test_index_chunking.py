@@ -1,0 +1,177 @@
+"""Documents to chunks: nothing left out, lines that are true, and tails that read like the whole."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.index.chunking import Row, Tail, following_terms, reads_alone, rows_of, tail_rows
+from ricordo.index.documents import Document, document_of
+from ricordo.index.pieces import LONGEST, cut
+from ricordo.index.transcripts import spoken_line
+from ricordo.messages.codec import encode
+from ricordo.messages.types import Message, Text, Thinking, ToolCall, ToolResult
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import render_entry
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+LEDGER = Document(path="workspace/memory/2026-11-21.md", sort="ledger")
+CURATED = Document(path="workspace/MEMORY.md", sort="curated")
+LOG = Document(path="workspace/agents/main/sessions/s1.log.jsonl", sort="transcript", session="s1")
+
+
+def said(text: str, *, minute: int = 0, role: str = "user") -> bytes:
+    time = NOON + timedelta(minutes=minute)
+    assert role in {"user", "assistant", "system"}
+    return encode(
+        Message(
+            role="assistant" if role == "assistant" else "system" if role == "system" else "user",
+            id=f"m{minute}",
+            time=time,
+            parts=(Text(text=text),),
+        )
+    )
+
+
+def contents(rows: list[Row]) -> list[tuple[int, int, str]]:
+    return [(row.chunk.line_number, row.chunk.end_line, row.chunk.content) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("path", "sort"),
+    [
+        ("workspace/MEMORY.md", "curated"),
+        ("workspace/memory/topics/deploy.md", "curated"),
+        ("workspace/memory/2026-11-21.md", "ledger"),
+        ("workspace/memory/archive/2026-08-01.md", "ledger"),
+        ("workspace/memory/long/01jd.md", "long"),
+        ("workspace/sessions/2026-11-21-08h00.md", "session"),
+        ("workspace/agents/main/sessions/s1.log.jsonl", "transcript"),
+        ("workspace/large_tool_results/s1/grep-1a2b.txt", "result"),
+        ("workspace/plans/release.md", "note"),
+        ("workspace/memory/.tombstones.jsonl", None),
+        ("workspace/profile.json", None),
+        ("workspace/sessions/.draft-s1.jsonl", None),
+        ("project.json", None),
+        ("elsewhere/MEMORY.md", None),
+    ],
+)
+def test_the_name_of_a_file_says_whether_and_how_it_is_searched(path: str, sort: str | None) -> None:
+    document = document_of(path, "workspace")
+    assert (document.sort if document else None) == sort
+
+
+def test_a_root_that_is_its_own_workspace_has_the_same_documents() -> None:
+    document = document_of("memory/long/01jd.md", "")
+    assert document == Document(path="memory/long/01jd.md", sort="long", entry_id="01jd")
+
+
+def test_each_entry_is_one_chunk_and_the_prose_between_them_is_found_too() -> None:
+    text = (
+        "# Memory\n\nHow we work, in\ntwo lines.\n\n## Deployment\n"
+        "- We deploy only from main. #deploy [kind:: decision]\n"
+        "- Rollbacks take\n  five minutes.\n\n| a | b |\n|---|---|\n"
+    )
+    rows = rows_of(CURATED, text.encode())
+    assert contents(rows) == [
+        (3, 4, "How we work, in\ntwo lines."),
+        (7, 7, "We deploy only from main."),
+        (8, 9, "Rollbacks take\nfive minutes."),
+        (11, 12, "| a | b |\n|---|---|"),
+    ]
+    decision = rows[1].chunk
+    assert (decision.kind, decision.tags, decision.heading) == ("decision", ("deploy",), "Deployment")
+
+
+def test_invalid_bytes_spoil_their_own_entry_only() -> None:
+    rows = rows_of(CURATED, b"- First.\n- Br\xff\xfeken.\n- Third, wholly sound.\n")
+    assert [row.chunk.line_number for row in rows] == [1, 2, 3]
+    assert rows[2].chunk.content == "Third, wholly sound."
+
+
+def test_a_torn_or_foreign_line_of_a_transcript_hides_no_other() -> None:
+    data = said("first") + b'{"role": "user", "par\n' + b"\xff\xfe\n" + b"[" * 5000 + b"\n" + said("last", minute=1)
+    assert contents(rows_of(LOG, data)) == [(1, 1, "first"), (5, 5, "last")]
+
+
+def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not() -> None:
+    call = Message(
+        role="assistant",
+        id="m1",
+        parts=(
+            Thinking(text="secret musing"),
+            Text(text="Looking."),
+            ToolCall(id="c1", name="grep", arguments='{"pattern": "zebra"}'),
+        ),
+    )
+    answered = ToolResult(call_id="c1", parts=(Text(text="src/app.py:3: zebra"),))
+    result = Message(role="tool", id="m2", parts=(answered,))
+    rows = rows_of(LOG, said("You are an agent.", role="system") + encode(call) + encode(result))
+    assert contents(rows) == [
+        (2, 2, 'Looking.\ngrep {"pattern": "zebra"}'),
+        (3, 3, "src/app.py:3: zebra"),
+    ]
+    assert "src/app.py" in rows[1].own.split()
+
+
+def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
+    rows = rows_of(LOG, said("Where is the kangaroo?") + said("In the zoo.", minute=1, role="assistant"))
+    assert (rows[1].chunk.speaker, rows[1].chunk.session, rows[1].chunk.message) == ("assistant", "s1", "m1")
+    assert {"2026", "2026-11", "2026-11-21"} <= set(rows[0].own.split())
+    assert "21" not in rows[0].own.split()
+    assert "kangaroo" in rows[1].around.split()
+    assert "zoo" in rows[0].around.split()
+
+
+def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:
+    lines = [f"line {number} of the build log, nothing special here" for number in range(1, 201)]
+    document = Document(path="workspace/large_tool_results/s1/build-1.txt", sort="result", session="s1")
+    rows = rows_of(document, "\n".join(lines).encode())
+    assert len(rows) > 5
+    for row in rows:
+        first, last = row.chunk.line_number, row.chunk.end_line
+        assert row.chunk.content == "\n".join(lines[first - 1 : last])
+    assert sum(row.chunk.end_line - row.chunk.line_number + 1 for row in rows) == 200
+
+
+@given(st.text(max_size=5000))
+def test_the_pieces_of_a_text_join_to_it_again(text: str) -> None:
+    pieces = [*cut(text)]
+    assert "".join(pieces) == text
+    assert all(len(piece) <= LONGEST for piece in pieces)
+
+
+@given(st.lists(st.text(max_size=1500), min_size=2, max_size=5), st.integers(min_value=1, max_value=4))
+def test_the_tail_of_a_transcript_reads_like_the_whole(texts: list[str], at: int) -> None:
+    lines = [said(text, minute=minute) for minute, text in enumerate(texts)]
+    at = min(at, len(lines) - 1)
+    head, tail = rows_of(LOG, b"".join(lines[:at])), b"".join(lines[at:])
+    before = spoken_line(head[-1].chunk) if head else ""
+    rows = tail_rows(LOG, tail, Tail(lines=at, before=before))
+    whole = rows_of(LOG, b"".join(lines))
+    assert contents(head) + contents(rows) == contents(whole)
+    assert [row.digest for row in rows] == [row.digest for row in whole[len(head) :]]
+    if head and rows:
+        joined = f"{head[-1].around} {following_terms(rows)}".split()
+        assert joined == whole[len(head) - 1].around.split()
+
+
+@given(st.lists(st.text(min_size=1, max_size=80).filter(str.strip), min_size=1, max_size=5))
+def test_bullets_appended_to_a_ledger_read_like_the_whole(texts: list[str]) -> None:
+    head = b"# 2026-11-21\n\n- By hand.\n"
+    tail = "".join(
+        render_entry(Entry(content=text, id=f"0{number}jd{'0' * 22}", time=NOON)) for number, text in enumerate(texts)
+    ).encode()
+    whole = rows_of(LEDGER, head + tail)
+    if reads_alone(LEDGER, tail):
+        rows = tail_rows(LEDGER, tail, Tail(lines=3, heading="2026-11-21"))
+        assert contents(rows) == contents(whole)[1:]
+        assert [row.digest for row in rows] == [row.digest for row in whole[1:]]
+
+
+def test_a_bullet_without_an_id_is_not_read_alone() -> None:
+    assert reads_alone(LEDGER, b"- Saved. [by:: user] ^01jd0000000000000000000000\n")
+    assert not reads_alone(LEDGER, b"- By hand.\n")
+    assert not reads_alone(LEDGER, b"  still the last bullet ^01jd0000000000000000000000\n")
+    assert not reads_alone(CURATED, b"- Saved. ^01jd0000000000000000000000\n")
