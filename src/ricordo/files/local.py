@@ -7,7 +7,9 @@ umask.
 """
 
 import os
+import re
 import secrets
+import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -25,6 +27,8 @@ from ricordo.errors import (
     FileMissing,
     PathRefused,
     StorageBusy,
+    StorageError,
+    StorageFailed,
     VersionConflict,
 )
 from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
@@ -33,7 +37,7 @@ from ricordo.files.paths import safe_path
 
 __all__ = ["LocalFiles"]
 
-_TEMPORARY = ".~"
+_TEMPORARY = re.compile(r"\.~.*\.[0-9a-f]{12}")
 _STALE_SECONDS = 3600
 _STRIPES = 64
 _P = ParamSpec("_P")
@@ -95,7 +99,7 @@ class LocalFiles:
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
         """Hold the lock `name` across processes and tasks. Raises `StorageBusy`."""
-        held = self._file_lock(safe_path(name))
+        held = await _in_thread(self._file_lock, safe_path(name))
         deadline = time.monotonic() + self._busy_seconds
         pause = 0.001
         while not await _in_thread(_tried, held):
@@ -106,25 +110,35 @@ class LocalFiles:
         try:
             yield
         finally:
-            held.release()
+            with anyio.CancelScope(shield=True):
+                await _in_thread(held.release)
 
     def _real(self, path: str) -> str:
-        """Return the path on this disk, refused when a symbolic link leads out of the root."""
+        """Return the path on this disk, refused when a symbolic link leads out of the root or of its top folder.
+
+        The second keeps a link in the workspace from reaching the guard's key or the history beside it.
+        """
         safe = safe_path(path)
+        top = os.path.realpath(os.path.join(self._root, safe.partition("/")[0]))
         real = os.path.realpath(os.path.join(self._root, safe))
-        if real != self._root and not real.startswith(self._root + os.sep):
-            raise PathRefused(f"{path} leads out of the workspace through a symbolic link.")
+        for inside, folder in ((top, self._root), (real, top)):
+            if inside != folder and not inside.startswith(folder + os.sep):
+                raise PathRefused(f"{path} leads out of the workspace through a symbolic link.")
         return real
 
     def _read(self, path: str, offset: int, length: int | None) -> bytes:
+        real = self._real(path)
         try:
-            with open(self._disk.open(self._real(path), os.O_RDONLY), "rb") as file:
+            # a folder's descriptor would be left open, and opening a pipe would wait for its writer
+            if not stat.S_ISREG(os.stat(real).st_mode):
+                raise FileMissing(f"{path} is not a file.")
+            with open(self._disk.open(real, os.O_RDONLY), "rb") as file:
                 file.seek(offset)
                 return file.read() if length is None else file.read(length)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise FileMissing(f"There is no file {path}.") from error
         except OSError as error:
-            raise translated(error, path) from error
+            raise _unreadable(error, path) from error
 
     def _info(self, path: str) -> FileInfo | None:
         try:
@@ -132,7 +146,7 @@ class LocalFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise translated(error, path) from error
+            raise _unreadable(error, path) from error
         return FileInfo(path=safe_path(path), size=found.st_size, modified_ns=found.st_mtime_ns)
 
     def _append(self, path: str, data: bytes, header: bytes) -> Appended:
@@ -164,6 +178,8 @@ class LocalFiles:
         return version_of(data)
 
     def _delete(self, path: str, expected: str | None) -> None:
+        if expected is None and self._info(path) is None:
+            raise FileMissing(f"There is no file {path}.")
         with self._writing(path) as real:
             if expected is not None:
                 self._expect(path, expected)
@@ -184,7 +200,7 @@ class LocalFiles:
     def _put(self, real: str, data: bytes) -> None:
         """Write the whole file through a temporary one: a crash leaves the old file or the new one."""
         folder, name = os.path.split(real)
-        temporary = os.path.join(folder, f"{_TEMPORARY}{name[:100]}.{secrets.token_hex(6)}")
+        temporary = os.path.join(folder, f".~{name[:100]}.{secrets.token_hex(6)}")
         descriptor = self._disk.make_file(temporary)
         try:
             try:
@@ -237,21 +253,20 @@ class LocalFiles:
         try:
             found = tuple(_walk(self._real(prefix), safe_path(prefix)))
         except OSError as error:
-            raise translated(error, prefix) from error
+            raise _unreadable(error, prefix) from error
         return tuple(sorted(found, key=lambda info: info.path))
 
     def _sweep(self) -> int:
         before = time.time() - _STALE_SECONDS
-        stale = [
-            os.path.join(folder, name)
-            for folder, _, names in os.walk(self._root)
-            for name in names
-            if name.startswith(_TEMPORARY) and os.path.getmtime(os.path.join(folder, name)) < before
-        ]
-        for path in stale:
-            with suppress(OSError):
-                os.unlink(path)
-        return len(stale)
+        removed = 0
+        for folder, _, names in os.walk(self._root):
+            for path in (os.path.join(folder, name) for name in names if _TEMPORARY.fullmatch(name)):
+                # another process may rename or remove its own at any moment
+                with suppress(OSError):
+                    if os.path.getmtime(path) < before:
+                        os.unlink(path)
+                        removed += 1
+        return removed
 
 
 def _walk(folder: str, path: str) -> Iterator[FileInfo]:
@@ -261,12 +276,26 @@ def _walk(folder: str, path: str) -> Iterator[FileInfo]:
         return
     for entry in entries:
         inside = f"{path}/{entry.name}" if path else entry.name
+        if not _is_safe(inside):
+            continue
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(entry.path, inside)
-        elif entry.is_file(follow_symlinks=False) and not entry.name.startswith(_TEMPORARY):
+        elif entry.is_file(follow_symlinks=False) and not _TEMPORARY.fullmatch(entry.name):
             with suppress(FileNotFoundError):
                 found = entry.stat(follow_symlinks=False)
                 yield FileInfo(path=inside, size=found.st_size, modified_ns=found.st_mtime_ns)
+
+
+def _is_safe(path: str) -> bool:
+    """Tell whether the name that somebody gave a file is one that our verbs take."""
+    try:
+        return safe_path(path) == path
+    except PathRefused:
+        return False
+
+
+def _unreadable(error: OSError, path: str) -> StorageError:
+    return StorageFailed(f"{path} can't be read: {error.strerror or error}.")
 
 
 def _tried(lock: FileLock) -> bool:
