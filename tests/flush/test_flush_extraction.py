@@ -133,7 +133,7 @@ def test_an_assistant_is_trusted_less_than_the_user_and_can_be_left_out() -> Non
 
 def test_among_people_both_roles_count_alike() -> None:
     utterances = [
-        Utterance(message_id="1", role="user", speaker="Ana", text="I adopted a cat yesterday, she is called Luna."),
+        Utterance(message_id="1", role="user", speaker="Ana", text="I adopted a cat yesterday, she is called Moka."),
         Utterance(message_id="2", role="assistant", speaker="Bo", text="I opened my bakery in Porto last week."),
     ]
     assert [finding.message_ids for finding in findings(utterances, CONFIG)] == [("1",), ("2",)]
@@ -164,12 +164,12 @@ def test_a_picture_adds_what_it_shows() -> None:
         id="m",
         name=None,
         parts=(
-            Text(text="I painted this lake yesterday."),
-            Media(media_type="image/png", uri="", description="a lake"),
+            Text(text="I planted this cherry tree yesterday."),
+            Media(media_type="image/png", uri="", description="a small tree"),
         ),
     )
     (finding,) = extract([message])
-    assert finding.content == "User painted this lake yesterday. [shows: a lake]"
+    assert finding.content == "User planted this cherry tree yesterday. [shows: a small tree]"
 
 
 def test_tools_thoughts_and_other_roles_are_not_read() -> None:

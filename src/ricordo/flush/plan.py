@@ -31,6 +31,7 @@ _KINDS_OF_ASSISTANT: tuple[Act, ...] = ("decision", "lesson")
 _CUES = frozenset[Act]((*_KINDS, "remember", "correction", "fact"))
 _NOT_STANDING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
 _SPECIFIC = re.compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
+_MOST_BETWEEN = 120
 _ANY_DAY = date(2000, 1, 1)
 _NEXT_STEP = re.compile(
     r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|next|error|message|mean|output|log|help|can you|could you|"
@@ -190,9 +191,9 @@ def _corrects(statement: Statement, turn: _Turn) -> bool:
 
 
 def _quote(text: str, group: Sequence[Statement]) -> str:
-    """The span from the first to the last statement when nothing stands between them, else the weightiest one."""
+    """The span from the first to the last statement when little else stands between them, else the weightiest one."""
     start, end = group[0].start, group[-1].end
-    if end - start <= sum(len(statement.text) for statement in group) + 2 * len(group):
+    if end - start <= sum(len(statement.text) for statement in group) + _MOST_BETWEEN:
         return text[start:end]
     return max(group, key=lambda statement: len(statement.words)).text
 

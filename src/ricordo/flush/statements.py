@@ -1,7 +1,7 @@
 """From messages to statements: what in a message is said, rather than asked, greeted, praised, offered or pasted.
 
 Reading is per message. Code, logs, quoted lines and headings are left alone; of a message too long to have been typed
-only the first and last paragraph count. A sentence that points back ("It's a great way to relax") stays if the sentence
+only the first and last paragraph count. A sentence that points back ("That was exciting") stays if the sentence
 before it stayed, because it completes it, and goes otherwise.
 
 Invariant: a statement's text stands verbatim in its message.

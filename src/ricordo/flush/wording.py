@@ -19,7 +19,7 @@ __all__ = ["Voice", "worded"]
 
 _FILLER = re.compile(
     r"^(?:(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
-    r"by the way|btw|btw|ja|nein|oui|non|sí|sì|sim|não)(?:[,!.…]+| - | — )\s*)+",
+    r"by the way|btw|hello|definitely|totally|sure thing)(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*)+",
     re.IGNORECASE,
 )
 _REMINDER = re.compile(
@@ -30,6 +30,8 @@ _REMINDER = re.compile(
 _YES_NO = re.compile(
     r"^(?:yes|yeah|yep|no|nope|ja|nein|oui|non|sí|sì|no|sim|não|はい|いいえ|是|不是|对|不)\b", re.IGNORECASE
 )
+# A first word that may take a capital: no command, path or identifier.
+_PLAIN_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
 _ELLIPTIC = 10
 
 
@@ -76,7 +78,7 @@ def _sentence(statement: Statement, voice: Voice, said: datetime | None) -> str:
     if voice.listener and "self" in statement.acts:
         text = addressed_by_name(text, voice.listener)
     text = in_third_person(text, voice.name)
-    return text[:1].upper() + text[1:] if text[:1].islower() and " " in text and text.split(" ")[0].isalpha() else text
+    return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
 
 
 def _dated(text: str, said: datetime) -> str:

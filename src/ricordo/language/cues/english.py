@@ -223,10 +223,12 @@ i (?:meant|didn'?t mean|didn'?t say|did not say|misspoke|was wrong|never said)
 (?:switched|migrated|moved|changed|renamed|upgraded|downgraded|converted)(?: \w+){0,3} from .{1,60} to
 (?:no longer|not (?:\w+ ){0,3}any ?more|isn'?t \w+ any ?more|don'?t \w+ (?:\w+ )?any ?more)
 (?:replaced|swapped|superseded) .{1,60} (?:with|by|for)
-(?:is|are|was|it'?s|use|uses|want|in|at|on|to|called|named) not .{1,40}?(?:,? but| ?[,;] ?(?:it'?s|use|they)) \S
-used to .{1,80}(?:but|,|now)
+(?:is|are|was|it'?s|use|uses|want|live|lives|called|named) not
+  (?: (?:in|at|on|from|via|with|by|for|a|an|the|my|our|\S{0,20}[\d/_.]\S{0,20})) .{0,40}?
+  (?:,? but| ?[,;] ?(?:it'?s|use|they)) \S
+used to .{1,60}(?:but|,) (?:we |i |it |they )?now
 instead of .{1,60} (?:now|from now on)
-(?:not|isn'?t) \S{1,30}(?: \S{1,20})?, (?:but|it'?s|rather)
+(?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
     "fact": r"""
 (?:my name is|i live|i work|i was born|i come from|i'm from|i am from|i study|i own|i have (?:a|an|one|two|three

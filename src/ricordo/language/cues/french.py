@@ -82,7 +82,7 @@ je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée
 ^(?:en fait|correction|plutôt)
 (?:c'est|c'était) (?:faux|incorrect|une erreur|pas (?:ça|vrai|correct|exact))
 je voulais dire
-(?:pas|non) .{1,60},? mais
+(?:c'est pas|n'est pas|sont pas|non) .{1,60},? mais
 (?:ne|n') ?\w+(?: \w+)? plus
 (?:au lieu d|plutôt qu)
 (?:passés?|migrés?|basculés?|changé) de .{1,60} (?:à|vers)

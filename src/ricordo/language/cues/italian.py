@@ -74,7 +74,7 @@ solo (?:\w+ ){0,3}(?:da|con|in|dal|dalla)
 (?:il mio|il nostro|l')(?: )?(?:obiettivo|sogno|piano|scadenza)(?: \w+){0,2} (?:è|:)
 """,
     "correction": r"""
-^(?:no|aspetta|scusa)[,.! ]+(?:in realtà|è|io|non|usa|anzi|il|la|i|volevo)
+^(?:no|aspetta|scusa)[,.! ]+(?:in realtà|è|io|non|usa|anzi|il|la|gli|volevo)
 ^(?:in realtà|correzione|anzi)
 (?:questo|quello|ciò)? ?(?:è|era) (?:sbagliato|errato|un errore|falso)
 non è (?:corretto|vero|così|giusto)
