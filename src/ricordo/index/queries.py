@@ -54,7 +54,7 @@ def literal(connection: Connection, query: Query, limit: int) -> list[Candidate]
     found = connection.execute(
         f"""SELECT chunk.id FROM chunk {_JOINS} WHERE instr(lower(chunk.content), lower(?)) > 0 {conditions}
         ORDER BY chunk.id DESC LIMIT ?""",
-        (query.text.strip().replace("\0", ""), *values, limit),
+        (query.text.strip().encode("utf-8", "replace").decode().replace("\0", ""), *values, limit),
     )
     return _candidates(connection, [row[0] for row in found])
 
