@@ -22,7 +22,10 @@ from ricordo.workspace.ledger import Block, append_block, render_block
 from ricordo.workspace.tombstones import content_digest, read_tombstones
 from ricordo.workspace.transcript import read_log
 
-__all__ = ["Flushed", "Flusher"]
+__all__ = ["CORRECTION", "Flushed", "Flusher"]
+
+CORRECTION = "correction"
+"""The tag of an entry that takes the place of something said before."""
 
 _CONTEXT = 6
 _LOCKS = 16
@@ -75,7 +78,7 @@ class Flusher:
             Entry(
                 content=finding.content,
                 kind=finding.kind,
-                tags=finding.tags,
+                tags=(*finding.tags, *([CORRECTION] if finding.corrects else [])),
                 id=self.ids.new(),
                 time=now,
                 since=milliseconds(finding.since) if finding.since else None,
