@@ -272,3 +272,13 @@ def test_a_long_conversation_takes_no_more_than_seconds() -> None:
     began = time.perf_counter()
     assert findings(utterances, CONFIG)
     assert time.perf_counter() - began < 10
+
+
+def test_what_code_always_does_is_no_rule_of_the_team() -> None:
+    assert [finding.kind for finding in _told("This function always returns None.")] in ([], ["fact"])
+    assert [finding.kind for finding in _told("By the way, never touch the legacy folder.")] == ["convention"]
+
+
+def test_a_taste_told_along_with_a_task_is_kept() -> None:
+    assert [finding.kind for finding in _told("Recommend a restaurant near me, I am vegan.")] == ["preference"]
+    assert _told("Recommend a restaurant near me.") == ()

@@ -124,7 +124,7 @@ def _of_person(turn: _Turn, config: ExtractionConfig) -> Iterator[Finding]:
 def _of_user(turn: _Turn, config: ExtractionConfig) -> Iterator[Finding]:
     groups = by_cue(turn.statements, _CUES, config.max_entry_chars)
     for at, group in enumerate(groups):
-        cued = group[0].acts & _CUES and not group[0].acts & _NOT_STANDING
+        cued = group[0].acts & _CUES and ("preference" in group[0].acts or not group[0].acts & _NOT_STANDING)
         score = _score(turn, group)
         if group[0].acts & STANDING or cued:
             yield _finding(turn, group, _kind(group, _KINDS), _from_cue(group[0]), first=at == 0)

@@ -133,7 +133,8 @@ i(?:'d| would)? (?:much |strongly |really |generally |usually |always |also |sti
 i (?:really |absolutely |also |do |just |totally |always |still |personally |particularly |especially )*
   (?:like|love|enjoy|adore|hate|dislike|detest|can'?t stand|despise)(?! you| that you| to hear)
 i (?:really |just )?(?:don'?t|do not|never) (?:really |much )?(?:like|enjoy|want (?:any|you to)|care for|eat|drink)
-i(?:'m| am) (?:a (?:big|huge) fan|fond|into|not (?:a (?:big )?fan|into|keen)|allergic|vegetarian|vegan|obsessed
+i(?:'m| am) (?:a (?:big|huge) fan|fond|into|not (?:a (?:big )?fan|into|keen)|allergic|vegetarian|vegan|celiac
+  |coeliac|diabetic|obsessed
   |crazy about|passionate|a \w+ (?:person|lover|enthusiast|fan)|keen on|interested in)
 (?:my|our)(?: \w+){0,2} fav(?:ou?rites?|e)?s?\b
 favou?rites? (?:\w+ ){0,3}(?:is|are|was)
@@ -147,12 +148,16 @@ do you (?:want|prefer|like|favou?r)
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
     "convention": r"""
-(?:we|i|you|they|it|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests?|code|commits?
-  |branches|files?|migrations?|releases?|builds?|prs?|pull requests|services?|modules?|functions?
-  |names?)(?: \w+){0,2} (?:always|never|only|must|must not|mustn'?t|should always|should never|should not|have to
-  |has to|need to be|needs to be|are not allowed|may only|may not)
-^(?:and |also |but |so |please |in this (?:repo|project|codebase),? |here,? )*(?:always|never|only) \w+
-^(?:and |also |but |so |please )*(?:do not|don'?t|avoid|stop) (?:ever |using )?(?:use|using|commit|push|merge|run
+(?:we|you|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests|commits|branches|migrations
+  |releases|builds|prs|pull requests)(?: \w+){0,2} (?:always|never|only)
+(?:we|you|they|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests?|code|commits?|branches|files?
+  |migrations?|releases?|builds?|prs?|pull requests|services?|modules?|functions?|names?)(?: \w+){0,2}
+  \s(?:must|must not|mustn'?t|should always|should never|should not|have to|has to|need to be|needs to be
+  |are not allowed|may only|may not)
+^(?:and |also |but |so |btw,? |by the way,? |please |in this (?:repo|project|codebase),? |here,? )*(?:always|never
+  |only) \w+
+^(?:and |also |but |so |btw,? |by the way,? |please )*(?:do not|don'?t|avoid|stop) (?:ever |using )?(?:use|using
+  |commit|push|merge|run
   |touch|edit|call|import|deploy|add|mock|write|put|store|log|hardcode|hard-code|change|rely|install|squash|rebase
   |force|rename|delete|format|break|mix|test|start|catch|raise|create|import)
 ^(?:(?:in|for|on) (?:this|the|our) \w+,? |please |and |also |but |so |no,? |instead,? |actually,? )*(?:use|prefer
@@ -196,6 +201,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |think(?:ing)? (?:of|about)|going|trying|try|dream(?:ing)?|wish|working|excited|eager|determined|considering
   |saving up|gonna|looking)
   (?: (?:to|of|on|for|about|at|into|towards?|\w+ing)\b)
+(?:i|we)(?:'m| am|'re| are) (?:also |currently |now )?planning (?:a|an|the|our|my)
 (?:i|we)(?:'m| am|'re| are) (?:also |really |currently |still |now |just |both |actually )?(?:training|preparing
   |studying|practi[sc]ing|applying|saving) (?:up )?for
 (?:i|we)(?:'d| would) (?:really |also )?(?:love|like) (?:to|for)
