@@ -42,7 +42,7 @@ def newest(connection: Connection, query: Query, limit: int) -> list[Candidate]:
     conditions, values = _filters(query)
     found = connection.execute(
         f"""SELECT chunk.id FROM chunk {_JOINS} WHERE TRUE {conditions}
-        ORDER BY coalesce(bullet.time, chunk.time) DESC, chunk.id DESC LIMIT ?""",
+        ORDER BY coalesce(bullet.time, chunk.time) DESC, path, chunk.line, chunk.part LIMIT ?""",
         (*values, limit),
     )
     return _candidates(connection, [row[0] for row in found])
@@ -53,7 +53,7 @@ def literal(connection: Connection, query: Query, limit: int) -> list[Candidate]
     conditions, values = _filters(query)
     found = connection.execute(
         f"""SELECT chunk.id FROM chunk {_JOINS} WHERE instr(lower(chunk.content), lower(?)) > 0 {conditions}
-        ORDER BY chunk.id DESC LIMIT ?""",
+        ORDER BY path, chunk.line, chunk.part LIMIT ?""",
         (query.text.strip().encode("utf-8", "replace").decode().replace("\0", ""), *values, limit),
     )
     return _candidates(connection, [row[0] for row in found])

@@ -63,7 +63,13 @@ def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: i
     ):
         return found[:limit]
     if not query.text.strip():
-        newest = sorted(passing, key=lambda candidate: candidate.chunk.time or _NEVER, reverse=True)
+        newest = sorted(_in_order(passing), key=lambda candidate: candidate.chunk.time or _NEVER, reverse=True)
         return as_they_come(newest[:limit], score=0.0)
-    literal = [candidate for candidate in passing if holds_literally(candidate.chunk.content, query.text)]
+    literal = [candidate for candidate in _in_order(passing) if holds_literally(candidate.chunk.content, query.text)]
     return as_they_come(literal[:limit], score=LITERAL_SCORE)
+
+
+def _in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
+    return sorted(
+        candidates, key=lambda candidate: (candidate.chunk.path, candidate.chunk.line_number, candidate.chunk.part)
+    )

@@ -7,6 +7,7 @@ A kill between two documents leaves an index that is sound and behind, and the n
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import anyio.to_thread
 
@@ -16,9 +17,11 @@ from ricordo.files.contract import FileInfo, FileStore
 from ricordo.index.chunking import following_terms, reads_alone, rows_of, tail_rows
 from ricordo.index.documents import Document
 from ricordo.index.plan import Checksum, Known
-from ricordo.index.tables import append_document, known_documents, put_document, remove_documents, tail_of
+from ricordo.index.tables import append_document, known_documents, put_document, remove_document, tail_of
 
 __all__ = ["Intake", "Outcome"]
+
+_TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +34,12 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class _Read:
-    """A document that was read: what will be known of it, what was known, and the bytes that are new."""
+    """A document that was read: what will be known of it, what was, and the same if its bytes still begin with that."""
 
     document: Document
     data: bytes
     known: Known
+    before: Known | None
     base: Known | None
     same: bool = False
 
@@ -67,23 +71,31 @@ class Intake:
 
     async def take(self, document: Document, info: FileInfo) -> Outcome:
         """Take in the document as it is now; one that is gone by now is forgotten."""
-        try:
-            data = (await self._files.read(document.path)).data
-        except FileMissing:
-            await self.forget([document.path])
-            return Outcome(changed=True)
-        except StorageError as error:
-            return Outcome(failed=str(error))
-        read = await anyio.to_thread.run_sync(_compare, document, info, data, self._known.get(document.path))
-        alone = read.same or (read.base is not None and reads_alone(document, read.tail))
-        if not alone or not await self._database.write(lambda connection: _write_block(connection, read, read.tail)):
+        for _ in range(_TRIES):
             try:
-                rows = await anyio.to_thread.run_sync(rows_of, document, data)
+                data = (await self._files.read(document.path)).data
+            except FileMissing:
+                await self.forget([document.path])
+                return Outcome(changed=True)
+            except StorageError as error:
+                return Outcome(failed=str(error))
+            read = await anyio.to_thread.run_sync(_compare, document, info, data, self._known.get(document.path))
+            try:
+                written = await self._write(read)
             except (ValueError, OverflowError, RecursionError) as error:
                 return Outcome(failed=f"{document.path}: {error}")
-            await self._database.write(lambda connection: put_document(connection, read.known, rows))
-        self._known[document.path] = read.known
-        return Outcome(changed=not read.same)
+            if written:
+                self._known[document.path] = read.known
+                return Outcome(changed=not read.same)
+            await self.known()
+        return Outcome(failed=f"{document.path} changes faster than it can be read.")
+
+    async def _write(self, read: _Read) -> bool:
+        """Write what was read; False when another process wrote the document since."""
+        if read.same or (read.base is not None and reads_alone(read.document, read.tail)):
+            return await self._database.write(lambda connection: _write_block(connection, read, read.tail))
+        rows = await anyio.to_thread.run_sync(rows_of, read.document, read.data)
+        return await self._database.write(lambda connection: put_document(connection, read.before, read.known, rows))
 
     async def take_block(self, document: Document, offset: int, data: bytes) -> bool:
         """Take in a block that was appended to the part that is known; False when the whole must be looked at."""
@@ -103,19 +115,18 @@ class Intake:
             checksum=base.checksum.after(data),
             lines=base.lines + data.count(b"\n"),
         )
-        read = _Read(document=document, data=data, known=known, base=base)
+        read = _Read(document=document, data=data, known=known, before=base, base=base)
         taken = await self._database.write(lambda connection: _write_block(connection, read, data))
         if taken:
             self._known[document.path] = known
         return taken
 
     async def forget(self, paths: Iterable[str]) -> None:
-        """Remove documents that are gone."""
-        gone = [*paths]
-        if gone:
-            await self._database.write(lambda connection: remove_documents(connection, gone))
-        for path in gone:
-            self._known.pop(path, None)
+        """Remove documents that are gone; one that another process has just created is not."""
+        for path in paths:
+            if await self._files.info(path) is None:
+                before = self._known.pop(path, None)
+                await self._database.write(partial(remove_document, path=path, before=before))
 
 
 def _compare(document: Document, info: FileInfo, data: bytes, before: Known | None) -> _Read:
@@ -138,7 +149,9 @@ def _compare(document: Document, info: FileInfo, data: bytes, before: Known | No
         checksum=start.after(rest),
         lines=(base.lines if base else 0) + rest.count(b"\n"),
     )
-    return _Read(document=document, data=data, known=known, base=base, same=base is not None and not rest)
+    return _Read(
+        document=document, data=data, known=known, before=before, base=base, same=base is not None and not rest
+    )
 
 
 def _known_since(connection: Connection, version: int) -> tuple[int, dict[str, Known] | None]:

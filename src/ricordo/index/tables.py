@@ -14,7 +14,7 @@ from ricordo.index.chunking import Row, Tail
 from ricordo.index.contract import Chunk, Sort
 from ricordo.index.plan import Checksum, Known
 
-__all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_documents", "tail_of"]
+__all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_document", "tail_of"]
 
 SCHEMA = Schema(
     owner=0x52494349,
@@ -53,8 +53,13 @@ def known_documents(connection: Connection) -> dict[str, Known]:
     return {row[0]: _known(row) for row in rows}
 
 
-def put_document(connection: Connection, known: Known, rows: Sequence[Row]) -> None:
-    """Make the rows of a document these: rows that are there already stay, and move to their new lines."""
+def put_document(connection: Connection, before: Known | None, known: Known, rows: Sequence[Row]) -> bool:
+    """Make the rows of a document these: rows that are there already stay, and move to their new lines.
+
+    False, and nothing done, when what is stored is not `before` any more: another process may have read more.
+    """
+    if not _is_stored(connection, known.path, before):
+        return False
     number = _put_known(connection, known)
     held: dict[bytes, list[tuple[int, int, int, int]]] = {}
     select = "SELECT digest, id, line, end_line, part FROM chunk WHERE document = ? ORDER BY line DESC, part DESC"
@@ -72,6 +77,7 @@ def put_document(connection: Connection, known: Known, rows: Sequence[Row]) -> N
             connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved)
     _delete(connection, [place[0] for places in held.values() for place in places])
     _insert(connection, number, added)
+    return True
 
 
 def append_document(connection: Connection, base: Known, known: Known, rows: Sequence[Row], following: str) -> bool:
@@ -79,8 +85,7 @@ def append_document(connection: Connection, base: Known, known: Known, rows: Seq
 
     `following` are terms that the message before the tail gains as a neighbour.
     """
-    stored = _stored(connection, base.path)
-    if stored is None or (stored.size, stored.checksum) != (base.size, base.checksum):
+    if not _is_stored(connection, base.path, base):
         return False
     number = _put_known(connection, known)
     if following:
@@ -99,12 +104,19 @@ def tail_of(connection: Connection, known: Known) -> Tail:
     return Tail(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
 
 
-def remove_documents(connection: Connection, paths: Iterable[str]) -> None:
-    """Forget these documents."""
-    for path in paths:
+def remove_document(connection: Connection, path: str, before: Known | None) -> None:
+    """Forget a document, unless what is stored of it is not `before` any more."""
+    if _is_stored(connection, path, before):
         held = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document WHERE path = ?"
         _delete(connection, [row[0] for row in connection.execute(held, (path,))])
         connection.execute("DELETE FROM document WHERE path = ?", (path,))
+
+
+def _is_stored(connection: Connection, path: str, known: Known | None) -> bool:
+    stored = _stored(connection, path)
+    if stored is None or known is None:
+        return stored is known
+    return (stored.size, stored.checksum) == (known.size, known.checksum)
 
 
 def _stored(connection: Connection, path: str) -> Known | None:
