@@ -1,0 +1,104 @@
+"""`recall` and `ask`: what memory has to say."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import existing, with_memory
+from ricordo.cli.documents import answer_document, hit_document
+from ricordo.cli.hits import print_answer, print_hits
+from ricordo.cli.options import (
+    JsonOption,
+    KindOption,
+    LimitOption,
+    ProjectOption,
+    RootOption,
+    TagOption,
+    UserOption,
+    moment,
+)
+from ricordo.cli.render import bold, emit, say, shown
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+    from ricordo.recall.hits import Answer
+
+__all__ = ["ask", "recall"]
+
+_Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since",
+        parser=moment,
+        metavar="TIME",
+        help="Only what was saved or said since: 2026-11-22, or 7d for an age.",
+    ),
+]
+_Until = Annotated[
+    datetime | None,
+    typer.Option("--until", parser=moment, metavar="TIME", help="Only what was saved or said before this time."),
+]
+
+
+def recall(
+    *,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words; nothing ('') finds the newest.")],
+    limit: LimitOption = 5,
+    kind: KindOption = None,
+    tag: TagOption = None,
+    since: _Since = None,
+    until: _Until = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find memories, best first.
+
+    Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found.
+    """
+    target = existing(root, user, project)
+    hits = with_memory(
+        target,
+        lambda memory: memory.recall(query, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until),
+    )
+    if as_json:
+        emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+    else:
+        print_hits(hits, target)
+
+
+def ask(
+    *,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question in plain words.")],
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the next best passages too.")] = False,
+    also: Annotated[list[str] | None, typer.Option("--also", hidden=True, help="One more question.")] = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question with a quote and its source.
+
+    The answer is quoted from memory with its file and line, or it is "not in memory". Both are answers: the exit code
+    is 0.
+    """
+    target = existing(root, user, project)
+    questions = [question, *(also or [])]
+
+    async def answered(memory: "Memory") -> "list[Answer]":
+        return [await memory.answer(each) for each in questions]
+
+    answers = with_memory(target, answered)
+    if as_json:
+        documents = [answer_document(asked, given, target) for asked, given in zip(questions, answers, strict=True)]
+        emit({**documents[0], "also": list(documents[1:])} if also else documents[0])
+        return
+    for asked, given in zip(questions, answers, strict=True):
+        if also:
+            say(bold(shown(asked)))
+        print_answer(given, target)
+        if verbose and given.others:
+            say("\nNext best:")
+            print_hits(list(given.others), target)

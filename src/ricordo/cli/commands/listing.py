@@ -1,0 +1,229 @@
+"""`memory list`, `show` and `search`: everything that is remembered, and what each of it rests on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import existing, with_memory
+from ricordo.cli.documents import entry_document, hit_document
+from ricordo.cli.hits import print_hits
+from ricordo.cli.locate import Origin, Position, origins_of, position_of
+from ricordo.cli.options import (
+    EntryId,
+    JsonOption,
+    KindOption,
+    LimitOption,
+    ProjectOption,
+    RootOption,
+    TagOption,
+    UserOption,
+    moment,
+)
+from ricordo.cli.render import age, bold, dim, emit, say, shown, wrapped
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+    from ricordo.messages.types import JsonValue
+    from ricordo.workspace.entry import Entry
+
+__all__ = ["list_memories", "search", "show"]
+
+_LONGEST = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Filter:
+    """What `memory list` lets through; what is empty lets everything through."""
+
+    beginning: str
+    kinds: Sequence[str]
+    tags: Sequence[str]
+    source: str
+    scope: str
+    before: datetime | None
+    after: datetime | None
+
+    def takes(self, entry: "Entry") -> bool:
+        """Tell whether `entry` is shown."""
+        return (
+            entry.id.startswith(self.beginning)
+            and (not self.kinds or entry.kind in self.kinds)
+            and (not self.tags or not set(self.tags).isdisjoint(entry.tags))
+            and (not self.source or self.source in {entry.by, entry.source.session})
+            and (not self.scope or _is_of(entry, self.scope))
+            and (self.before is None or (entry.time is not None and entry.time < self.before))
+            and (self.after is None or (entry.time is not None and entry.time >= self.after))
+        )
+
+
+def list_memories(
+    *,
+    beginning: Annotated[
+        str, typer.Option("--id", metavar="ID", help="Only ids that begin so.", show_default=False)
+    ] = "",
+    kind: KindOption = None,
+    tag: TagOption = None,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            "--by",
+            metavar="SOURCE",
+            show_default=False,
+            help="Only from here: user, agent, flush (learned from messages), import, hand (written into a file), "
+            "or the id of a session.",
+        ),
+    ] = "",
+    scope: Annotated[
+        str,
+        typer.Option(
+            "--scope",
+            metavar="SCOPE",
+            show_default=False,
+            help="Only of this scope: project, everywhere (all of the user's projects), or a part such as user=me.",
+        ),
+    ] = "",
+    older_than: Annotated[
+        datetime | None,
+        typer.Option("--older-than", parser=moment, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
+    ] = None,
+    newer_than: Annotated[
+        datetime | None,
+        typer.Option("--newer-than", parser=moment, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
+    ] = None,
+    limit: LimitOption = 100,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show everything that is remembered, newest first.
+
+    Each memory with its id, kind, age, source and scope, then its text.
+    """
+    target = existing(root, user, project)
+    wanted = _Filter(
+        beginning=beginning,
+        kinds=kind or (),
+        tags=tag or (),
+        source=source,
+        scope=scope,
+        before=older_than,
+        after=newer_than,
+    )
+    entries = [entry for entry in with_memory(target, lambda memory: memory.entries()) if wanted.takes(entry)]
+    if as_json:
+        emit({"total": len(entries), "entries": [entry_document(entry) for entry in entries[:limit]]})
+        return
+    if not entries:
+        say("No memory passes.")
+    for entry in entries[:limit]:
+        _print_row(entry)
+    if len(entries) > limit:
+        say(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
+
+
+def show(
+    *,
+    entry_id: EntryId,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one memory and what it rests on.
+
+    All its fields, its file and line, and the lines of the conversation that it was learned from.
+    """
+    target = existing(root, user, project)
+
+    async def look(memory: "Memory") -> "tuple[Entry, Position | None, list[Origin]]":
+        entry = await memory.entry(entry_id)
+        return entry, await position_of(target, entry.id), await origins_of(target, memory, entry)
+
+    entry, position, origins = with_memory(target, look)
+    if as_json:
+        rests_on: list[JsonValue] = [
+            {"message": each.message.id, "file": each.position.file, "line": each.position.line} for each in origins
+        ]
+        file, line = (position.file, position.line) if position else (None, None)
+        emit({**entry_document(entry), "file": file, "line": line, "rests_on": rests_on})
+        return
+    say(wrapped(entry.content))
+    for name, value in _fields(entry, position):
+        if value:
+            say(f"  {dim(f'{name:<11}')} {shown(value)}")
+    for origin in origins:
+        say(f"\n{dim('said in')} {shown(str(origin.position))} {dim('by')} {shown(_speaker(origin))}")
+        say(wrapped(_cut(entry.source.quote or origin.message.text), "  "))
+
+
+def search(
+    *,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words.")],
+    limit: LimitOption = 10,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search memories, conversations and notes, best first."""
+    target = existing(root, user, project)
+    hits = with_memory(target, lambda memory: memory.search(query, limit=limit))
+    if as_json:
+        emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
+    else:
+        print_hits(hits, target)
+
+
+def _print_row(entry: "Entry") -> None:
+    source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
+    tags = "".join(f" #{tag}" for tag in entry.tags)
+    scope = str(entry.scope) if entry.scope else "-"
+    say(f"{bold(shown(entry.id))}  {shown(entry.kind)}  {age(entry.time)}  {shown(source)}  {dim(shown(scope))}")
+    say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
+
+
+def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
+    return [
+        ("id", entry.id),
+        ("kind", entry.kind),
+        ("tags", ", ".join(entry.tags)),
+        ("saved", _moment(entry.time)),
+        ("since", _moment(entry.since)),
+        ("by", entry.by),
+        ("scope", str(entry.scope or "")),
+        ("reason", entry.reason or ""),
+        ("confidence", f"{entry.confidence:g}"),
+        ("state", entry.state),
+        ("supersedes", entry.supersedes or ""),
+        ("pinned", "yes" if entry.pinned else ""),
+        ("session", entry.source.session or ""),
+        ("messages", ", ".join(entry.source.messages)),
+        ("origin", entry.source.origin or ""),
+        ("file", str(position or "")),
+        *entry.extra,
+    ]
+
+
+def _is_of(entry: "Entry", scope: str) -> bool:
+    parts = entry.scope.parts() if entry.scope else {}
+    if scope in {"project", "everywhere"}:
+        return ("project" in parts) == (scope == "project")
+    name, _, value = scope.partition("=")
+    return parts.get(name) == value if value else scope in parts.values()
+
+
+def _moment(time: datetime | None) -> str:
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S %z} ({age(time)} ago)" if time else ""
+
+
+def _speaker(origin: Origin) -> str:
+    return origin.message.name or origin.message.role
+
+
+def _cut(content: str) -> str:
+    return content if len(content) <= _LONGEST else f"{content[: _LONGEST - 1].rstrip()}…"

@@ -1,0 +1,100 @@
+"""`remember` and `forget`: a person's own hand in memory."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import existing, find, with_memory
+from ricordo.cli.documents import entry_document
+from ricordo.cli.locate import Position, position_of
+from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, UserOption, YesOption
+from ricordo.cli.render import dim, emit, say, shown, wrapped
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+    from ricordo.workspace.entry import Entry
+
+__all__ = ["forget", "remember"]
+
+
+def remember(
+    *,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - reads it from standard input.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind", "-k", metavar="KIND", help="fact, decision, preference, lesson, convention, goal, or any other."
+        ),
+    ] = "fact",
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="A tag; more than one may be given.")
+    ] = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="Make it visible in all of your projects; needs --reason.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option("--reason", metavar="TEXT", help="Why it is visible in all of your projects.")
+    ] = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Save a memory; a root is created when there is none."""
+    from ricordo.scopes import Scope
+
+    if everywhere and not reason:
+        raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
+    target = find(root, user, project)
+    content = sys.stdin.read() if text == "-" else text
+
+    async def save(memory: "Memory") -> "tuple[Entry, Position | None]":
+        scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
+        entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason)
+        return entry, await position_of(target, entry.id)
+
+    entry, position = with_memory(target, save)
+    if as_json:
+        emit(
+            {
+                "entry": entry_document(entry),
+                "root": str(target.root),
+                "created": not target.exists,
+                "file": position.file if position else None,
+                "line": position.line if position else None,
+            }
+        )
+        return
+    if not target.exists:
+        say(f"Created a memory in {shown(str(target.root))}.")
+    say(f"Remembered {entry.id}")
+    say(dim(f"  {entry.kind} in {shown(str(position))}"))
+
+
+def forget(
+    *,
+    entry_id: EntryId,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why it is forgotten; the history keeps it.")
+    ] = "",
+    yes: YesOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a memory out at once; `ricordo undo` brings it back.
+
+    On a terminal it asks first.
+    """
+    target = existing(root, user, project)
+    if sys.stdin.isatty() and not yes and not as_json:
+        entry = with_memory(target, lambda memory: memory.entry(entry_id))
+        say(wrapped(entry.content, "  "))
+        typer.confirm("Forget this?", abort=True)
+    gone = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
+    if as_json:
+        emit({"forgotten": entry_document(gone)})
+    else:
+        say(f"Forgot {gone.id}. `ricordo undo` brings it back.")

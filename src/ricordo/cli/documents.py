@@ -1,0 +1,109 @@
+"""The JSON that commands print. The keys are a promise: they may be added to, and never change their meaning.
+
+Times are RFC 3339 in UTC or null; `file` can be opened from where the command ran, `path` counts from the root.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ricordo.cli.context import Target
+from ricordo.clock import rfc3339
+from ricordo.messages.types import JsonValue
+
+if TYPE_CHECKING:
+    from ricordo.audit import HistoryItem
+    from ricordo.recall.hits import Answer, Hit
+    from ricordo.sessions import SessionInfo
+    from ricordo.workspace.entry import Entry
+
+__all__ = ["answer_document", "change_document", "entry_document", "hit_document", "session_document"]
+
+
+def entry_document(entry: "Entry") -> dict[str, JsonValue]:
+    """Describe a memory."""
+    return {
+        "id": entry.id,
+        "kind": entry.kind,
+        "content": entry.content,
+        "tags": _list(entry.tags),
+        "time": _time(entry.time),
+        "since": _time(entry.since),
+        "by": entry.by,
+        "scope": str(entry.scope) if entry.scope else None,
+        "confidence": entry.confidence,
+        "state": entry.state,
+        "supersedes": entry.supersedes,
+        "pinned": entry.pinned,
+        "reason": entry.reason,
+        "source": {
+            "session": entry.source.session,
+            "messages": _list(entry.source.messages),
+            "quote": entry.source.quote,
+            "origin": entry.source.origin,
+        },
+    }
+
+
+def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
+    """Describe a hit: its memory or passage, its place, its score in 0..1 and the reason."""
+    return {
+        "score": round(hit.score, 4),
+        "why": hit.why,
+        "path": hit.path,
+        "file": target.file(hit.path, hit.source),
+        "line": hit.line_number,
+        "end_line": hit.end_line,
+        "source": hit.source,
+        "speaker": hit.speaker or None,
+        "entry": entry_document(hit.entry),
+    }
+
+
+def answer_document(question: str, answer: "Answer", target: Target) -> dict[str, JsonValue]:
+    """Describe an answer; `hit` is null when it is not in memory."""
+    return {
+        "question": question,
+        "found": answer.found,
+        "text": answer.text,
+        "score": round(answer.score, 4),
+        "hit": hit_document(answer.hit, target) if answer.hit else None,
+        "others": [hit_document(hit, target) for hit in answer.others],
+    }
+
+
+def change_document(item: "HistoryItem") -> dict[str, JsonValue]:
+    """Describe one write."""
+    return {
+        "id": item.id,
+        "at": rfc3339(item.at),
+        "who": item.who,
+        "act": item.act,
+        "why": item.why or None,
+        "paths": _list(item.paths),
+        "entries": _list(item.entries),
+        "undoes": item.undoes,
+        "undone": item.undone,
+    }
+
+
+def session_document(info: "SessionInfo", target: Target) -> dict[str, JsonValue]:
+    """Describe a session; `bytes` is the size of its transcript."""
+    return {
+        "id": info.session,
+        "agent": info.agent,
+        "messages": info.messages,
+        "first": _time(info.first),
+        "last": _time(info.last),
+        "bytes": info.size,
+        "path": info.path,
+        "file": target.file(info.path),
+    }
+
+
+def _time(time: datetime | None) -> str | None:
+    return rfc3339(time) if time else None
+
+
+def _list(values: Iterable[str]) -> list[JsonValue]:
+    return list(values)

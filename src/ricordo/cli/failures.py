@@ -1,0 +1,73 @@
+"""How a command fails: one line on stderr, or one JSON document, and an exit code; never a traceback.
+
+0 is success, 1 a `RicordoError`, 2 a wrong use of the command, 130 an interruption. A reader that closes the pipe early
+ends the command in silence.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from ricordo.cli.options import wants_json
+from ricordo.cli.render import emit, failed
+from ricordo.errors import RicordoError
+
+__all__ = ["Commands"]
+
+_FAILED, _MISUSED, _INTERRUPTED = 1, 2, 130
+# The base class of wrong use has no public name in every version of the parser.
+_UsageError = cast("type[Exception]", typer.BadParameter.__bases__[0])
+
+
+class Commands(TyperGroup):
+    """The group of all commands; what they raise ends here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with _failing_well(ctx):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _failing_well(context: typer.Context) -> Iterator[None]:
+    try:
+        yield
+    except RicordoError as error:
+        _tell(context, type(error).__name__, str(error))
+        raise typer.Exit(_FAILED) from error
+    except KeyboardInterrupt as error:
+        _tell(context, "Interrupted", "interrupted; what was saved before is kept")
+        raise typer.Exit(_INTERRUPTED) from error
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        _silence(sys.stdout.fileno())
+        raise typer.Exit(_FAILED) from error
+    except _UsageError as error:
+        if not wants_json(context):
+            raise
+        _tell(context, "UsageError", _explained(error))
+        raise typer.Exit(_MISUSED) from error
+
+
+def _explained(error: Exception) -> str:
+    explain = getattr(error, "format_message", None)
+    return str(explain()) if explain else str(error)
+
+
+def _tell(context: typer.Context, name: str, message: str) -> None:
+    if wants_json(context):
+        emit({"error": name, "message": message})
+    else:
+        failed(message)
+
+
+def _silence(output: int) -> None:
+    """Let what is still buffered go nowhere, so that the interpreter does not complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)

@@ -1,0 +1,131 @@
+"""Taking in histories: files in, bounded batches of one session each out, and a tally of what came of them.
+
+A file is read in a worker thread and never held whole: a batch is given on when enough has been read, sessions that
+have ended first, so that most are learned from at once. Nothing is opened or created before a first message was read.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo.cli.context import Target, opened
+from ricordo.errors import RicordoError
+
+if TYPE_CHECKING:
+    from ricordo.importers import Imported, Problem
+    from ricordo.memory import Memory
+    from ricordo.messages import Message
+
+__all__ = ["Reading", "Tally", "take_in"]
+
+_BATCH_MESSAGES = 2_000
+_BATCH_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What taking in did; `unreadable` names the files without a conversation and why."""
+
+    files: int = 0
+    read: int = 0
+    new: int = 0
+    sessions: set[str] = field(default_factory=set)
+    learned: Counter[str] = field(default_factory=Counter)
+    problems: "list[Problem]" = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def known(self) -> int:
+        """How many messages were there before."""
+        return self.read - self.new
+
+
+@dataclass(kw_only=True)
+class Reading:
+    """One file on its way in; `session` gathers all its messages in one session, `name` is what people call it."""
+
+    path: Path
+    name: str
+    on_problem: "Callable[[Problem], None]"
+    on_bytes: Callable[[int, int], None]
+    session: str | None = None
+    done: int = 0
+
+    def batches(self) -> "Iterator[tuple[str, list[Message]]]":
+        """Give messages of one session at a time. Raises what `read_history` raises."""
+        waiting: defaultdict[str, list[Message]] = defaultdict(list)
+        mark = count = 0
+        for imported in self._imported():
+            waiting[imported.session].append(imported.message)
+            count += 1
+            if count >= _BATCH_MESSAGES or self.done - mark >= _BATCH_BYTES:
+                ended = [name for name in waiting if name != imported.session] or list(waiting)
+                yield from [(name, waiting.pop(name)) for name in ended]
+                count, mark = sum(map(len, waiting.values())), self.done
+        yield from waiting.items()
+
+    def _imported(self) -> "Iterator[Imported]":
+        from ricordo.importers import read_history
+
+        found = read_history(self.path, on_problem=self._report, on_progress=self._progress)
+        if self.session is None:
+            yield from found
+            return
+        ids: set[str] = set()
+        for imported in found:
+            # ids are unique in a session of the file, and several of them become one here
+            message = imported.message if imported.message.id not in ids else replace(imported.message, id="")
+            ids.add(imported.message.id)
+            yield replace(imported, session=self.session, message=message)
+
+    def _report(self, problem: "Problem") -> None:
+        self.on_problem(replace(problem, path=self.name))
+
+    def _progress(self, done: int, total: int) -> None:
+        self.done = done
+        self.on_bytes(done, total)
+
+
+async def take_in(target: Target, readings: Sequence[Reading], tally: Tally) -> None:
+    """Take in the files, one after the other, and count what came of it in `tally`.
+
+    A file that can't be read is tallied and the next one read.
+    """
+    async with AsyncExitStack() as stack:
+        memory: Memory | None = None
+        for reading in readings:
+            batches = reading.batches()
+            known: defaultdict[str, Counter[str]] = defaultdict(Counter)
+            while (batch := await _next(batches, reading, tally)) is not None:
+                if memory is None:
+                    memory = await stack.enter_async_context(opened(target))
+                await _ingest(memory, *batch, known[batch[0]], tally)
+            tally.files += 1
+
+
+async def _next(
+    batches: "Iterator[tuple[str, list[Message]]]", reading: Reading, tally: Tally
+) -> "tuple[str, list[Message]] | None":
+    from anyio import to_thread
+
+    try:
+        return await to_thread.run_sync(next, batches, None)
+    except RicordoError as error:
+        tally.unreadable.append((reading.name, str(error).replace(str(reading.path), reading.name)))
+        return None
+
+
+async def _ingest(
+    memory: "Memory", session: str, messages: "list[Message]", known: "Counter[str]", tally: Tally
+) -> None:
+    from ricordo.messages.identity import count_fingerprints
+
+    done = await memory.ingest(messages, session=session, known=known)
+    known.update(count_fingerprints(done.messages))
+    tally.sessions.add(session)
+    tally.read += len(messages)
+    tally.new += done.added
+    tally.learned.update(entry.kind for entry in done.entries)

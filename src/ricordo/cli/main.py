@@ -1,0 +1,91 @@
+"""The command `ricordo`: every command under its name, and nothing else.
+
+Start-up is felt, so what a command needs is imported when it runs.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ricordo import __version__
+from ricordo.cli.commands import (
+    asking,
+    changes,
+    demo,
+    doctor,
+    ingest,
+    listing,
+    remembering,
+    sessions,
+    status,
+    tracking,
+)
+from ricordo.cli.failures import Commands
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"max_content_width": 100}
+)
+_memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
+_session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"ricordo {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def ricordo(
+    context: typer.Context,
+    *,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Memory for LLM agents: lasting, in plain files, found again with its source.
+
+    Without a command: where memory lives, how much there is, and what to do next.
+    """
+    del version
+    if context.invoked_subcommand is None:
+        status.status(root, user, project, as_json)
+
+
+app.command("demo")(demo.demo)
+app.command("ingest")(ingest.ingest)
+app.command("remember")(remembering.remember)
+app.command("recall")(asking.recall)
+app.command("ask")(asking.ask)
+app.command("forget")(remembering.forget)
+app.command("undo")(changes.undo)
+app.command("history")(changes.history)
+app.command("doctor")(doctor.doctor)
+
+_memory.command("list")(listing.list_memories)
+_memory.command("show")(listing.show)
+_memory.command("search")(listing.search)
+_memory.command("track")(tracking.track)
+_memory.command("untrack")(tracking.untrack)
+app.add_typer(_memory, name="memory")
+
+_session.command("list")(sessions.list_sessions)
+_session.command("show")(sessions.show)
+_session.command("search")(sessions.search)
+app.add_typer(_session, name="session")
+
+
+def run() -> None:
+    """Run the command line of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="ricordo")

@@ -1,0 +1,104 @@
+"""Printing: text for people, JSON for programs, failures on stderr.
+
+Invariant: nothing that memory holds reaches a terminal as a control sequence; colour is only for terminals, and not
+when NO_COLOR is set.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import typer
+
+from ricordo.messages.types import JsonValue
+
+__all__ = ["age", "bold", "counted", "dim", "emit", "failed", "note", "say", "shown", "size", "wrapped"]
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_WIDEST = 100
+_STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
+_SCALE = 1024
+
+
+def say(text: str = "") -> None:
+    """Print a line for people."""
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """Print a line on stderr that is no failure."""
+    typer.echo(text, err=True)
+
+
+def failed(message: str) -> None:
+    """Print what went wrong as one line on stderr."""
+    typer.echo(f"ricordo: {' '.join(shown(message).split())}", err=True)
+
+
+def emit(document: Mapping[str, JsonValue]) -> None:
+    """Print one JSON document; it is ASCII, so every terminal and pipe can carry it."""
+    typer.echo(json.dumps(document, indent=1))
+
+
+def shown(text: str) -> str:
+    """Return `text` with its control characters written out, such as `\\x1b`."""
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def wrapped(text: str, indent: str = "", *, first: str | None = None) -> str:
+    """Return `text` indented, and broken to the width of the terminal when there is one; `first` starts it."""
+    width = min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else 0
+    lines: list[str] = []
+    for line in shown(text).split("\n"):
+        starts = indent if lines or first is None else first
+        if width and len(line) + len(starts) > width:
+            lines += textwrap.wrap(line, width, initial_indent=starts, subsequent_indent=indent, break_long_words=False)
+        else:
+            lines.append(f"{starts}{line}".rstrip())
+    return "\n".join(lines)
+
+
+def bold(text: str) -> str:
+    """Return `text` in bold on a terminal."""
+    return typer.style(text, bold=True) if _is_colourful() else text
+
+
+def dim(text: str) -> str:
+    """Return `text` in the background on a terminal."""
+    return typer.style(text, dim=True) if _is_colourful() else text
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with its noun, such as `1 session` or `2 sessions`."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def age(time: datetime | None) -> str:
+    """Return how long ago `time` was in its largest unit, such as `3 d`; `-` for none."""
+    if time is None:
+        return "-"
+    left = max((datetime.now(UTC) - time).total_seconds(), 0.0)
+    for step, unit in _STEPS:
+        if left < step:
+            return f"{int(left)} {unit}"
+        left /= step
+    return f"{int(left)} y"
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people, such as `2.4 MB`; a unit has 1,024 of the one before."""
+    left = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if left < _SCALE or unit == "GB":
+            break
+        left /= _SCALE
+    return f"{count} B" if unit == "B" else f"{left:.1f} {unit}"
+
+
+def _is_colourful() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
