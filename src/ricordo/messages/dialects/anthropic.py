@@ -7,9 +7,9 @@ string outside of tool results and as a block inside, null is absent. Blocks of 
 
 Left out by `to_anthropic`, because the shape can't say it or the provider refuses it: names of speakers, empty texts
 and messages, thinking without a signature, unknown parts of other origin, sound, and media that a provider can't fetch.
-System messages go to the system prompt, in order, wherever they stand. Arguments of a call that are no JSON object are
-wrapped in one. Results in consecutive tool messages are gathered in one user message, for the provider wants all
-results to parallel calls together.
+The texts of system messages go to the system prompt, in order, wherever they stand. Arguments of a call that are no
+JSON object are wrapped in one. Results in consecutive tool messages are gathered in one user message, and results stand
+first in it, for the provider wants all results to parallel calls together and before what the user says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
     for message in messages:
         blocks = _write(message)
         if message.role == "system":
-            system += blocks
+            system += [block for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
         elif message.role == "tool" and written and written[-1][0].role == "tool":
             written[-1][1].extend(blocks)
         elif blocks:
@@ -75,8 +75,9 @@ def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
 
 
 def _message(message: Message, blocks: list[JsonValue]) -> dict[str, JsonValue]:
-    role = "assistant" if message.role == "assistant" else "user"
-    return {"role": role, "content": _content(blocks), **kept_of(message, DIALECT).message}
+    is_reply = message.role == "assistant"
+    content = _content(blocks if is_reply else sorted(blocks, key=_is_no_result))
+    return {"role": "assistant" if is_reply else "user", "content": content, **kept_of(message, DIALECT).message}
 
 
 def _read(role: Role, blocks: Sequence[Mapping[str, JsonValue]], fields: dict[str, JsonValue], where: str) -> Message:
@@ -99,9 +100,7 @@ def _read(role: Role, blocks: Sequence[Mapping[str, JsonValue]], fields: dict[st
 def _write(message: Message) -> list[JsonValue]:
     kept = kept_of(message, DIALECT)
     written = [(index, write_block(part)) for index, part in enumerate(message.parts)]
-    blocks: list[JsonValue] = [kept.part(index, said, "type") for index, said in written if said]
-    # the provider wants the results before everything else that the user says
-    return blocks if message.role == "assistant" else sorted(blocks, key=_is_no_result)
+    return [kept.part(index, said, "type") for index, said in written if said]
 
 
 def _is_no_result(block: JsonValue) -> bool:
