@@ -6,9 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import anyio
+
+from ricordo.audit.doctor import Check, inspect
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
-from ricordo.errors import AlreadyExists, FileMissing, StorageError
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
@@ -26,7 +30,9 @@ from ricordo.stores.place import Place
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import GUARD_KEY, INDEX
 
-__all__ = ["Parts", "Workspace", "open_workspace"]
+__all__ = ["Parts", "Workspace", "examine", "files_at", "open_workspace"]
+
+_KEY_BYTES = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +97,22 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         await wider.close()
 
 
+def files_at(root: Path) -> FileStore:
+    """Return the files of a root that is not opened, for looking at it as it is."""
+    return LocalFiles(root)
+
+
+async def examine(root: Path) -> list[Check]:
+    """Return what a look at a root found that can't be opened; nothing in it is changed."""
+    with TemporaryDirectory() as folder:
+        files = files_at(root)
+        index = await KeywordIndex.open(Path(folder) / INDEX, files)
+        try:
+            return await inspect(files, index)
+        finally:
+            await index.close()
+
+
 class _Wider:
     """Opens the user's own root when a project's memory is open, at the first use."""
 
@@ -98,14 +120,16 @@ class _Wider:
         self._scope = scope
         self._parts = parts
         self._place: Place | None = None
+        self._opening = anyio.Lock()
 
     async def __call__(self, *, create: bool) -> Place | None:
         user = self._scope.user
         if self._place is None and user is not None and self._scope.project is not None:
             folder = user_root(self._parts.settings.data, user)
-            if create or folder.is_dir():
-                scope = Scope(user=user, tenant=self._scope.tenant)
-                self._place = await _open_place(folder, scope, "user", self._parts)
+            async with self._opening:
+                if self._place is None and (create or await anyio.Path(folder).is_dir()):
+                    scope = Scope(user=user, tenant=self._scope.tenant)
+                    self._place = await _open_place(folder, scope, "user", self._parts)
         return self._place
 
     async def close(self) -> None:
@@ -142,14 +166,17 @@ def _index_path(root: Path, parts: Parts) -> Path:
 
 
 async def _key(files: FileStore) -> bytes:
-    """Return the root's secret; one that can't be stored holds for this process."""
-    fresh = secrets.token_bytes(32)
+    """Return the root's secret; one that can't be stored holds for this process. Raises `DocumentInvalid`."""
+    key = secrets.token_bytes(_KEY_BYTES)
     try:
-        return (await files.read(GUARD_KEY)).data
+        key = (await files.read(GUARD_KEY)).data
     except FileMissing:
         with suppress(AlreadyExists, StorageError):
-            await files.create(GUARD_KEY, fresh)
-    try:
-        return (await files.read(GUARD_KEY)).data
-    except FileMissing:
-        return fresh
+            await files.create(GUARD_KEY, key)
+        with suppress(FileMissing):
+            key = (await files.read(GUARD_KEY)).data
+    if len(key) != _KEY_BYTES:
+        raise DocumentInvalid(
+            f"{GUARD_KEY} is damaged: restore it from a backup, or delete it, which lets what was forgotten come back."
+        )
+    return key
