@@ -79,11 +79,11 @@ def existing(root: Path | None, user: str | None, project: str | None) -> Target
 
 async def scope_of(target: Target) -> "Scope":
     """Return whose memory is opened. Raises `DocumentInvalid` when the marker of the root can't be read."""
-    from ricordo.files.local import LocalFiles
+    from ricordo.runtime.assembly import files_of
     from ricordo.runtime.marker import read_marker
     from ricordo.scopes import Scope
 
-    owner = await read_marker(LocalFiles(target.root)) if target.exists else None
+    owner = await read_marker(files_of(target.root)) if target.exists else None
     parts = owner.parts() if owner else {"project": target.project or _project_name(target.root)}
     if target.project:
         parts["project"] = target.project

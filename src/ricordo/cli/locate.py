@@ -38,12 +38,12 @@ class Origin:
 async def position_of(target: Target, entry_id: str) -> Position | None:
     """Return where the memory stands; None when it stands in no file."""
     from ricordo.audit import find_entry
-    from ricordo.files.local import LocalFiles
+    from ricordo.runtime.assembly import files_of
 
     for label, folder in target.folders().items():
         if folder.is_dir():
             with suppress(EntryNotFound):
-                found = await find_entry(LocalFiles(folder), entry_id)
+                found = await find_entry(files_of(folder), entry_id)
                 return Position(file=target.file(found.path, label), line=found.line)
     return None
 

@@ -113,6 +113,21 @@ async def examine(root: Path) -> list[Check]:
             await index.close()
 
 
+def files_of(root: Path) -> FileStore:
+    """Return the files of a root as they are; nothing is opened, made or mended by this."""
+    return LocalFiles(root)
+
+
+async def inspect_root(root: Path, scratch: Path) -> list[Check]:
+    """Return what a look from outside finds in a root that can't be opened; an index is made in `scratch` for it."""
+    files = LocalFiles(root)
+    index = await KeywordIndex.open(scratch / INDEX, files)
+    try:
+        return await inspect(files, index)
+    finally:
+        await index.close()
+
+
 class _Wider:
     """Opens the user's own root when a project's memory is open, at the first use."""
 

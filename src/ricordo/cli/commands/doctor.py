@@ -48,23 +48,11 @@ def doctor(
 def _checks(target: Target) -> "list[Check]":
     """Return what was found; a root that can't be opened is looked at from outside."""
     from ricordo.audit.doctor import Check
+    from ricordo.runtime.assembly import inspect_root
 
     try:
         return with_memory(target, lambda memory: memory.doctor())
     except (DocumentInvalid, ScopeError, StorageError) as error:
         broken = Check(name="root", ok=False, count=1, detail=str(error))
-    return [broken, *run(lambda: _inspected(target.root))]
-
-
-async def _inspected(root: Path) -> "list[Check]":
-    from ricordo.audit.doctor import inspect
-    from ricordo.files.local import LocalFiles
-    from ricordo.index.keyword import KeywordIndex
-
     with TemporaryDirectory() as folder:
-        files = LocalFiles(root)
-        index = await KeywordIndex.open(Path(folder) / "memory_index.db", files)
-        try:
-            return await inspect(files, index)
-        finally:
-            await index.close()
+        return [broken, *run(lambda: inspect_root(target.root, Path(folder)))]

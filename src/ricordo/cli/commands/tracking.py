@@ -69,11 +69,11 @@ def untrack(
 
 def _set_rule(root: "Path", rule: str) -> None:
     from ricordo.files import ABSENT
-    from ricordo.files.local import LocalFiles
+    from ricordo.runtime.assembly import files_of
     from ricordo.workspace.layout import IGNORE_FILE
 
     async def replace() -> None:
-        files = LocalFiles(root)
+        files = files_of(root)
         try:
             version = (await files.read(IGNORE_FILE)).version
         except FileMissing:
