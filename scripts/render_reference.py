@@ -5,16 +5,15 @@
 
 import inspect
 import re
-import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import typer.main
-from ricordo.cli.main import app
 
 import ricordo
 from ricordo import errors
+from ricordo.cli.main import app
 
 __all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python"]
 
@@ -120,16 +119,12 @@ def _summary(kind: type) -> str:
 
 
 def _described(name: str, value: Any) -> list[str]:
-    parts = [f"## {name}"]
+    parts = [f"## {name}", _signature(name, value), inspect.getdoc(value) or ""]
     if inspect.isclass(value) and not issubclass(value, BaseException):
-        parts += [_signature(name, value), inspect.getdoc(value) or ""]
-        for method, function in inspect.getmembers(value, _is_documented_member):
-            if not method.startswith("_") and method in vars(value):
-                parts += [f"### {name}.{method}", _signature(method, function), inspect.getdoc(function) or ""]
-    elif callable(value):
-        parts += [_signature(name, value), inspect.getdoc(value) or ""]
-    else:
-        parts.append(f"`{typing.get_origin(value) or type(value).__name__}`")
+        for method in vars(value):
+            member = getattr(value, method)
+            if not method.startswith("_") and _is_documented_member(member):
+                parts += [f"### {name}.{method}", _signature(method, member), inspect.getdoc(member) or ""]
     return parts
 
 
@@ -138,13 +133,16 @@ def _is_documented_member(member: object) -> bool:
 
 
 def _signature(name: str, value: Any) -> str:
-    if isinstance(value, property):
+    """Return the call, or nothing for what is not called: properties, errors, and classes made by another call."""
+    made_elsewhere = inspect.isclass(value) and (inspect.getdoc(value.__init__) or "").startswith("Use ")
+    if isinstance(value, property) or made_elsewhere or (inspect.isclass(value) and issubclass(value, BaseException)):
         return ""
     try:
         signature = str(inspect.signature(value))
     except (TypeError, ValueError):
         return ""
-    signature = re.sub(r"\bricordo(\.\w+)+\.(?=[A-Z])", "", signature)
+    # Where a class is defined is an inner matter, of the standard library's too: it differs between its versions.
+    signature = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", signature)
     return f"```text\n{name}{signature}\n```"
 
 

@@ -121,3 +121,14 @@ def test_rooms_import_each_other_and_never_the_package_as_a_whole() -> None:
         if f"ricordo.{imported.name}" not in names
     ]
     assert whole == []
+
+
+def test_below_the_command_line_only_settings_read_the_environment() -> None:
+    reading = {
+        module.name
+        for module in modules()
+        if module.room != "cli"
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv"}
+    }
+    assert reading == {"ricordo.runtime.settings"}

@@ -8,7 +8,7 @@ import pytest
 import render_reference
 import ricordo.errors
 from ricordo.events.types import Stage, Status
-from source_tree import ROOT
+from source_tree import ROOT, modules
 
 REFERENCE = ROOT / "docs" / "reference"
 
@@ -43,3 +43,9 @@ def test_the_errors_that_troubleshooting_speaks_of_exist() -> None:
     named = re.findall(r"`([A-Z][a-z]+[A-Z][A-Za-z]+)`", text)
     assert named
     assert [name for name in named if not hasattr(ricordo.errors, name)] == []
+
+
+def test_every_setting_is_explained_and_no_other() -> None:
+    read = {name for module in modules() for name in re.findall(r"\bRICORDO_[A-Z]+\b", module.text)}
+    page = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `(RICORDO_[A-Z]+)` \|", page, re.MULTILINE)) == read
