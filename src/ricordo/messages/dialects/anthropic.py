@@ -8,8 +8,8 @@ string outside of tool results and as a block inside, null is absent. Blocks of 
 Left out by `to_anthropic`, because the shape can't say it or the provider refuses it: names of speakers, empty texts
 and messages, thinking without a signature, unknown parts of other origin, sound, and media that a provider can't fetch.
 The texts of system messages go to the system prompt, in order, wherever they stand. Arguments of a call that are no
-JSON object are wrapped in one. Results in consecutive tool messages are gathered in one user message, and results stand
-first in it, for the provider wants all results to parallel calls together and before what the user says.
+JSON object are wrapped in one. Consecutive messages of results alone are gathered in one user message, and results
+stand first in it, for the provider wants all results to parallel calls together and before what the user says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ def to_anthropic(messages: Iterable[Message]) -> AnthropicPrompt:
         blocks = _write(message)
         if message.role == "system":
             system += [block for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-        elif message.role == "tool" and written and written[-1][0].role == "tool":
+        elif written and _only_results(blocks) and _only_results(written[-1][1]):
             written[-1][1].extend(blocks)
         elif blocks:
             written.append((message, blocks))
@@ -101,6 +101,10 @@ def _write(message: Message) -> list[JsonValue]:
     kept = kept_of(message, DIALECT)
     written = [(index, write_block(part)) for index, part in enumerate(message.parts)]
     return [kept.part(index, said, "type") for index, said in written if said]
+
+
+def _only_results(blocks: list[JsonValue]) -> bool:
+    return bool(blocks) and not any(map(_is_no_result, blocks))
 
 
 def _is_no_result(block: JsonValue) -> bool:
