@@ -3,8 +3,8 @@
 A change set is written in four durable steps: the contents before and after go to `history/objects/` under their
 digest, the record goes to `history/pending/`, the files are replaced one after the other, the record moves to
 `history/changes/`. A process that dies in between leaves a pending record; the next one to look puts the files back
-as they were, unless somebody has changed them again since. Appends to a ledger need no record here: the file itself
-tells them.
+as they were, with what was appended to them since, unless somebody has changed them otherwise. Appends to a ledger
+need no record here: the file itself tells them.
 """
 
 import json
@@ -14,9 +14,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+import anyio
+
 from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
-from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.files import ABSENT, FileStore, Stored, version_of
 
 __all__ = ["Change", "ChangeSets", "Edit", "FileChange"]
 
@@ -87,16 +89,8 @@ class ChangeSets:
             await self._recover()
             for edit in edits:
                 await self._keep(edit)
-            await self._files.create(f"{_PENDING}/{change.id}.json", _encoded(change))
-            try:
-                for edit in edits:
-                    await self._write(edit.path, edit.data, edit.expected)
-                await self._files.create(f"{_CHANGES}/{change.id}.json", _encoded(change))
-            except StorageError:
-                with suppress(StorageError):
-                    await self._recover()
-                raise
-            await self._files.delete(f"{_PENDING}/{change.id}.json")
+            with anyio.CancelScope(shield=True):
+                await self._carry_out(change, edits)
         return change
 
     async def rebase(
@@ -140,38 +134,75 @@ class ChangeSets:
             raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.") from error
 
     async def content(self, version: str) -> bytes | None:
-        """Return the bytes of a version that a change replaced or wrote; None for ABSENT. Raises `FileMissing`."""
+        """Return the bytes of a version that a change replaced or wrote; None for ABSENT.
+
+        Raises: FileMissing, or DocumentInvalid when what was kept is damaged.
+        """
         if version == ABSENT:
             return None
-        return zlib.decompress((await self._files.read(_object(version))).data)
+        try:
+            data = zlib.decompress((await self._files.read(_object(version))).data)
+        except zlib.error as error:
+            raise DocumentInvalid(f"The content {version} that history kept can't be read.") from error
+        if version_of(data) != version:
+            raise DocumentInvalid(f"The content {version} that history kept was changed.")
+        return data
+
+    async def _carry_out(self, change: Change, edits: Sequence[Edit]) -> None:
+        await self._files.create(f"{_PENDING}/{change.id}.json", _encoded(change))
+        try:
+            for edit in edits:
+                await self._write(edit.path, edit.data, edit.expected)
+            await self._files.create(f"{_CHANGES}/{change.id}.json", _encoded(change))
+        except StorageError:
+            with suppress(StorageError):
+                await self._recover()
+            raise
+        # the change is made; who recovers next removes what is left of its pending record
+        with suppress(StorageError):
+            await self._files.delete(f"{_PENDING}/{change.id}.json")
 
     async def _keep(self, edit: Edit) -> None:
-        contents = [] if edit.data is None else [edit.data]
-        if edit.expected != ABSENT:
-            contents.append((await self._files.read(edit.path)).data)
-        for data in contents:
+        found = await self._found(edit.path)
+        if (found.version if found else ABSENT) != edit.expected:
+            raise VersionConflict(f"{edit.path} changed since it was read: read it again and repeat the edit.")
+        contents = [found.data] if found else []
+        for data in contents if edit.data is None else [edit.data, *contents]:
             with suppress(AlreadyExists):
                 await self._files.create(_object(version_of(data)), zlib.compress(data))
 
     async def _recover(self) -> int:
-        pending = await self._files.list(_PENDING)
-        for info in pending:
-            change = _decoded((await self._files.read(info.path)).data)
-            if await self._files.info(f"{_CHANGES}/{change.id}.json") is None:
-                await self._roll_back(change)
-            await self._files.delete(info.path)
-        return len(pending)
+        recovered = 0
+        for info in await self._files.list(_PENDING):
+            # a record or a content that is damaged stays for `doctor` to show, and stops no other change
+            with suppress(DocumentInvalid, FileMissing, VersionConflict):
+                change = _decoded((await self._files.read(info.path)).data)
+                if await self._files.info(f"{_CHANGES}/{change.id}.json") is None:
+                    for changed in reversed(change.files):
+                        await self._put_back(changed)
+                await self._files.delete(info.path)
+                recovered += 1
+        return recovered
 
-    async def _roll_back(self, change: Change) -> None:
-        for changed in reversed(change.files):
-            if await self._version(changed.path) == changed.after != changed.before:
-                await self._write(changed.path, await self.content(changed.before), changed.after)
+    async def _put_back(self, changed: FileChange) -> None:
+        """Restore a file that the change had written; what others appended to it since stays at its end."""
+        found = await self._found(changed.path)
+        version = found.version if found else ABSENT
+        if version == changed.before:
+            return
+        before, after = await self.content(changed.before), await self.content(changed.after)
+        if version == changed.after:
+            await self._write(changed.path, before, version)
+        elif found and before and after and found.data.startswith(after) and not found.data.startswith(before):
+            tail = found.data[len(after) :]
+            closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
+            await self._write(changed.path, before + closing + tail, version)
 
-    async def _version(self, path: str) -> str:
+    async def _found(self, path: str) -> Stored | None:
         try:
-            return (await self._files.read(path)).version
+            return await self._files.read(path)
         except FileMissing:
-            return ABSENT
+            return None
 
     async def _write(self, path: str, data: bytes | None, expected: str) -> None:
         if data is None:

@@ -10,17 +10,19 @@ _Hunk: TypeAlias = tuple[int, int, Sequence[bytes]]
 
 
 def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return `base` with the changes of both sides, or None where they touch or overlap.
+    """Return `base` with the changes of both sides, or None where they overlap or two replacements touch.
 
-    What both insert at one place is kept from both, theirs first. With equal sides the result is that side; a side
-    equal to `base` gives the other one, to the byte.
+    What both insert at one place is kept from both, theirs first; a change that both made is made once. With equal
+    sides the result is that side; a side equal to `base` gives the other one, to the byte.
     """
     if ours in (theirs, base):
         return theirs
     if theirs == base:
         return ours
     lines = base.splitlines(keepends=True)
-    hunks = sorted([*_hunks(lines, theirs), *_hunks(lines, ours)], key=lambda hunk: (hunk[0], hunk[1]))
+    changed = _hunks(lines, theirs)
+    changed += [hunk for hunk in _hunks(lines, ours) if hunk not in changed]
+    hunks = sorted(changed, key=lambda hunk: (hunk[0], hunk[1]))
     result: list[bytes] = []
     position = 0
     for index, (start, end, replacement) in enumerate(hunks):
@@ -32,8 +34,9 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _collide(first: _Hunk, second: _Hunk) -> bool:
-    both_insert = first[0] == first[1] == second[0] == second[1]
-    return second[0] <= first[1] and not both_insert
+    """Tell whether what is replaced overlaps; something inserted beside it is no conflict."""
+    either_inserts = first[0] == first[1] or second[0] == second[1]
+    return second[0] < first[1] or (second[0] == first[1] and not either_inserts)
 
 
 def _hunks(lines: list[bytes], side: bytes) -> list[_Hunk]:
