@@ -93,17 +93,29 @@ class Transcript:
         return list(new.values())
 
     async def _catch_up(self) -> None:
-        """Take in the whole lines that were appended since the last look."""
+        """Take in the whole lines that were appended since the last look; all lines when the log was cut or removed."""
         try:
-            data = await self._files.read_from(self._path, self._end)
+            data = await self._files.read_from(self._path, max(0, self._end - 1))
+            if self._end and not data.startswith(b"\n"):
+                self._start_over()
+                data = await self._files.read_from(self._path, 0)
         except FileMissing:
+            self._start_over()
             return
+        data = data[1:] if self._end else data
         whole = data[: data.rfind(b"\n") + 1]
+        # a last line may lack nothing but its end; taking it in makes the next look begin anew
+        whole = data if _decoded(data[len(whole) :])[0] else whole
         for message in _decoded(whole)[0].values():
             self._ids.add(message.id)
             self._said[fingerprint(message)] += 1
             self._last = message.id
         self._end += len(whole)
+
+    def _start_over(self) -> None:
+        self._ids.clear()
+        self._said.clear()
+        self._last, self._end = None, 0
 
 
 async def read_log(files: FileStore, path: str) -> Logged:
