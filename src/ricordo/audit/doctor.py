@@ -1,9 +1,10 @@
 """Doctor: a look at every part of a root that changes nothing and says what is wrong and what to do."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ricordo.errors import FileMissing
+from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
@@ -27,10 +28,12 @@ class Check:
 
 async def inspect(files: FileStore, index: SearchIndex) -> list[Check]:
     """Return the checks of one root, in a fixed order."""
+    documents = await _documents(files)
     return [
         *await _entries(files),
-        await _encoding(files),
-        await _secrets(files),
+        _unreadable(documents),
+        _encoding(documents),
+        _secrets(documents),
         *await _transcripts(files),
         await _pending(files),
         await _index(index),
@@ -57,36 +60,48 @@ async def _entries(files: FileStore) -> list[Check]:
     ]
 
 
-async def _documents(files: FileStore) -> list[tuple[str, bytes]]:
-    found = []
+async def _documents(files: FileStore) -> dict[str, bytes | None]:
+    """Return the memory documents by path; None for one that can't be read."""
+    found: dict[str, bytes | None] = {}
     for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
         try:
-            found.append((path, (await files.read(path)).data))
+            found[path] = (await files.read(path)).data
         except FileMissing:
             continue
+        except StorageError:
+            found[path] = None
     return found
 
 
-async def _encoding(files: FileStore) -> Check:
-    broken = []
-    for path, data in await _documents(files):
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            broken.append(path)
+def _unreadable(documents: Mapping[str, bytes | None]) -> Check:
+    closed = [path for path, data in documents.items() if data is None]
+    detail = f"files that can't be read: {', '.join(closed)}" if closed else "files that can't be read"
+    return Check(name="files", ok=not closed, count=len(closed), detail=detail)
+
+
+def _encoding(documents: Mapping[str, bytes | None]) -> Check:
+    broken = [path for path, data in documents.items() if data is not None and not _is_utf8(data)]
     detail = f"files that are not UTF-8 throughout: {', '.join(broken)}" if broken else "files that are not UTF-8"
     return Check(name="encoding", ok=not broken, count=len(broken), detail=detail)
 
 
-async def _secrets(files: FileStore) -> Check:
-    holding = [path for path, data in await _documents(files) if has_secret(data.decode("utf-8", "replace"))]
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _secrets(documents: Mapping[str, bytes | None]) -> Check:
+    holding = [path for path, data in documents.items() if data and has_secret(data.decode("utf-8", "replace"))]
     detail = f"files with a secret in them: {', '.join(holding)}" if holding else "files with a secret in them"
     return Check(name="secrets", ok=not holding, count=len(holding), detail=detail)
 
 
 async def _transcripts(files: FileStore) -> list[Check]:
     logs = [info.path for info in await files.list(f"{WORKSPACE}/agents") if session_of(info.path)]
-    broken = [(path, len((await read_log(files, path)).broken)) for path in logs]
+    broken = [(path, await _broken_lines(files, path)) for path in logs]
     torn = sum(count for _, count in broken)
     places = ", ".join(path for path, count in broken if count)
     return [
@@ -100,6 +115,14 @@ async def _transcripts(files: FileStore) -> list[Check]:
             else "transcript lines that can't be read",
         ),
     ]
+
+
+async def _broken_lines(files: FileStore, path: str) -> int:
+    """Return how many lines of a transcript can't be read; one that can't be read at all counts for one."""
+    try:
+        return len((await read_log(files, path)).broken)
+    except StorageError:
+        return 1
 
 
 async def _pending(files: FileStore) -> Check:

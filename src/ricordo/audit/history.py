@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from ricordo.errors import FileMissing
+from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets
 from ricordo.workspace.entry_codec import Located
@@ -53,7 +53,7 @@ async def blocks(files: FileStore) -> AsyncIterator[tuple[Located, ...]]:
             continue
         try:
             located = await read_entries(files, info.path)
-        except FileMissing:
+        except (FileMissing, StorageError):
             continue
         for block in _blocks(located):
             yield block
@@ -67,10 +67,11 @@ def _blocks(located: Iterable[Located]) -> Iterator[tuple[Located, ...]]:
 
 
 def _append_of(found: Located) -> tuple[datetime, str, str | None] | None:
+    """Return what the bullets of one append have in common; what a user or an agent saves is an append of its own."""
     entry = found.entry
     if entry.time is None or entry.by == "hand":
         return None
-    return entry.time, entry.by, entry.source.session
+    return entry.time, entry.by, entry.id if entry.by in {"user", "agent"} else entry.source.session
 
 
 def _of_block(block: Sequence[Located]) -> HistoryItem:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ricordo.errors import FileMissing, InvalidMessage, SessionNotFound
+from ricordo.errors import FileMissing, InvalidMessage, SessionNotFound, StorageError
 from ricordo.files import FileInfo, FileStore
 from ricordo.messages.codec import decode
 from ricordo.workspace.layout import WORKSPACE, session_of
@@ -29,14 +29,17 @@ class SessionInfo:
 
 
 async def list_sessions(files: FileStore, *, agent: str | None = None) -> list[SessionInfo]:
-    """Return the sessions of the workspace, or of one agent, the one with the newest message first."""
+    """Return the sessions of the workspace, or of one agent, the one with the newest message first.
+
+    A transcript that can't be read is left out; `doctor` names it.
+    """
     found = []
     for info in await files.list(f"{WORKSPACE}/agents"):
         named = session_of(info.path)
         if named and agent in {None, named[0]}:
             try:
                 data = (await files.read(info.path)).data
-            except FileMissing:
+            except (FileMissing, StorageError):
                 continue
             found.append(_session(info, *named, data))
     return sorted(found, key=lambda session: (session.last, session.session), reverse=True)

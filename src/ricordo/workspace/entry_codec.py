@@ -26,10 +26,11 @@ from ricordo.workspace.escapes import escape_content, escape_value, unescape
 __all__ = ["Located", "content_line", "derived_id", "parse_entries", "parse_entry", "render_entry", "without_entries"]
 
 _SUFFIX = re.compile(
-    r"(?<!\S)(?:#(?P<tag>[\w/-]*[^\W\d_][\w/-]*)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
+    r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
     r"|\^(?P<id>[A-Za-z0-9-]+))(?!\S)"
 )
-_PLAIN_TAG = re.compile(r"[\w/-]*[^\W\d_][\w/-]*")
+_PLAIN_TAG = re.compile(r"(?=[\w/-]*[^\W\d_])[\w/-]++")
+_LONG = re.compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
 _BULLET = re.compile(rb"[-*+] +(?=\S)")
 _FENCE = re.compile(rb"(`{3,}|~{3,})")
 _SCOPE_KEYS = tuple(field.name for field in fields(Scope))
@@ -314,6 +315,6 @@ _READABLE: dict[str, Callable[[str], bool]] = {
     "supersedes": lambda _: True,
     "pinned": lambda text: text == "yes",
     "reason": lambda _: True,
-    "long": lambda _: True,
+    "long": lambda text: _LONG.fullmatch(text) is not None,
     **dict.fromkeys(_SCOPE_KEYS, _is_scope_part),
 }

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from ricordo.errors import AlreadyExists, FileMissing
+from ricordo.errors import AlreadyExists, FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.entry import Entry
@@ -76,14 +76,14 @@ async def read_entries(files: FileStore, path: str) -> list[Located]:
 async def read_memory(files: FileStore) -> list[Located]:
     """Return the entries of every memory document of the workspace: curated memory first, then by path.
 
-    A file that vanishes while this reads is left out.
+    A file that vanishes or can't be read is left out; `doctor` names the latter.
     """
     listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
     found: list[Located] = []
     for path in [MEMORY, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
         try:
             found += await read_entries(files, path)
-        except FileMissing:
+        except (FileMissing, StorageError):
             continue
     return found
 
@@ -116,6 +116,6 @@ async def _whole(files: FileStore, found: Located) -> Located:
         return found
     try:
         stored = await files.read(f"{WORKSPACE}/{found.long}")
-    except FileMissing:
+    except (FileMissing, StorageError):
         return found
     return replace(found, entry=replace(found.entry, content=long_content(stored.data)))
