@@ -1,6 +1,7 @@
 """The cursor of a session: how far its messages were extracted, and the block that may be half written."""
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.errors import FileMissing
@@ -10,17 +11,31 @@ from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Cursor", "load_cursor", "save_cursor", "settled_cursor"]
 
+_KEPT = 32
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cursor:
-    """`done` is the last message that was extracted. With `next` set, `block` is on its way to the ledger at `path`."""
+    """`done` are the last messages that were extracted, newest last; there are several, as one may be erased.
+
+    With `next` set, which is `done` as it will be, `block` is on its way to the ledger at `path`.
+    """
 
     at: str
-    done: str | None = None
-    next: str | None = None
+    done: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
     path: str = ""
     block: str = ""
     version: str = ABSENT
+
+    def position(self, messages: Iterable[str]) -> int:
+        """Return how many of these ids, in the order of the log, were extracted."""
+        done = frozenset(self.done)
+        return max((number for number, name in enumerate(messages, start=1) if name in done), default=0)
+
+    def moved(self, messages: Sequence[str]) -> "Cursor":
+        """Return the cursor on its way past `messages`."""
+        return replace(self, next=(*self.done, *messages)[-_KEPT:])
 
     def settled(self) -> "Cursor":
         """Return the cursor after its block was written."""
@@ -35,17 +50,22 @@ async def load_cursor(files: FileStore, at: str) -> Cursor:
         return Cursor(at=at)
     try:
         value = json.loads(stored.data)
-        read = {name: value[name] for name in ("done", "next", "path", "block") if value.get(name) is not None}
-    except (ValueError, TypeError, AttributeError):
-        read = {}
-    return Cursor(at=at, version=stored.version, **{name: str(text) for name, text in read.items()})
+        done, following = (tuple(str(name) for name in value[key]) for key in ("done", "next"))
+        return Cursor(
+            at=at,
+            version=stored.version,
+            done=done,
+            next=following,
+            path=str(value["path"]),
+            block=str(value["block"]),
+        )
+    except (ValueError, TypeError, KeyError):
+        return Cursor(at=at, version=stored.version)
 
 
 async def save_cursor(files: FileStore, cursor: Cursor) -> Cursor:
     """Replace the cursor durably and return it with its new version."""
-    value: dict[str, str | None] = {"done": cursor.done}
-    if cursor.next is not None:
-        value |= {"next": cursor.next, "path": cursor.path, "block": cursor.block}
+    value = {"done": cursor.done, "next": cursor.next, "path": cursor.path, "block": cursor.block}
     data = json.dumps(value).encode() + b"\n"
     return replace(cursor, version=await files.replace(cursor.at, data, expected=cursor.version))
 
@@ -56,7 +76,7 @@ async def settled_cursor(files: FileStore, at: str) -> Cursor:
     A bullet that was torn by the crash is taken out first; what was forgotten meanwhile stays away.
     """
     cursor = await load_cursor(files, at)
-    if cursor.next is None:
+    if not cursor.next:
         return cursor
     found = await _entries_at(files, cursor.path)
     gone = {located.entry.id for located in found} | (await read_tombstones(files)).ids

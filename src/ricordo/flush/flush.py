@@ -59,13 +59,13 @@ class Flusher:
         async with self.files.lock(f"flush-{crc32(path.encode()) % _LOCKS:x}"):
             cursor = await settled_cursor(self.files, path)
             logged = await read_log(self.files, transcript_path(agent, session))
-            position = _after(logged.messages, cursor.done)
+            position = cursor.position(message.id for message in logged.messages)
             new = logged.messages[position:]
             if not new:
                 return Flushed()
             context = logged.messages[max(0, position - _CONTEXT) : position]
             entries = await self._entries(session, context, new, scope)
-            block = await self._write(cursor, new[-1].id, entries)
+            block = await self._write(cursor.moved([message.id for message in new]), entries)
             return Flushed(block=block, messages=len(new))
 
     async def _entries(
@@ -92,18 +92,13 @@ class Flusher:
             and (not forgotten or content_digest(finding.content, self.key) not in forgotten)
         ]
 
-    async def _write(self, cursor: Cursor, done: str, entries: list[Entry]) -> Block | None:
+    async def _write(self, cursor: Cursor, entries: list[Entry]) -> Block | None:
         if not entries:
-            await save_cursor(self.files, replace(cursor, done=done))
+            await save_cursor(self.files, cursor.settled())
             return None
         rendered = await render_block(self.files, self.clock.today(), entries, self.redactor)
-        intent = replace(cursor, next=done, path=rendered.path, block=rendered.data.decode("utf-8", "surrogatepass"))
+        intent = replace(cursor, path=rendered.path, block=rendered.data.decode("utf-8", "surrogatepass"))
         intent = await save_cursor(self.files, intent)
         block = await append_block(self.files, rendered)
         await save_cursor(self.files, intent.settled())
         return block
-
-
-def _after(messages: Sequence[Message], done: str | None) -> int:
-    """Return the position after the message `done`: the start when it is not there."""
-    return next((number + 1 for number, message in enumerate(messages) if message.id == done), 0)
