@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ricordo.audit import HistoryItem, chosen_item, find_entry, forget, history, undo
-from ricordo.errors import EntryNotFound, FileMissing, ScopeMismatch
+from ricordo.errors import EntryNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit, Source
 from ricordo.recall.recall import recall
@@ -32,9 +32,6 @@ class OpenWider(Protocol):
     async def __call__(self, *, create: bool) -> Place | None:
         """Return the place, or None when there is none; with `create` it is made, if the scope names a user."""
         ...
-
-
-_SAVED_IN_PREAMBLE = 200
 
 
 class Layered(Backend):
@@ -84,14 +81,14 @@ class LayeredDriver:
         curated = b""
         saved: list[tuple[str, Entry]] = []
         for place in await self.places():
-            with suppress(FileMissing):
-                curated += (await place.files.read(MEMORY)).data
+            with suppress(FileMissing, StorageError):
+                curated += (await place.files.read(MEMORY)).data.rstrip(b"\n") + b"\n"
             for found in await read_memory(place.files):
                 if is_ledger(found.path) and found.entry.by in {"user", "agent", "hand"}:
                     source = found.path.removeprefix(f"{WORKSPACE}/")
                     saved.append((source, found.entry))
         saved.sort(key=lambda row: _newest(row[1]), reverse=True)
-        return preamble_text(curated, saved[:_SAVED_IN_PREAMBLE], budget)
+        return preamble_text(curated, saved, budget)
 
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first."""
