@@ -33,6 +33,36 @@ __all__ = ["list_memories", "search", "show"]
 
 _LONGEST = 300
 
+_Beginning = Annotated[str, typer.Option("--id", metavar="ID", show_default=False, help="Only ids that begin so.")]
+_Source = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        "--by",
+        metavar="SOURCE",
+        show_default=False,
+        help="Only from here: user, agent, flush (learned from messages), import, hand (written into a file), "
+        "or the id of a session.",
+    ),
+]
+_Scope = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        show_default=False,
+        help="Only of this scope: project, everywhere (all of the user's projects), or a part such as user=me.",
+    ),
+]
+_OlderThan = Annotated[
+    datetime | None,
+    typer.Option("--older-than", parser=moment, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
+]
+_NewerThan = Annotated[
+    datetime | None,
+    typer.Option("--newer-than", parser=moment, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Filter:
@@ -61,39 +91,13 @@ class _Filter:
 
 def list_memories(
     *,
-    beginning: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Only ids that begin so.", show_default=False)
-    ] = "",
+    beginning: _Beginning = "",
     kind: KindOption = None,
     tag: TagOption = None,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--source",
-            "--by",
-            metavar="SOURCE",
-            show_default=False,
-            help="Only from here: user, agent, flush (learned from messages), import, hand (written into a file), "
-            "or the id of a session.",
-        ),
-    ] = "",
-    scope: Annotated[
-        str,
-        typer.Option(
-            "--scope",
-            metavar="SCOPE",
-            show_default=False,
-            help="Only of this scope: project, everywhere (all of the user's projects), or a part such as user=me.",
-        ),
-    ] = "",
-    older_than: Annotated[
-        datetime | None,
-        typer.Option("--older-than", parser=moment, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
-    ] = None,
-    newer_than: Annotated[
-        datetime | None,
-        typer.Option("--newer-than", parser=moment, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
-    ] = None,
+    source: _Source = "",
+    scope: _Scope = "",
+    older_than: _OlderThan = None,
+    newer_than: _NewerThan = None,
     limit: LimitOption = 100,
     root: RootOption = None,
     user: UserOption = None,

@@ -1,0 +1,102 @@
+"""How commands fail: one line and an exit code, one JSON document where that was asked for, never a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from command_line import chat, ricordo
+
+READING = [
+    [],
+    ["recall", "deploy"],
+    ["ask", "What do we deploy from?"],
+    ["history"],
+    ["memory", "list"],
+    ["memory", "search", "deploy"],
+    ["memory", "untrack"],
+    ["session", "list"],
+    ["session", "show", "monday"],
+    ["session", "search", "deploy"],
+    ["doctor"],
+    ["ingest", "chat.jsonl"],
+    ["remember", "A."],
+    ["undo"],
+]
+FAILING = [
+    (["forget", "01k00000000000000000000000"], 1, "EntryNotFound"),
+    (["memory", "show", "01k00000000000000000000000"], 1, "EntryNotFound"),
+    (["undo", "nothing"], 1, "ChangeNotFound"),
+    (["session", "show", "nothing"], 1, "SessionNotFound"),
+    (["remember", " "], 1, "InvalidEntry"),
+    (["memory", "track"], 1, "InvalidInput"),
+    (["recall", "a", "--project", "other"], 1, "ScopeMismatch"),
+    (["ingest", "."], 1, "HistoryUnreadable"),
+    (["recall"], 2, "UsageError"),
+    (["recall", "a", "--since", "never"], 2, "UsageError"),
+    (["recall", "a", "--limit", "0"], 2, "UsageError"),
+    (["ingest"], 2, "UsageError"),
+    (["nothing"], 2, "UsageError"),
+]
+NAMES = [" ".join(command) for command, _, _ in FAILING]
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_with_json_a_command_prints_one_document_and_nothing_else(command: list[str]) -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    done = ricordo(*command, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert isinstance(done.document, dict)
+    assert done.out.isascii()
+
+
+@pytest.mark.parametrize(("command", "code", "error"), FAILING, ids=NAMES)
+def test_a_failure_is_one_document_with_json_and_says_what_it_was(command: list[str], code: int, error: str) -> None:
+    ricordo("remember", "We deploy only from main.")
+    done = ricordo("--json", *command)
+    assert done.code == code
+    assert done.err == ""
+    assert done.document["error"] == error
+    assert done.document["message"]
+
+
+@pytest.mark.parametrize(("command", "code"), [row[:2] for row in FAILING], ids=NAMES)
+def test_a_failure_is_told_on_stderr_and_one_of_memory_in_one_line(command: list[str], code: int) -> None:
+    ricordo("remember", "We deploy only from main.")
+    done = ricordo(*command)
+    assert (done.code, done.out) == (code, "")
+    assert "Traceback" not in done.err
+    if code == 1:
+        assert done.err.startswith("ricordo: ")
+        assert done.err.count("\n") == 1
+
+
+def test_doctor_is_content_with_a_healthy_root() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl")))
+    done = ricordo("doctor", "--json")
+    assert (done.code, done.document["ok"]) == (0, True)
+    assert len(done.document["checks"]) >= 5
+    assert "FAIL" not in ricordo("doctor").out
+
+
+def test_doctor_finds_a_torn_line_and_fails() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    log = next(Path(".ricordo").rglob("monday.log.jsonl"))
+    log.write_bytes(log.read_bytes()[:-20] + b"\n")
+    done = ricordo("doctor")
+    assert done.code == 1
+    assert [line.split()[1] for line in done.out.splitlines() if "FAIL" in line] == ["lines"]
+
+
+def test_doctor_looks_at_the_rest_of_a_root_whose_marker_is_damaged() -> None:
+    ricordo("remember", "We deploy only from main.")
+    Path(".ricordo/project.json").write_text("{torn", encoding="utf-8")
+    before = sorted(path for path in Path(".ricordo").rglob("*") if path.is_file())
+    done = ricordo("doctor", "--json")
+    assert (done.code, done.err) == (1, "")
+    checks = {check["name"]: check for check in done.document["checks"]}
+    assert checks["root"]["ok"] is False
+    assert checks["entries"]["count"] == 1
+    assert sorted(path for path in Path(".ricordo").rglob("*") if path.is_file()) == before
+    shown = ricordo("recall", "deploy")
+    assert shown.code == 1
+    assert shown.err.startswith("ricordo: project.json can't be read")

@@ -1,0 +1,169 @@
+"""Remembering, finding, looking, forgetting and taking back, as a person does it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import chat, ricordo
+
+
+def _remember(text: str, *options: str) -> dict[str, Any]:
+    document: dict[str, Any] = ricordo("remember", text, *options, "--json").document
+    return document
+
+
+def _contents(*arguments: str) -> list[str]:
+    return [each["content"] for each in ricordo("memory", "list", *arguments, "--json").document["entries"]]
+
+
+def _line(document: dict[str, Any]) -> str:
+    line: int = document["line"]
+    return Path(document["file"]).read_text(encoding="utf-8").splitlines()[line - 1]
+
+
+def test_what_is_remembered_is_found_with_the_file_and_line_it_stands_in() -> None:
+    saved = _remember("We use uv for environments, not conda.", "--kind", "decision", "--tag", "tooling")
+    assert "We use uv for environments" in _line(saved)
+    hit = ricordo("recall", "which tool for environments", "--json").document["hits"][0]
+    assert hit["entry"]["id"] == saved["entry"]["id"]
+    assert (hit["file"], hit["line"]) == (saved["file"], saved["line"])
+    assert 0 < hit["score"] <= 1
+    shown = ricordo("recall", "which tool for environments").out
+    assert "1. We use uv for environments, not conda." in shown
+    assert f"{saved['file']}:{saved['line']}" in shown
+    assert hit["why"] in shown
+
+
+def test_a_text_is_read_from_standard_input_where_a_dash_stands() -> None:
+    ricordo("remember", "-", stdin="Two lines.\nThe second one.\n")
+    assert [content.strip() for content in _contents()] == ["Two lines.\nThe second one."]
+
+
+def test_recall_passes_its_filters_on() -> None:
+    _remember("Pears are ordered on Mondays.", "--kind", "decision", "--tag", "fruit")
+    _remember("Pears are sold by weight.")
+    for filters in (["--kind", "decision"], ["--tag", "fruit"], ["--kind", "decision", "--until", "2999-01-01"]):
+        found = ricordo("recall", "pears", *filters, "--json").document["hits"]
+        assert [hit["entry"]["content"] for hit in found] == ["Pears are ordered on Mondays."]
+    assert len(ricordo("recall", "pears", "--since", "1d", "--json").document["hits"]) == 2
+    assert ricordo("recall", "pears", "--until", "1d", "--json").document["hits"] == []
+    assert len(ricordo("recall", "pears", "--limit", "1", "--json").document["hits"]) == 1
+
+
+def test_an_answer_is_quoted_and_what_was_never_said_is_not_in_memory() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl")))
+    found = ricordo("ask", "On which port does the staging database run?")
+    assert (found.code, "5433" in found.out) == (0, True)
+    unknown = ricordo("ask", "Who won the chess tournament in Zagreb?")
+    assert (unknown.code, unknown.out) == (0, "not in memory\n")
+
+
+def test_the_list_can_be_filtered_by_id_kind_age_scope_source_and_tag() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    decision = _remember("We use uv.", "--kind", "decision", "--tag", "tooling")
+    _remember("I like tea.", "--everywhere", "--reason", "so it is")
+    everything = _contents()
+    assert len(everything) >= 3
+    assert _contents("--id", decision["entry"]["id"]) == ["We use uv."]
+    assert "I like tea." not in _contents("--kind", "decision")
+    assert "We use uv." in _contents("--kind", "decision")
+    assert _contents("--tag", "tooling") == ["We use uv."]
+    assert _contents("--scope", "everywhere") == ["I like tea."]
+    assert set(_contents("--scope", "project")) == set(everything) - {"I like tea."}
+    assert set(_contents("--by", "user")) == {"We use uv.", "I like tea."}
+    assert set(_contents("--source", "monday")) == set(everything) - {"We use uv.", "I like tea."}
+    assert _contents("--newer-than", "1h") == everything
+    assert _contents("--older-than", "1h") == []
+    assert _contents("--limit", "1") == everything[:1]
+
+
+def test_a_row_of_the_list_has_id_kind_source_and_scope() -> None:
+    saved = _remember("We use uv.", "--kind", "decision", "--project", "shop", "--user", "me")
+    row = ricordo("memory", "list").out.splitlines()[0].split()
+    assert row[:2] == [saved["entry"]["id"], "decision"]
+    assert row[-3:] == ["user", "user=me", "project=shop"]
+
+
+def test_a_learned_memory_shows_the_line_of_the_conversation_that_it_rests_on() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    learned = next(
+        each for each in ricordo("memory", "list", "--json").document["entries"] if "5433" in each["content"]
+    )
+    document = ricordo("memory", "show", learned["id"], "--json").document
+    assert "5433" in _line(document)
+    assert len(document["rests_on"]) == 1
+    assert "5433" in _line(document["rests_on"][0])
+    shown = ricordo("memory", "show", learned["id"]).out
+    assert f"{document['rests_on'][0]['file']}:3" in shown
+    assert learned["source"]["quote"] in shown
+
+
+def test_what_is_forgotten_is_gone_and_an_undo_brings_it_back() -> None:
+    saved = _remember("We use uv.")
+    assert ricordo("forget", saved["entry"]["id"], "--reason", "changed").code == 0
+    assert _contents() == []
+    assert ricordo("recall", "uv").out == "Nothing found.\n"
+    assert ricordo("history", "--json").document["changes"][0]["why"] == "changed"
+    assert ricordo("undo").code == 0
+    assert _contents() == ["We use uv."]
+
+
+def test_the_newest_write_is_undone_and_the_history_tells() -> None:
+    _remember("First.")
+    second = _remember("Second.")
+    assert ricordo("undo", "--json").document["undone"]["entries"] == [second["entry"]["id"]]
+    assert _contents() == ["First."]
+    acts = [(each["act"], each["who"]) for each in ricordo("history", "--json").document["changes"]]
+    assert acts == [("undo", "user"), ("save", "user")]
+    assert ricordo("history", "--limit", "1").out.count("undo by user") == 1
+
+
+def test_everything_is_searched_and_sessions_only_where_asked() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    _remember("The staging database is backed up at night.")
+    everything = ricordo("memory", "search", "staging database", "--json").document["hits"]
+    assert {"message"} < {hit["entry"]["kind"] for hit in everything}
+    talk = ricordo("session", "search", "staging database", "--json").document["hits"]
+    assert {hit["entry"]["kind"] for hit in talk} == {"message"}
+    assert ricordo("session", "search", "staging database").out.startswith("1. The staging database runs on port 5433")
+
+
+def test_a_session_is_shown_with_the_line_of_each_message() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    shown = ricordo("session", "show", "mon").out
+    assert [line.split()[:2] for line in shown.splitlines() if " 2026-11-02" in line] == [
+        ["1", "user"],
+        ["2", "assistant"],
+        ["3", "user"],
+    ]
+    assert "monday  2026-11-02" in ricordo("session", "list").out
+
+
+def test_without_a_command_it_counts_what_there_is() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl")))
+    _remember("We use uv.", "--kind", "decision")
+    figures = ricordo("--json").document
+    assert figures["exists"] is True
+    assert figures["messages"] == 3
+    assert figures["sessions"] == 1
+    assert figures["entries"]["decision"] >= 1
+    assert figures["bytes"] > 0
+    assert len(figures["next"]) == 3
+    shown = ricordo().out
+    assert "1 session, 3 messages" in shown
+    assert figures["index"] in shown
+
+
+def test_control_sequences_in_memory_do_not_reach_the_terminal() -> None:
+    _remember("Beware of \x1b[31mred\x1b[0m and \x07 bells \u202e.")
+    shown = [ricordo("recall", "beware"), ricordo("memory", "list"), ricordo("ask", "What is to beware of?")]
+    assert all("red" in done.out and not set("\x1b\x07\u202e") & set(done.out) for done in shown)
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-13-01", "7", "99999999999999d"])
+def test_a_time_that_can_not_be_read_is_a_wrong_use(moment: str) -> None:
+    _remember("We use uv.")
+    done = ricordo("recall", "uv", "--since", moment)
+    assert done.code == 2
+    assert "is no time" in done.err

@@ -1,0 +1,136 @@
+"""What shows only in processes of their own: the module, pipes, terminals, and the demo."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+import ricordo
+from command_line import chat
+
+COMMAND = [sys.executable, "-m", "ricordo"]
+CONVERSATION = files("ricordo.cli") / "demo_data" / "conversation.jsonl"
+
+
+def _run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, encoding="utf-8", timeout=60, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_the_module_is_the_command() -> None:
+    assert _run("--version").stdout == f"ricordo {ricordo.__version__}\n"
+    assert _run("recall", "a", code=1).stderr.startswith("ricordo: There is no memory yet")
+
+
+def test_a_reader_that_leaves_early_is_no_failure_to_talk_about() -> None:
+    chat(Path("chat.jsonl"), [("user", f"Thought {number} about something long. " * 40) for number in range(400)])
+    _run("ingest", "chat.jsonl", "--session", "s")
+    with subprocess.Popen(
+        [*COMMAND, "session", "show", "s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_text_that_the_terminal_can_not_show_does_not_stop_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    _run("remember", "Größe: 猫 \U0001f600")
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    done = subprocess.run([*COMMAND, "recall", "Größe"], capture_output=True, timeout=60, check=True)
+    assert done.stdout.startswith("1. Größe: \\u732b \\U0001f600\n".encode("latin-1"))
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_colour_is_for_terminals_and_not_when_it_is_unwanted(plain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    _run("remember", "We deploy only from main.")
+    monkeypatch.setenv("TERM", "xterm")
+    if not plain:
+        monkeypatch.delenv("NO_COLOR")
+    assert ("\x1b[" in _on_terminal("memory", "list")) is not plain
+    assert "\x1b[" not in _run("memory", "list").stdout
+
+
+def test_progress_is_shown_on_a_terminal_only() -> None:
+    chat(Path("chat.jsonl"))
+    assert "Reading" in _on_terminal("ingest", "chat.jsonl")
+    assert "Reading" not in _run("ingest", "chat.jsonl").stderr
+
+
+def _on_terminal(*arguments: str) -> str:
+    """Run a command with a terminal as its output and return what the terminal got."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                read = os.read(ours, 65536)
+            except OSError:
+                break
+            if not read:
+                break
+            shown += read
+        assert process.wait(60) == 0
+    os.close(ours)
+    return shown.decode()
+
+
+def test_the_demo_learns_in_one_process_and_answers_with_sources_in_another() -> None:
+    done = _run("demo", "--root", "kept/.ricordo")
+    learned, answered = re.findall(r"\(process (\d+)\)", done.stdout)
+    assert learned != answered
+    assert str(os.getpid()) not in {learned, answered}
+    places = re.findall(r"^   — \.ricordo/(\S+):(\d+)$", done.stdout, re.MULTILINE)
+    assert len(places) >= 4
+    for path, line in places:
+        assert len((Path("kept/.ricordo") / path).read_text(encoding="utf-8").splitlines()) >= int(line)
+    assert "not in memory" in done.stdout
+    assert "[secret:" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    question = ("--ask", "How are branches named?")
+    _run("demo", *question)
+    assert list(tmp_path.iterdir()) == []
+    assert list(Path.cwd().iterdir()) == []
+    kept = re.search(r"--root (\S+)", _run("demo", *question, "--keep").stdout)
+    assert kept is not None
+    assert "ord-<ticket>-<slug>" in _run("ask", question[1], "--root", kept[1]).stdout
+
+
+def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
+    lines = CONVERSATION.read_text(encoding="utf-8").splitlines(keepends=True)
+    rest = [line for line in lines if "ord-<ticket>" not in line]
+    assert len(rest) < len(lines)
+    Path("whole.jsonl").write_text("".join(lines), encoding="utf-8")
+    Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
+    asked = ("--ask", "How are branches named?")
+    assert "ord-<ticket>-<slug>" in _run("demo", "whole.jsonl", *asked).stdout
+    assert "ord-<ticket>" not in _run("demo", "without.jsonl", *asked).stdout
+
+
+def test_the_demo_makes_its_questions_from_a_conversation_that_brings_none() -> None:
+    chat(Path("chat.jsonl"))
+    shown = _run("demo", "chat.jsonl").stdout
+    assert "questions are made from what was learned" in shown
+    assert 1 <= shown.count("What was said about") <= 3
+    assert "5433" in shown
+
+
+def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line() -> None:
+    Path("notes.txt").write_text("no conversation", encoding="utf-8")
+    done = _run("demo", "notes.txt", code=1)
+    assert "holds no conversation" in done.stderr
+    assert "Traceback" not in done.stderr

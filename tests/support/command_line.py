@@ -1,0 +1,51 @@
+"""Run commands of the command line in this process, and write conversations for them to take in."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner
+
+from ricordo.cli.main import app
+
+__all__ = ["Done", "chat", "ricordo"]
+
+TALK = (
+    ("user", "We decided to deploy only from main, never from a branch."),
+    ("assistant", "Understood: deployments come from main."),
+    ("user", "The staging database runs on port 5433, and Nadia owns it."),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a command left: its exit code and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document that was printed."""
+        return json.loads(self.out)
+
+
+def ricordo(*arguments: str | Path, stdin: str | None = None) -> Done:
+    """Run a command; what it does not handle itself is raised."""
+    done = CliRunner().invoke(app, [str(each) for each in arguments], input=stdin, prog_name="ricordo")
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Done(code=done.exit_code, out=done.stdout, err=done.stderr)
+
+
+def chat(path: Path, said: Sequence[tuple[str, str]] = TALK, **more: str) -> Path:
+    """Write a conversation as JSON lines, one message a minute; `more` goes into each of its records."""
+    records: list[Mapping[str, str]] = [
+        {"role": role, "content": text, "time": f"2026-11-02T09:{minute:02}:00Z", **more}
+        for minute, (role, text) in enumerate(said)
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
