@@ -109,6 +109,7 @@ def test_the_frames_that_run_the_loop_are_not_to_blame_for_what_runs_in_it(findi
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_loop_that_stands_still_is_found(findings: list[str]) -> None:
     async def stand_still() -> None:
         time.sleep(0.2)  # noqa: ASYNC251 - standing still is what the guard is to find
