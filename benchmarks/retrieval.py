@@ -24,7 +24,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.keyword import KeywordIndex
-from ricordo.language.words import content_words
+from ricordo.language import content_words
 from ricordo.messages.codec import encode
 from ricordo.messages.types import Message, Text
 from ricordo.recall.hits import Source

@@ -15,11 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from ricordo.index.contract import Chunk
-from ricordo.language.folding import fold
-from ricordo.language.languages import LANGUAGES, Language, detect_language
-from ricordo.language.scripts import script_of
-from ricordo.language.stopwords import is_stop_word
-from ricordo.language.words import words
+from ricordo.language import LANGUAGES, Language, detect_language, fold, is_stop_word, script_of, words
 
 __all__ = ["Words", "around_terms", "own_terms", "query_words"]
 

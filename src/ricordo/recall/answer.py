@@ -10,11 +10,13 @@ from datetime import datetime
 from ricordo.index.contract import Query
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.recall.quoting import best_to_quote
 from ricordo.recall.recall import search
 
 __all__ = ["NOT_IN_MEMORY", "answer"]
 
 NOT_IN_MEMORY = "not in memory"
+_LOOKED_AT = 6
 _OTHERS = 4
 _LONGEST_QUOTE = 600
 
@@ -31,18 +33,20 @@ async def answer(
     Raises: `StorageError` when no source can be searched.
     """
     weights = config or RecallConfig()
-    hits = await search(sources, question, limit=_OTHERS + 1, now=now, config=weights)
-    if not hits or hits[0].score < weights.floor:
-        return Answer(found=False, text=NOT_IN_MEMORY, score=hits[0].score if hits else 0.0, others=tuple(hits))
-    best = hits[0]
+    asked = Query(text=question) if isinstance(question, str) else question
+    hits = await search(sources, asked, limit=_LOOKED_AT, now=now, config=weights)
+    chosen = best_to_quote(hits, asked.text, weights)
+    if chosen is None or chosen[1] < weights.floor:
+        return Answer(found=False, text=NOT_IN_MEMORY, score=chosen[1] if chosen else 0.0, others=tuple(hits[:_OTHERS]))
+    best, fit = chosen
     return Answer(
         found=True,
         text=_quoted(best),
         hit=best,
         path=best.path,
         line_number=best.line_number,
-        score=best.score,
-        others=tuple(hits[1:]),
+        score=fit,
+        others=tuple(hit for hit in hits if hit is not best)[:_OTHERS],
     )
 
 

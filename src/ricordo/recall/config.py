@@ -19,15 +19,17 @@ HALF_LIVES: Mapping[str, float] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RecallConfig:
-    """Weights of the ranking; all but the last four are shares of the score.
+    """Weights of the ranking and of the answer.
 
-    `own` and `context` weigh the passage alone and with its neighbours, `session` the best passages of its session,
-    `speaker` that it is by or about the one person whom the question names. `expected` is for holding what a question
-    asks for (a date, a number), `memory` for being a memory and not a raw message, `recency` for being new.
+    Shares of a hit's score: `own` and `context` weigh the passage alone and with its neighbours, `session` the best
+    passages of its session, `speaker` that it is by or about the one person whom the question names, `expected` that
+    it holds what a question asks for (a date, a number), `memory` that it is a memory and not a raw message,
+    `recency` that it is new. An answer adds `coverage` of the question's words and takes off `asking` from a passage
+    that asks itself.
 
-    `candidates` is how many matches each source gives at most. `floor` is the score below which `answer` says "not in
-    memory". `near` is the difference of scores up to which the newer of two statements on one subject wins. `duplicate`
-    is the similarity in 0..1 from which two hits count as one.
+    `candidates` is how many matches each source gives at most. `floor` is the fitness in 0..1 below which `answer` says
+    "not in memory". `near` is the difference of scores up to which the newer of two statements on one subject wins.
+    `duplicate` is the similarity in 0..1 from which two hits count as one.
     """
 
     own: float = 0.25
@@ -35,11 +37,13 @@ class RecallConfig:
     session: float = 0.22
     speaker: float = 0.10
     expected: float = 0.03
-    memory: float = 0.05
+    memory: float = 0.10
     recency: float = 0.01
     half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
     default_half_life: float = 120.0
+    coverage: float = 0.2
+    asking: float = 0.05
     candidates: int = 200
-    floor: float = 0.35
+    floor: float = 0.30
     near: float = 0.08
     duplicate: float = 0.9

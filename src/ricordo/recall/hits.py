@@ -43,6 +43,7 @@ class Hit:
     end_line: int
     source: str = ""
     speaker: str = ""
+    words: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
 
 

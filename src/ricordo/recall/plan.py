@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ricordo.index.contract import Chunk
-from ricordo.language.similarity import jaccard, overlap
-from ricordo.language.words import content_words
+from ricordo.language import content_words, jaccard, overlap
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit, Passage
 from ricordo.recall.question import Question, holds_expected
@@ -88,7 +87,7 @@ def _scored(passage: Passage, asked: _Asked) -> _Scored:
         "bm25": match.signals.get("bm25", match.score),
         "context": match.signals.get("context", match.score),
         "coverage": match.signals.get("coverage", match.score),
-        "session": asked.sessions[_company(passage)],
+        "session": _company_score(passage, asked.sessions, config),
         "speaker": float(bool(asked.named) and _is_about(match.chunk, asked.named)),
         "expected": float(holds_expected(match.content, asked.question.expected)),
         "memory": float(bool(match.chunk.markup)),
@@ -148,14 +147,22 @@ def _company(passage: Passage) -> tuple[str, str]:
     return passage.label, chunk.session or chunk.path
 
 
+def _company_score(passage: Passage, sessions: Mapping[tuple[str, str], float], config: RecallConfig) -> float:
+    """Return how near the session is; an entry stands for itself, whatever else its file holds."""
+    return _nearness(passage, config) if passage.match.chunk.markup else sessions[_company(passage)]
+
+
+def _nearness(passage: Passage, config: RecallConfig) -> float:
+    signals = passage.match.signals
+    near = config.own * signals.get("bm25", 0.0) + config.context * signals.get("context", 0.0)
+    return near / (config.own + config.context)
+
+
 def _session_scores(passages: Sequence[Passage], config: RecallConfig) -> dict[tuple[str, str], float]:
     """Return for each session how near its best passages are to the question, in 0..1."""
     found: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    whole = config.own + config.context
     for passage in passages:
-        signals = passage.match.signals
-        near = config.own * signals.get("bm25", 0.0) + config.context * signals.get("context", 0.0)
-        found[_company(passage)].append(near / whole)
+        found[_company(passage)].append(_nearness(passage, config))
     return {key: sum(sorted(near)[-_BEST_OF_SESSION:]) / _BEST_OF_SESSION for key, near in found.items()}
 
 
@@ -222,6 +229,7 @@ def _hit(row: _Scored, now: datetime) -> Hit:
         end_line=match.end_line,
         source=row.passage.label,
         speaker=match.chunk.speaker,
+        words=match.words,
         signals=row.signals,
     )
 

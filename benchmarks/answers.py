@@ -1,0 +1,190 @@
+"""Does `answer` know what it does not know, and does it quote the right passage?
+
+    python benchmarks/answers.py DATA [--floor F]
+
+DATA is a JSON list of conversations with `conversation` (sessions of turns), `qa` (questions with evidence turns and
+a category from 1 to 5) and two speakers. Each conversation is written as transcripts and asked three kinds of
+question: its own (categories 1 to 4, answerable), those of the next conversation with that one's names (foreign) or
+this one's (swapped), neither of which was ever talked about here. Category 5, whose questions name the wrong speaker,
+is reported apart. The floor is chosen on the first half of the conversations, for the best mean of answerable
+questions answered and never-said ones declined (of several within a point, the highest), and measured on the other
+half. Nothing of the data is kept.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from retrieval import Item, transcripts
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.index.keyword import KeywordIndex
+from ricordo.messages.types import JsonValue
+from ricordo.recall.answer import answer
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.hits import Answer, Hit, Source
+
+__all__ = ["main"]
+
+_NOW = datetime(2024, 1, 1, tzinfo=UTC)
+_ADVERSARIAL = 5
+_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question put to the conversation with this number, and what came back when nothing is declined."""
+
+    conversation: int
+    kind: str
+    evidence: frozenset[str]
+    answer: Answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """The turns of one conversation, its questions, its speakers."""
+
+    items: tuple[Item, ...]
+    questions: tuple[tuple[str, int, frozenset[str]], ...]
+    speakers: tuple[str, str]
+
+
+def read(path: Path) -> list[Conversation]:
+    """Return the conversations of the file."""
+    return [_conversation(sample) for sample in json.loads(path.read_text("utf-8"))]
+
+
+def _conversation(sample: dict[str, JsonValue]) -> Conversation:
+    talk, qa = sample["conversation"], sample["qa"]
+    assert isinstance(talk, dict)
+    assert isinstance(qa, list)
+    questions = []
+    for row in qa:
+        assert isinstance(row, dict)
+        turns = {f"D{int(a)}:{int(b)}" for a, b in re.findall(r"D:?(\d+):(\d+)", str(row.get("evidence", [])))}
+        category = row["category"]
+        assert isinstance(category, int)
+        questions.append((str(row["question"]), category, frozenset(turns)))
+    return Conversation(
+        items=tuple(_turns(talk)),
+        questions=tuple(questions),
+        speakers=(str(talk["speaker_a"]), str(talk["speaker_b"])),
+    )
+
+
+def _turns(talk: dict[str, JsonValue]) -> Iterator[Item]:
+    numbers = sorted(int(found[1]) for key in talk if (found := re.fullmatch(r"session_(\d+)", key)))
+    for number in numbers:
+        turns = talk[f"session_{number}"]
+        assert isinstance(turns, list)
+        for turn in turns:
+            assert isinstance(turn, dict)
+            caption = turn.get("blip_caption")
+            text = f"{turn['text']} [shared a photo: {caption}]" if caption else str(turn["text"])
+            yield {
+                "id": str(turn["dia_id"]),
+                "text": text,
+                "speaker": str(turn["speaker"]),
+                "session": f"S{number}",
+                "time": str(talk.get(f"session_{number}_date_time", "")),
+            }
+
+
+def _put_to(conversations: Sequence[Conversation], number: int) -> Iterator[tuple[str, str, frozenset[str]]]:
+    here, there = conversations[number], conversations[(number + 1) % len(conversations)]
+    for text, category, evidence in here.questions:
+        yield "adversarial" if category == _ADVERSARIAL else "own", text, evidence
+    for text, category, _ in there.questions:
+        if category != _ADVERSARIAL:
+            yield "foreign", text, frozenset()
+            yield "swapped", _swapped(text, dict(zip(there.speakers, here.speakers, strict=True))), frozenset()
+
+
+def _swapped(text: str, names: Mapping[str, str]) -> str:
+    return re.sub(rf"\b(?:{'|'.join(map(re.escape, names))})\b", lambda found: names[found[0]], text)
+
+
+async def ask_all(conversations: Sequence[Conversation]) -> list[Asked]:
+    """Put every question to its conversation, declining nothing."""
+    config = replace(RecallConfig(), floor=0.0)
+    asked = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, conversation in enumerate(conversations):
+            files = InMemoryFiles()
+            for path, line in transcripts(conversation.items):
+                await files.append(path, line)
+            index = await KeywordIndex.open(Path(folder, f"{number}.db"), files)
+            sources = [Source(label="project", index=index)]
+            for kind, text, evidence in _put_to(conversations, number):
+                found = await answer(sources, text, now=_NOW, config=config)
+                asked.append(Asked(conversation=number, kind=kind, evidence=evidence, answer=found))
+            await index.close()
+    return asked
+
+
+def chosen_floor(asked: Sequence[Asked]) -> float:
+    """Return the highest floor whose balanced accuracy is within a point of the best: a false answer costs more."""
+    floors = sorted({round(row.answer.score, 2) for row in asked})
+    best = max(_balanced(asked, floor) for floor in floors)
+    return max(floor for floor in floors if _balanced(asked, floor) >= best - _TOLERANCE)
+
+
+def _balanced(asked: Sequence[Asked], floor: float) -> float:
+    return (_answered(asked, ("own",), floor) + 1 - _answered(asked, ("foreign", "swapped"), floor)) / 2
+
+
+def _answered(asked: Sequence[Asked], kinds: Sequence[str], floor: float) -> float:
+    return statistics.fmean(row.answer.score >= floor for row in asked if row.kind in kinds)
+
+
+def _turn_of(hit: Hit) -> str:
+    return hit.entry.source.messages[0] if hit.entry.source.messages else ""
+
+
+def report(asked: Sequence[Asked], floor: float) -> dict[str, float]:
+    """Return the shares that say how good the answers are at this floor."""
+    own = [row for row in asked if row.kind == "own" and row.evidence]
+    first = [row.answer.hit is not None and _turn_of(row.answer.hit) in row.evidence for row in own]
+    hits = [[*filter(None, (row.answer.hit,)), *row.answer.others] for row in own]
+    among = [any(_turn_of(hit) in row.evidence for hit in found) for row, found in zip(own, hits, strict=True)]
+    given = [row.answer.score >= floor for row in own]
+    right = [hit for hit, answered in zip(first, given, strict=True) if answered]
+    return {
+        "balanced accuracy": _balanced(asked, floor),
+        "own answered": _answered(asked, ("own",), floor),
+        "foreign answered": _answered(asked, ("foreign",), floor),
+        "swapped answered": _answered(asked, ("swapped",), floor),
+        "adversarial answered": _answered(asked, ("adversarial",), floor),
+        "evidence quoted, of all own": statistics.fmean(first),
+        "evidence quoted, of those answered": statistics.fmean(right),
+        "any@5": statistics.fmean(among),
+    }
+
+
+def main() -> None:
+    """Choose the floor on the first half, and print both halves."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--floor", type=float, action="append", help="measure at this floor instead of choosing one")
+    arguments = parser.parse_args()
+    conversations = read(arguments.data)
+    asked = anyio.run(ask_all, conversations)
+    half = len(conversations) // 2
+    chosen = [row for row in asked if row.conversation < half]
+    held_out = [row for row in asked if row.conversation >= half]
+    for floor in arguments.floor or [chosen_floor(chosen)]:
+        print(f"floor {floor:.3f}")
+        for name, rows in (("chosen on", chosen), ("held out", held_out)):
+            print(name, {key: round(value, 3) for key, value in report(rows, floor).items()})
+
+
+if __name__ == "__main__":
+    main()

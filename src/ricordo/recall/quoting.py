@@ -1,0 +1,73 @@
+"""Which hit to quote as the answer, and how far it can be trusted to be one. Pure.
+
+A hit that answers holds words of the question itself, states rather than asks, and was not taken back: where a later
+statement holds the same words of the question and comes near, it is the one that holds now.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from ricordo.language import Act, acts, content_words, is_correction
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.hits import Hit
+
+__all__ = ["best_to_quote", "fitness"]
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_LONGEST = 600
+_SHARED = 2
+_CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
+_LEFT_BEHIND = re.compile(
+    r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
+)
+_STATING: frozenset[Act] = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference"})
+
+
+def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tuple[Hit, float] | None:
+    """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
+    # who asks about a change wants the change, not what came after it
+    about_change = _CHANGE.search(question[:_LONGEST]) is not None
+    fit = [(fitness(hit, config), hit) for hit in hits if hit.words]
+    if not fit:
+        return None
+    fit.sort(key=lambda pair: -pair[0])
+    best, chosen = fit[0]
+    for near, hit in fit[1:]:
+        if (best - near <= config.near and _restates(hit, chosen)) or (not about_change and _takes_back(hit, chosen)):
+            return hit, best
+    return chosen, best
+
+
+def fitness(hit: Hit, config: RecallConfig) -> float:
+    """Return how well a hit answers, in 0..1: its score, what it covers of the question, less if it asks itself."""
+    asks = hit.entry.content.rstrip().endswith(("?", "？"))
+    whole = 1.0 + config.coverage
+    fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * asks
+    return min(max(fit / whole, 0.0), 1.0)
+
+
+def _restates(hit: Hit, other: Hit) -> bool:
+    """Tell whether `hit` is a later statement on all that `other` says of the question."""
+    states = hit.entry.kind in _STATING or bool(acts(hit.entry.content) & _STATING)
+    return _is_later(hit, other) and states and set(hit.words) >= set(other.words)
+
+
+def _takes_back(hit: Hit, other: Hit) -> bool:
+    """Tell whether `hit` is later and speaks of a change, of what only `other` names or as a memory of its kind."""
+    said = hit.entry.content[:_LONGEST]
+    if not _is_later(hit, other) or len(set(hit.words) & set(other.words)) < _SHARED:
+        return False
+    changes = _CHANGE.search(said) is not None or is_correction(said)
+    named = set(content_words(other.entry.content[:_LONGEST])) - set(content_words(" ".join(other.words)))
+    both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind
+    return changes and (both_memories or bool(named & _changed(said)))
+
+
+def _changed(text: str) -> set[str]:
+    """Return the content words that stand behind a word such as `from` or `instead of`: what was left behind."""
+    return {word for match in _LEFT_BEHIND.finditer(text) for word in content_words(match[1])}
+
+
+def _is_later(hit: Hit, other: Hit) -> bool:
+    return (hit.entry.since or hit.entry.time or _NEVER) > (other.entry.since or other.entry.time or _NEVER)

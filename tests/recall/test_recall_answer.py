@@ -1,0 +1,169 @@
+"""Recall and answers over real workspaces: merged sources, quotes with their places, and the courage to say no."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ricordo.errors import StorageFailed
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.index.contract import Freshness, Match, Query, SyncReport
+from ricordo.index.keyword import KeywordIndex
+from ricordo.messages.codec import encode
+from ricordo.messages.types import Message, Text, ToolResult
+from ricordo.recall.answer import NOT_IN_MEMORY, answer
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.hits import Source
+from ricordo.recall.recall import recall, search
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import render_entry
+
+pytestmark = pytest.mark.anyio
+
+BEGUN = datetime(2026, 11, 1, 9, tzinfo=UTC)
+NOW = BEGUN + timedelta(days=20)
+LEDGER = "workspace/memory/2026-11-01.md"
+LOG = "workspace/agents/main/sessions/s1.log.jsonl"
+
+
+async def source(folder: Path, label: str, *memories: tuple[str, str], said: tuple[str, ...] = ()) -> Source:
+    """Return a workspace with these memories (content, kind), a day apart, and these messages."""
+    files = InMemoryFiles()
+    for number, (content, kind) in enumerate(memories):
+        entry = Entry(content=content, kind=kind, id=f"01jd{number:022d}", time=BEGUN + timedelta(days=number))
+        await files.append(LEDGER, render_entry(entry).encode(), header=b"# 2026-11-01\n\n")
+    for number, text in enumerate(said):
+        time = BEGUN + timedelta(minutes=number)
+        await files.append(LOG, encode(Message(role="user", id=f"m{number}", time=time, parts=(Text(text=text),))))
+    return Source(label=label, index=await KeywordIndex.open(folder / f"{label}.db", files))
+
+
+PROJECT = (
+    ("We deploy only from main.", "decision"),
+    ("We use Postgres for the billing database.", "decision"),
+    ("We migrated to MongoDB for the billing database.", "decision"),
+    ("The staging server listens on port 5433.", "fact"),
+    ("Test fixtures live in tests/fixtures/orders.", "convention"),
+)
+
+
+async def test_a_memory_is_recalled_by_other_forms_of_its_words_with_a_reason(tmp_path: Path) -> None:
+    project = await source(tmp_path, "project", *PROJECT)
+    hits = await recall([project], "deployment branch", now=NOW)
+    assert [hit.entry.content for hit in hits] == ["We deploy only from main."]
+    assert (hits[0].entry.kind, hits[0].path, hits[0].line_number) == ("decision", LEDGER, 3)
+    assert hits[0].why == "has deployment; decision; 20 days ago"
+
+
+async def test_nothing_to_do_with_the_query_is_an_empty_list(tmp_path: Path) -> None:
+    assert await recall([await source(tmp_path, "project", *PROJECT)], "wifi password", now=NOW) == []
+
+
+async def test_recall_leaves_transcripts_to_search(tmp_path: Path) -> None:
+    project = await source(tmp_path, "project", *PROJECT, said=("The wombat is asleep.", "Good."))
+    assert await recall([project], "wombat", now=NOW) == []
+    hits = await search([project], "wombat", now=NOW)
+    assert (hits[0].entry.kind, hits[0].path, hits[0].line_number) == ("message", LOG, 1)
+
+
+async def test_several_workspaces_are_ranked_as_one_and_hits_say_whose_they_are(tmp_path: Path) -> None:
+    project = await source(tmp_path, "project", *PROJECT)
+    user = await source(tmp_path, "user", ("I prefer short answers.", "preference"), ("I deploy on Mondays.", "fact"))
+    hits = await recall([project, user], "deploy", now=NOW)
+    assert {(hit.source, hit.entry.content) for hit in hits} == {
+        ("project", "We deploy only from main."),
+        ("user", "I deploy on Mondays."),
+    }
+    assert [hit.entry.content for hit in await recall([project, user], "short answers", now=NOW)] == [
+        "I prefer short answers."
+    ]
+
+
+async def test_the_same_memory_in_two_workspaces_is_one_hit_of_the_narrower(tmp_path: Path) -> None:
+    project = await source(tmp_path, "project", ("We deploy only from main.", "decision"))
+    user = await source(tmp_path, "user", ("We deploy only from main.", "decision"))
+    assert [hit.source for hit in await recall([project, user], "deploy main", now=NOW)] == ["project"]
+
+
+class Unreadable:
+    """An index whose workspace can't be reached."""
+
+    async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
+        raise StorageFailed("The share is gone.")
+
+    async def refresh(self) -> SyncReport:
+        raise StorageFailed("The share is gone.")
+
+    async def index_appended(self, path: str, offset: int, data: bytes) -> None:
+        raise StorageFailed("The share is gone.")
+
+    def freshness(self) -> Freshness:
+        return Freshness(state="broken")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_source_that_fails_takes_no_other_down_and_is_not_an_empty_answer_alone(tmp_path: Path) -> None:
+    gone = Source(label="team", index=Unreadable())
+    project = await source(tmp_path, "project", *PROJECT)
+    assert len(await recall([gone, project], "deploy", now=NOW)) == 1
+    with pytest.raises(StorageFailed):
+        await recall([gone], "deploy", now=NOW)
+
+
+async def test_filters_reach_every_source(tmp_path: Path) -> None:
+    project = await source(tmp_path, "project", *PROJECT)
+    user = await source(tmp_path, "user", ("I deploy on Mondays.", "lesson"))
+    hits = await recall([project, user], Query(text="deploy", kinds=("lesson",)), now=NOW)
+    assert [hit.entry.content for hit in hits] == ["I deploy on Mondays."]
+
+
+async def test_an_empty_query_recalls_the_newest(tmp_path: Path) -> None:
+    hits = await recall([await source(tmp_path, "project", *PROJECT)], "", limit=2, now=NOW)
+    assert [hit.entry.content for hit in hits] == [PROJECT[4][0], PROJECT[3][0]]
+
+
+@pytest.mark.parametrize(
+    ("question", "quote"),
+    [
+        ("Which branch do we deploy from?", "We deploy only from main."),
+        ("Where do our test fixtures live?", "Test fixtures live in tests/fixtures/orders."),
+        ("What port is staging on?", "The staging server listens on port 5433."),
+        ("Which database does billing use?", "We migrated to MongoDB for the billing database."),
+    ],
+)
+async def test_an_answer_is_a_quote_with_its_file_and_line(tmp_path: Path, question: str, quote: str) -> None:
+    project = await source(tmp_path, "project", *PROJECT, said=("Hello.", "How are you?"))
+    found = await answer([project], question, now=NOW)
+    line = next(number for number, (content, _) in enumerate(PROJECT, 3) if content == quote)
+    assert found.found
+    assert found.hit is not None
+    assert found.hit.entry.content == quote
+    assert (found.path, found.line_number) == (LEDGER, line)
+    assert found.text.startswith(quote)
+    assert f"{LEDGER}:{line}" in found.text
+    assert found.score >= RecallConfig().floor
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the wifi password?", "Which payment provider do we use?", "Who is the CEO?", "", "?"]
+)
+async def test_what_was_never_said_is_not_in_memory(tmp_path: Path, question: str) -> None:
+    project = await source(tmp_path, "project", *PROJECT, said=("We talked about the weather.",))
+    found = await answer([project], question, now=NOW)
+    assert (found.found, found.text, found.hit, found.path) == (False, NOT_IN_MEMORY, None, "")
+    assert found.score < RecallConfig().floor
+
+
+async def test_a_tool_result_can_be_the_answer_and_a_long_one_is_quoted_in_part(tmp_path: Path) -> None:
+    files = InMemoryFiles()
+    noise = "\n".join(f"setting{number} = {number}" for number in range(60))
+    result = ToolResult(call_id="c1", parts=(Text(text=f"{noise}\nrefund_window_days = 45\n{noise}"),))
+    await files.append(LOG, encode(Message(role="tool", id="m1", time=BEGUN, parts=(result,))))
+    project = Source(label="project", index=await KeywordIndex.open(tmp_path / "project.db", files))
+    found = await answer([project], "How many days is the refund window?", now=NOW)
+    assert found.found
+    assert found.hit is not None
+    assert "refund_window_days = 45" in found.hit.entry.content
+    assert len(found.text) < 800

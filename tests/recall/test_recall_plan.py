@@ -1,0 +1,234 @@
+"""Ranking and quoting, from values alone."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.index.contract import Chunk, Match, Sort
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.hits import Hit, Passage
+from ricordo.recall.plan import rank
+from ricordo.recall.question import holds_expected, read_question
+from ricordo.recall.quoting import best_to_quote
+from ricordo.workspace.entry import Entry, State
+from ricordo.workspace.entry_codec import render_entry
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def memory(
+    content: str, near: float, *, kind: str = "fact", days: int = 10, number: int = 0, state: State = "active",
+    pinned: bool = False, nearness: int = 0,
+) -> Passage:  # fmt: skip
+    """Return an entry of a ledger that was found with this nearness."""
+    entry = Entry(
+        content=content, kind=kind, id=f"01jd{number:022d}", time=NOW - timedelta(days=days), state=state, pinned=pinned
+    )
+    chunk = Chunk(
+        path="workspace/memory/2026-11-21.md", line_number=number + 3, end_line=number + 3, content=content,
+        sort="ledger", markup=render_entry(entry), entry_id=entry.id, kind=kind, time=entry.time,
+    )  # fmt: skip
+    return passage(chunk, near, nearness=nearness)
+
+
+def message(
+    content: str, near: float, *, speaker: str = "user", session: str = "s1", line: int = 1, days: int = 10
+) -> Passage:
+    """Return a line of a transcript that was found with this nearness."""
+    sort: Sort = "transcript"
+    chunk = Chunk(
+        path=f"workspace/agents/main/sessions/{session}.log.jsonl", line_number=line, end_line=line, content=content,
+        sort=sort, kind="message", session=session, message=f"{session}-{line}", speaker=speaker,
+        time=NOW - timedelta(days=days),
+    )  # fmt: skip
+    return passage(chunk, near)
+
+
+def passage(chunk: Chunk, near: float, *, nearness: int = 0) -> Passage:
+    match = Match(
+        path=chunk.path, line_number=chunk.line_number, end_line=chunk.end_line, content=chunk.content, rank=1,
+        score=near, chunk=chunk, words=("deploy",), signals={"bm25": near, "context": near, "coverage": near},
+    )  # fmt: skip
+    return Passage(label="project" if not nearness else "user", nearness=nearness, match=match)
+
+
+def ranked(*passages: Passage, question: str = "deploy", limit: int = 10) -> list[Hit]:
+    return rank(passages, read_question(question), limit=limit, now=NOW, config=RecallConfig())
+
+
+def contents(hits: list[Hit]) -> list[str]:
+    return [hit.entry.content for hit in hits]
+
+
+def test_the_nearer_passage_comes_first_and_the_limit_is_kept() -> None:
+    hits = ranked(memory("Far.", 0.2), memory("Near.", 0.6, number=1), memory("Between.", 0.4, number=2), limit=2)
+    assert contents(hits) == ["Near.", "Between."]
+    assert 1 >= hits[0].score > hits[1].score > 0
+
+
+def test_of_equals_the_newer_comes_first_then_the_narrower_source() -> None:
+    hits = ranked(
+        memory("Old one.", 0.5, days=100), memory("Fresh two.", 0.5, days=1, number=1),
+        memory("Wide three.", 0.5, days=100, number=2, nearness=1),
+    )  # fmt: skip
+    assert contents(hits) == ["Fresh two.", "Old one.", "Wide three."]
+
+
+def test_a_memory_goes_before_a_message_that_is_as_near() -> None:
+    assert contents(ranked(message("We deploy from main.", 0.5), memory("Deploys go from main.", 0.5)))[0].startswith(
+        "Deploys"
+    )
+
+
+def test_the_newer_of_two_decisions_on_one_subject_wins_though_the_older_is_a_little_nearer() -> None:
+    old = memory("We deploy the shop from branch main on Monday.", 0.50, kind="decision", days=30)
+    new = memory("We deploy the shop from branch release on Monday.", 0.45, kind="decision", days=2, number=1)
+    assert contents(ranked(old, new))[0] == new.match.content
+    assert contents(ranked(new, old))[0] == new.match.content
+
+
+def test_a_newer_memory_on_something_else_does_not_jump_ahead() -> None:
+    old = memory("We deploy the shop from branch main.", 0.50, kind="decision", days=30)
+    other = memory("Deploy notes are written by Priya.", 0.48, kind="decision", days=2, number=1)
+    assert contents(ranked(old, other))[0] == old.match.content
+
+
+def test_superseded_memories_are_left_out_and_retired_ones_are_not() -> None:
+    hits = ranked(memory("Gone.", 0.9, state="superseded"), memory("Retired.", 0.5, state="retired", number=1))
+    assert contents(hits) == ["Retired."]
+
+
+def test_repetitions_and_pieces_of_one_message_are_one_hit() -> None:
+    hits = ranked(
+        memory("Deploys go out from main only.", 0.5), message("Deploys go out from main only!", 0.5, line=4),
+        message("A long message, first piece.", 0.4, line=5),
+        message("A long message, another part of it.", 0.39, line=5),
+    )  # fmt: skip
+    assert contents(hits) == ["Deploys go out from main only.", "A long message, first piece."]
+
+
+def test_a_pinned_memory_does_not_age() -> None:
+    hits = ranked(memory("Aged.", 0.5, days=4000), memory("Pinned.", 0.5, days=4000, pinned=True, number=1))
+    assert contents(hits) == ["Pinned.", "Aged."]
+    assert hits[0].signals["recency"] == 1.0
+
+
+@pytest.mark.parametrize(("kind", "days"), [("preference", 365), ("lesson", 180), ("fact", 120), ("goal", 45)])
+def test_a_memory_counts_half_after_the_half_life_of_its_kind(kind: str, days: int) -> None:
+    assert ranked(memory("Something.", 0.5, kind=kind, days=days))[0].signals["recency"] == pytest.approx(0.5)
+
+
+def test_what_the_one_who_is_asked_about_said_goes_first() -> None:
+    passages = (
+        message("I like tea.", 0.5, speaker="Ines", line=1),
+        message("I like beer.", 0.5, speaker="Priya", line=9),
+    )
+    assert contents(ranked(*passages, question="What does Priya like?"))[0] == "I like beer."
+    assert contents(ranked(*passages, question="What does Ines like?"))[0] == "I like tea."
+    both = ranked(*passages, question="What do Ines and Priya like?")
+    assert [hit.signals["speaker"] for hit in both] == [0.0, 0.0]
+
+
+def test_good_company_in_a_session_lifts_a_passage() -> None:
+    alone = message("Lonely.", 0.4, session="s1")
+    company = [message(f"Company {number}.", 0.4, session="s2", line=number) for number in range(1, 4)]
+    assert contents(ranked(alone, *company))[-1] == "Lonely."
+
+
+def test_a_passage_is_shown_as_an_entry_that_says_where_it_comes_from() -> None:
+    hit = ranked(message("We deploy on Monday.", 0.5, speaker="assistant", line=7))[0]
+    assert (hit.entry.kind, hit.entry.by, hit.entry.source.session, hit.entry.source.messages) == (
+        "message", "agent", "s1", ("s1-7",),
+    )  # fmt: skip
+    assert (hit.path, hit.line_number, hit.source) == ("workspace/agents/main/sessions/s1.log.jsonl", 7, "project")
+    assert "has deploy" in hit.why
+    assert "10 days ago" in hit.why
+
+
+def test_an_entry_comes_back_whole() -> None:
+    assert ranked(memory("Exactly this.", 0.5, kind="lesson", number=5))[0].entry == Entry(
+        content="Exactly this.", kind="lesson", id=f"01jd{5:022d}", time=NOW - timedelta(days=10)
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 400), st.booleans()), max_size=12), st.randoms())
+def test_the_order_does_not_depend_on_the_order_of_the_passages(
+    rows: list[tuple[float, int, bool]], random: object
+) -> None:
+    import random as chance
+
+    passages = [
+        memory(f"Fact number{at} stands alone.", near, days=days, number=at)
+        if stored
+        else message(f"Word number{at} was said.", near, days=days, line=at + 1)
+        for at, (near, days, stored) in enumerate(rows)
+    ]
+    before = contents(ranked(*passages))
+    assert isinstance(random, chance.Random)
+    random.shuffle(passages)
+    assert contents(ranked(*passages)) == before
+    assert all(0 <= hit.score <= 1 for hit in ranked(*passages))
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "answer", "other"),
+    [
+        ("When did we move?", "time", "We moved on 2026-10-05.", "We moved house."),
+        ("Wann war der Umzug?", "time", "Am 5. Oct 2026.", "Er war gut."),
+        ("How many days is the window?", "number", "It is 45 days.", "It is open."),
+        ("Where do the fixtures live?", "place", "In tests/fixtures/orders.", "They are fine."),
+        ("Who owns the service?", "person", "It is owned by Priya.", "It is owned by us."),
+        ("谁负责这个服务?", "person", "The owner is Priya.", "nobody"),
+        ("Why is the sky blue?", "", "", "Because."),
+    ],
+)
+def test_a_question_word_says_what_the_answer_holds(question: str, expected: str, answer: str, other: str) -> None:
+    asked = read_question(question)
+    assert asked.expected == expected
+    assert holds_expected(answer, asked.expected) == bool(expected)
+    assert not holds_expected(other, asked.expected)
+
+
+def quoted(*hits: Hit, question: str = "Which database do we use?") -> str:
+    chosen = best_to_quote(hits, question, RecallConfig())
+    return chosen[0].entry.content if chosen else ""
+
+
+def hit(
+    content: str, score: float, *, days: int, kind: str = "message", words: tuple[str, ...] = ("database", "use")
+) -> Hit:
+    return Hit(
+        entry=Entry(content=content, kind=kind, time=NOW - timedelta(days=days)), score=score, why="", path="p",
+        line_number=1, end_line=1, words=words, signals={"coverage": score, "memory": float(kind != "message")},
+    )  # fmt: skip
+
+
+def test_what_only_stands_beside_the_words_of_a_question_is_not_quoted() -> None:
+    assert quoted(hit("Certainly.", 0.9, days=1, words=())) == ""
+    assert (
+        quoted(hit("Certainly.", 0.9, days=1, words=()), hit("The database is SQLite.", 0.4, days=1))
+        == "The database is SQLite."
+    )
+
+
+def test_a_question_is_not_quoted_as_the_answer_to_itself_where_an_answer_is_near() -> None:
+    assert quoted(hit("Which database do we use?", 0.52, days=5), hit("The database is SQLite.", 0.5, days=5)) == (
+        "The database is SQLite."
+    )
+
+
+def test_a_change_takes_the_place_of_what_it_changed_unless_the_question_is_about_the_change() -> None:
+    old = hit("We use MySQL as our database.", 0.7, days=40)
+    new = hit("We are moving the database we use from MySQL to PostgreSQL.", 0.5, days=4)
+    assert quoted(old, new) == new.entry.content
+    assert quoted(old, new, question="Why did we change the database?") == old.entry.content
+    unrelated = hit("We are moving the database we use from Oracle to PostgreSQL.", 0.5, days=4)
+    assert quoted(old, unrelated) == old.entry.content
+
+
+def test_a_later_decision_to_change_takes_the_place_of_an_earlier_one() -> None:
+    old = hit("We use Postgres for billing.", 0.7, days=40, kind="decision", words=("billing", "database", "use"))
+    new = hit("We migrated to MongoDB for billing.", 0.4, days=4, kind="decision", words=("billing", "database"))
+    assert quoted(old, new, question="Which database does billing use?") == new.entry.content
