@@ -40,6 +40,16 @@ def test_a_text_is_read_from_standard_input_where_a_dash_stands() -> None:
     assert [content.strip() for content in _contents()] == ["Two lines.\nThe second one."]
 
 
+@pytest.mark.parametrize(
+    "text", ["One line.", "First.\n\n- second\n\nlast", "word " * 2_000], ids=["line", "lines", "long"]
+)
+def test_the_place_of_a_new_memory_is_the_one_that_is_found_for_it_later(text: str) -> None:
+    for number in range(3):
+        saved = _remember(f"{text} {number}")
+        found = ricordo("memory", "show", saved["entry"]["id"], "--json").document
+        assert (saved["file"], saved["line"]) == (found["file"], found["line"])
+
+
 def test_recall_passes_its_filters_on() -> None:
     _remember("Pears are ordered on Mondays.", "--kind", "decision", "--tag", "fruit")
     _remember("Pears are sold by weight.")
@@ -152,7 +162,7 @@ def test_without_a_command_it_counts_what_there_is() -> None:
     assert len(figures["next"]) == 3
     shown = ricordo().out
     assert "1 session, 3 messages" in shown
-    assert figures["index"] in shown
+    assert figures["index"] == "fresh"
 
 
 def test_control_sequences_in_memory_do_not_reach_the_terminal() -> None:

@@ -7,7 +7,7 @@ import typer
 
 from ricordo.cli.context import existing, find, with_memory
 from ricordo.cli.documents import entry_document
-from ricordo.cli.locate import Position, position_of
+from ricordo.cli.locate import Position, position_of_newest
 from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import dim, emit, say, shown, wrapped
 
@@ -52,7 +52,7 @@ def remember(
     async def save(memory: "Memory") -> "tuple[Entry, Position | None]":
         scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
         entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason)
-        return entry, await position_of(target, entry.id)
+        return entry, await position_of_newest(target, entry)
 
     entry, position = with_memory(target, save)
     if as_json:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target, find, with_memory
+from ricordo.cli.context import Target, find, opened, run
 from ricordo.cli.render import bold, counted, emit, say, shown, size
 
 if TYPE_CHECKING:
-    from ricordo.audit.doctor import Check
-    from ricordo.memory import Memory
+    from ricordo.index.contract import Freshness
+    from ricordo.scopes import Scope
 
 __all__ = ["status"]
 
@@ -23,21 +23,18 @@ class _Figures:
     kinds: dict[str, int]
     sessions: int
     messages: int
-    checks: "list[Check]"
+    freshness: "Freshness"
 
     @property
     def index(self) -> str:
-        return next((check.detail for check in self.checks if check.name == "index"), "there is no index")
-
-    @property
-    def broken(self) -> list[str]:
-        return [check.name for check in self.checks if not check.ok]
+        """How far the index follows the files."""
+        return f"{self.freshness.state}{f': {self.freshness.reason}' if self.freshness.reason else ''}"
 
 
 def status(root: Path | None, user: str | None, project: str | None, as_json: bool) -> None:
     """Print where memory lives and how much there is; where there is none, where it would be created."""
     target = find(root, user, project)
-    figures = with_memory(target, _figures) if target.exists else None
+    figures = run(lambda: _figures(target)) if target.exists else None
     weight = _weight(target.root) if figures else 0
     advice = _next(figures)
     if as_json:
@@ -51,7 +48,6 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
                 "messages": figures.messages if figures else 0,
                 "bytes": weight,
                 "index": figures.index if figures else None,
-                "failing_checks": list(figures.broken) if figures else [],
                 "next": list(advice),
             }
         )
@@ -65,15 +61,24 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
         say(f"  {line}")
 
 
-async def _figures(memory: "Memory") -> _Figures:
-    sessions = await memory.sessions()
-    return _Figures(
-        scope=str(memory.scope),
-        kinds=dict(Counter(entry.kind for entry in await memory.entries()).most_common()),
-        sessions=len(sessions),
-        messages=sum(info.messages for info in sessions),
-        checks=await memory.doctor(),
-    )
+async def _figures(target: Target) -> _Figures:
+    async with opened(target) as memory:
+        sessions = await memory.sessions()
+        return _Figures(
+            scope=str(memory.scope),
+            kinds=dict(Counter(entry.kind for entry in await memory.entries()).most_common()),
+            sessions=len(sessions),
+            messages=sum(info.messages for info in sessions),
+            freshness=await _freshness(target, memory.scope),
+        )
+
+
+async def _freshness(target: Target, scope: "Scope") -> "Freshness":
+    from ricordo.runtime.assembly import Parts, open_workspace
+
+    async with open_workspace(target.root, scope, Parts.standard(settings=target.settings)) as workspace:
+        await workspace.place.index.refresh()
+        return workspace.place.index.freshness()
 
 
 def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
@@ -83,9 +88,8 @@ def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
     say(f"{bold('Scope')}     {shown(figures.scope)}")
     say(f"{bold('Entries')}   {entries}{f': {kinds}' if kinds else ''}")
     say(f"{bold('Sessions')}  {counted(figures.sessions, 'session')}, {counted(figures.messages, 'message')}")
-    say(f"{bold('Size')}      {size(weight)}; {figures.index}")
-    if figures.broken:
-        say(f"{bold('Problems')}  {', '.join(figures.broken)}: see `ricordo doctor`")
+    say(f"{bold('Size')}      {size(weight)}")
+    say(f"{bold('Index')}     {shown(figures.index)}")
 
 
 def _next(figures: _Figures | None) -> list[str]:
@@ -110,7 +114,7 @@ def _next(figures: _Figures | None) -> list[str]:
             if figures.sessions
             else "ricordo ingest FILE            take in a conversation",
         ]
-    return [doctor, *advice[:2]] if figures.broken else advice
+    return [doctor, *advice[:2]] if figures.freshness.state == "broken" else advice
 
 
 def _weight(root: Path) -> int:
