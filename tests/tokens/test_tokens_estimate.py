@@ -1,7 +1,6 @@
 """The estimate without a tokenizer."""
 
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -72,20 +71,6 @@ def test_two_texts_together_take_about_what_they_take_apart(first: str, second: 
     together, apart = estimate_text(first + second), estimate_text(first) + estimate_text(second)
     assert together <= apart + 2
     assert together >= apart - 6
-
-
-def test_long_texts_take_time_in_proportion() -> None:
-    short, long = "One word, 2 numbers and 한글. " * 4_000, "One word, 2 numbers and 한글. " * 40_000
-    assert _seconds(long) < 40 * _seconds(short)
-
-
-def _seconds(text: str) -> float:
-    spent = []
-    for _ in range(3):
-        start = perf_counter()
-        estimate_text(text)
-        spent.append(perf_counter() - start)
-    return min(spent)
 
 
 @given(messages())
