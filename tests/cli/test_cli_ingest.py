@@ -192,3 +192,9 @@ def test_a_secret_reaches_neither_a_file_nor_the_screen() -> None:
     assert all(secret not in done.out + done.err for done in shown)
     assert "[secret:" in shown[1].out
     assert [p for p in Path(".ricordo").rglob("*") if p.is_file() and secret.encode() in p.read_bytes()] == []
+
+
+@pytest.mark.parametrize("session", ["_draft", "..", "Été 2026 / Lyon", "a" * 300, "con:1"])
+def test_a_session_of_any_name_is_kept(session: str) -> None:
+    assert ricordo("ingest", chat(Path("chat.jsonl"), session=session)).code == 0
+    assert [len(messages) for messages in _conversations().values()] == [3]

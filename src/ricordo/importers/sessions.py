@@ -14,7 +14,7 @@ from ricordo.messages.types import Message
 
 __all__ = ["SessionNames", "safe_name"]
 
-_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _UNSAFE_RUN = re.compile(r"[^A-Za-z0-9_]+", re.ASCII)
 _SLUG_LENGTH = 60
 
@@ -28,7 +28,7 @@ def safe_name(raw: str) -> str:
 
 
 def _slug(raw: str) -> str:
-    return _UNSAFE_RUN.sub("-", raw).strip("-")[:_SLUG_LENGTH].strip("-").lower() or "session"
+    return _UNSAFE_RUN.sub("-", raw).strip("-_")[:_SLUG_LENGTH].strip("-_").lower() or "session"
 
 
 class SessionNames:
