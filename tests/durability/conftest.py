@@ -1,0 +1,36 @@
+"""Run the crash driver and hand its cases to the tests."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_HERE = Path(__file__).parent
+_SUPPORT = _HERE.parent / "support"
+Case = dict[str, Any]
+
+
+@pytest.fixture
+def crashes(tmp_path: Path) -> Callable[..., list[Case]]:
+    """Return a function that gives one case for each step at which the act of a scenario was killed."""
+
+    def run(scenario: str, *, part: int = 0, parts: int = 1) -> list[Case]:
+        folder = tmp_path / scenario
+        folder.mkdir()
+        done = subprocess.run(
+            [sys.executable, str(_HERE / "crash_driver.py"), scenario, str(folder), str(part), str(parts)],
+            env=os.environ | {"PYTHONPATH": str(_SUPPORT)},
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return run

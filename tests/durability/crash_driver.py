@@ -1,0 +1,241 @@
+"""Kill a process at every step it takes on the disk, and tell what is left each time.
+
+Run as a script: `crash_driver.py <scenario> <folder> [<remainder> <divisor>]`. Every case gets a copy of the prepared
+root; a forked child does the act and dies before one step (or in the middle of a write), a second one looks at what is
+left and does the act again. Each case is one line of JSON; the last one was not disturbed. Forking is what makes this
+fast: the package is imported once.
+"""
+
+import json
+import os
+import shutil
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from disks import KillingDisk
+from ricordo import Memory, Message, Scope
+from ricordo.files.disk import Disk
+from ricordo.files.local import LocalFiles
+from ricordo.messages import JsonValue, Text
+from ricordo.runtime import Settings
+
+Emit = Callable[[str], None]
+Act = Callable[[Path, Disk, Emit], Awaitable[None]]
+Look = Callable[[Path], Awaitable[dict[str, JsonValue]]]
+
+SCOPE = Scope(user="me", project="shop")
+SESSIONS = {
+    "s1": ("We deploy only from main.", "Noted.", "I prefer tea over coffee."),
+    "s2": ("We decided to use PostgreSQL for the orders.", "My sister Ana lives in Porto."),
+}
+OLD, NEW = b"the old content\n" * 20, b"the new content, which is longer\n" * 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    prepare: Act
+    act: Act
+    look: Look
+
+
+def settings(root: Path) -> Settings:
+    return Settings(root=None, user="me", data=root.parent / "data", cache=root.parent / "cache")
+
+
+def open_memory(root: Path, disk: Disk | None = None) -> AbstractAsyncContextManager[Memory]:
+    return Memory.open(root, scope=SCOPE, disk=disk, settings=settings(root))
+
+
+async def nothing(root: Path, disk: Disk, emit: Emit) -> None:
+    root.mkdir()
+
+
+async def ingest(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        for session, texts in SESSIONS.items():
+            spoken = [Message(role="user", parts=(Text(text=text),)) for text in texts]
+            await memory.ingest(spoken, session=session, known={})
+            emit(f"ack {session}")
+
+
+async def contents(root: Path) -> dict[str, JsonValue]:
+    async with open_memory(root) as memory:
+        sessions: dict[str, JsonValue] = {}
+        for info in await memory.sessions():
+            sessions[info.session] = [message.text for message in (await memory.session(info.session)).messages]
+        entries = await memory.entries()
+        return {
+            "sessions": sessions,
+            "entries": sorted(
+                json.dumps([entry.content, entry.kind, entry.source.session, entry.source.messages])
+                for entry in entries
+            ),
+            "doubled ids": [name for name, count in Counter(entry.id for entry in entries).items() if count > 1],
+            "found": [hit.entry.content for hit in await memory.recall("PostgreSQL orders", limit=1)],
+            "unwell": [check.name for check in await memory.doctor() if not check.ok],
+            "history": len(await memory.history()),
+        }
+
+
+async def remember_two(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        await memory.remember("A first memory.")
+        await memory.remember("The long one. " * 400)
+        await memory.remember("A last memory.")
+
+
+async def forget_long(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        long = [entry for entry in await memory.entries() if entry.content.startswith("The long")]
+        if long:
+            await memory.forget(long[0].id)
+        emit("ack forgotten")
+
+
+async def memories(root: Path) -> dict[str, JsonValue]:
+    async with open_memory(root) as memory:
+        entries = await memory.entries()
+        return {
+            "memories": sorted(entry.content[:40] for entry in entries),
+            "whole": all(len(entry.content) == 5600 for entry in entries if "long" in entry.content),
+            "acts": [item.act for item in await memory.history() if not item.undone],
+            "unwell": [check.name for check in await memory.doctor() if not check.ok],
+            "found": [hit.entry.content for hit in await memory.recall("memory told by the user", limit=1)],
+        }
+
+
+async def undo_last(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        if any(entry.content == "A last memory." for entry in await memory.entries()):
+            await memory.undo()
+        emit("ack undone")
+
+
+async def remember_some(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk) as memory:
+        for text in ("A first memory.", "The long one. " * 400, "One more memory, told by the user."):
+            await memory.remember(text)
+            emit(f"ack {text[:40]}")
+
+
+async def old_file(root: Path, disk: Disk, emit: Emit) -> None:
+    await LocalFiles(root, disk=disk).create("workspace/MEMORY.md", OLD)
+
+
+async def replace_file(root: Path, disk: Disk, emit: Emit) -> None:
+    files = LocalFiles(root, disk=disk)
+    await files.replace("workspace/MEMORY.md", NEW, expected=(await files.read("workspace/MEMORY.md")).version)
+    emit("ack replaced")
+
+
+async def file_left(root: Path) -> dict[str, JsonValue]:
+    files = LocalFiles(root)
+    data = (await files.read("workspace/MEMORY.md")).data
+    return {
+        "content": {OLD: "old", NEW: "new"}.get(data, "partial"),
+        "listed": [info.path for info in await files.list("workspace")],
+    }
+
+
+SCENARIOS = {
+    "ingest": Scenario(prepare=nothing, act=ingest, look=contents),
+    "forget": Scenario(prepare=remember_two, act=forget_long, look=memories),
+    "undo": Scenario(prepare=remember_two, act=undo_last, look=memories),
+    "remember": Scenario(prepare=nothing, act=remember_some, look=memories),
+    "replace": Scenario(prepare=old_file, act=replace_file, look=file_left),
+}
+
+
+def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
+    """Run `work` in a forked child; return whether it lived to its end, and what it emitted."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(readable)
+        try:
+            anyio.run(work, lambda text: os.write(writable, f"{text}\n".encode()))
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writable)
+    with os.fdopen(readable, encoding="utf-8") as told:
+        lines = told.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
+        sys.exit(f"the child failed after {lines[-3:]}")
+    return os.WIFEXITED(status), lines
+
+
+class TellingDisk(KillingDisk):
+    """A disk that emits each step before it takes it."""
+
+    def __init__(self, at: int, emit: Emit, *, halves: bool) -> None:
+        super().__init__(at, halves=halves)
+        self._emit = emit
+
+    def _step(self, name: str) -> None:
+        self._emit(f"step {name}")
+        super()._step(name)
+
+
+def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: bool) -> dict[str, JsonValue]:
+    root = folder / f"{at}{'-half' if halves else ''}" / "root"
+    shutil.copytree(prepared, root)
+
+    async def act(emit: Emit) -> None:
+        await scenario.act(root, TellingDisk(at, emit, halves=halves), emit)
+
+    async def again(emit: Emit) -> None:
+        emit(json.dumps(await scenario.look(root)))
+        await scenario.act(root, Disk(), lambda _: None)
+        emit(json.dumps(await scenario.look(root)))
+
+    lived, lines = in_child(act)
+    steps = [line[5:] for line in lines if line.startswith("step ")]
+    _, told = in_child(again)
+    shutil.rmtree(root.parent)
+    acked: list[JsonValue] = [line[4:] for line in lines if line.startswith("ack ")]
+    return {
+        "at": at,
+        "step": steps[-1] if steps and not lived else "",
+        "before": steps[-2] if len(steps) > 1 else "",
+        "steps": len(steps),
+        "half": halves,
+        "killed": not lived,
+        "acked": acked,
+        "left": json.loads(told[0]),
+        "again": json.loads(told[1]),
+    }
+
+
+def main() -> None:
+    scenario, folder = SCENARIOS[sys.argv[1]], Path(sys.argv[2])
+    remainder, divisor = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 3 else (0, 1)
+    prepared = folder / "prepared"
+
+    async def prepare(emit: Emit) -> None:
+        await scenario.prepare(prepared, Disk(), emit)
+
+    in_child(prepare)
+    at, killed = 0, True
+    while killed:
+        at += 1
+        if at % divisor != remainder:
+            continue
+        told = case(scenario, prepared, folder, at, halves=False)
+        killed = bool(told["killed"])
+        print(json.dumps(told), flush=True)
+        if told["step"] == "write" and told["before"] != "make_file":  # half a temporary file is like none
+            print(json.dumps(case(scenario, prepared, folder, at, halves=True)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

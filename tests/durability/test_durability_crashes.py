@@ -1,0 +1,142 @@
+"""A process killed at any step loses nothing it had acknowledged, doubles nothing, and stops nobody after it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from ricordo.files.local import LocalFiles
+
+Crashes = Callable[..., list[dict[str, Any]]]
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
+
+_ADDER = """
+import sys, anyio
+from pathlib import Path
+from ricordo.errors import VersionConflict
+from ricordo.files.local import LocalFiles
+
+async def main():
+    files = LocalFiles(Path(sys.argv[1]))
+    sys.stdin.readline()
+    for _ in range(int(sys.argv[2])):
+        while True:
+            stored = await files.read("workspace/MEMORY.md")
+            try:
+                await files.replace("workspace/MEMORY.md", stored.data + b"line\\n", expected=stored.version)
+                break
+            except VersionConflict:
+                continue
+
+anyio.run(main)
+"""
+
+
+def _two_processes_add_lines(root: Path, lines: int) -> None:
+    running = [
+        subprocess.Popen([sys.executable, "-c", _ADDER, str(root), str(lines)], stdin=subprocess.PIPE) for _ in range(2)
+    ]
+    for process in running:
+        process.communicate(b"\n", timeout=60)
+        assert process.returncode == 0
+
+
+async def _create(root: Path) -> None:
+    await LocalFiles(root).create("workspace/MEMORY.md", b"")
+
+
+@pytest.mark.req("GO-D9")
+def test_a_file_is_replaced_whole_or_not_at_all_and_no_replacement_is_lost(crashes: Crashes, tmp_path: Path) -> None:
+    told = crashes("replace")
+    assert [case["step"] for case in told if not case["half"]] == [
+        "make_file",
+        "write",
+        "sync",
+        "rename",
+        "sync_folder",
+        "",
+    ]
+    for case in told:
+        renamed = case["step"] in {"sync_folder", ""}
+        assert case["left"] == {"content": "new" if renamed else "old", "listed": ["workspace/MEMORY.md"]}
+        assert case["again"]["content"] == "new"
+    anyio.run(_create, tmp_path / "root")
+    _two_processes_add_lines(tmp_path / "root", 40)
+    assert (tmp_path / "root" / "workspace" / "MEMORY.md").read_bytes() == b"line\n" * 80
+
+
+def _check_ingest(told: list[dict[str, Any]]) -> None:
+    whole = told[-1]["again"]
+    assert not told[-1]["killed"]
+    assert len(whole["entries"]) == 4
+    for case in told:
+        where = (case["at"], case["step"], case["half"])
+        left, again = case["left"], case["again"]
+        for session in case["acked"]:
+            assert left["sessions"][session] == whole["sessions"][session], where
+            assert [entry for entry in whole["entries"] if f'"{session}"' in entry] == [
+                entry for entry in left["entries"] if f'"{session}"' in entry
+            ], where
+        for session, texts in left["sessions"].items():
+            assert whole["sessions"][session][: len(texts)] == texts, where
+        for fact in ("sessions", "entries", "found"):
+            assert again[fact] == whole[fact], where
+        assert left["doubled ids"] == again["doubled ids"] == [], where
+        torn = case["half"] and bool(set(again["unwell"]))
+        assert again["unwell"] == (["lines"] if torn else []), where
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_an_ingest_killed_at_any_step_is_completed_by_the_next_and_doubles_nothing(part: int, crashes: Crashes) -> None:
+    told = crashes("ingest", part=part, parts=2)
+    assert len(told) >= 35
+    _check_ingest(told)
+
+
+@pytest.mark.req("GO-I7")
+def test_a_kill_at_any_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
+    told = crashes("remember")
+    assert len(told) > 40
+    assert {case["step"] for case in told} >= {"make_folder", "make_file", "write", "sync", "rename", "commit"}
+    everything = told[-1]["left"]["memories"]
+    for case in told:
+        where = (case["at"], case["step"], case["half"])
+        acked, left = case["acked"], case["left"]
+        assert set(acked) <= set(left["memories"]), where
+        assert left["whole"] or case["half"], where
+        assert left["unwell"] == [], where
+        unknown = set(left["memories"]) - set(everything)
+        assert len(unknown) <= case["half"], where
+        assert len(left["memories"]) - len(acked) <= 1, where
+        assert set(everything) <= set(case["again"]["memories"]), where
+
+
+def _check_all_or_nothing(told: list[dict[str, Any]], *, ack: str, act: str) -> None:
+    done, undone = told[-1]["left"], told[0]["left"]
+    assert act in done["acts"]
+    assert act not in undone["acts"]
+    for case in told:
+        where = (case["at"], case["step"], case["half"])
+        assert case["left"] == (done if act in case["left"]["acts"] else undone), where
+        assert act in case["left"]["acts"] or ack not in case["acked"], where
+        assert case["again"] == done, where
+
+
+@pytest.mark.parametrize(("scenario", "ack", "act"), [("forget", "forgotten", "forget"), ("undo", "undone", "undo")])
+def test_a_change_killed_on_its_way_is_whole_or_put_back(scenario: str, ack: str, act: str, crashes: Crashes) -> None:
+    told = crashes(scenario, part=1, parts=4)
+    _check_all_or_nothing(told, ack=ack, act=act)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("scenario", "ack", "act"), [("forget", "forgotten", "forget"), ("undo", "undone", "undo")])
+def test_a_change_killed_at_every_single_step_is_whole_or_put_back(
+    scenario: str, ack: str, act: str, crashes: Crashes
+) -> None:
+    _check_all_or_nothing(crashes(scenario), ack=ack, act=act)
