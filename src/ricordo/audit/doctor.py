@@ -8,6 +8,7 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
+from ricordo.workspace.escapes import unescape
 from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, session_of
 from ricordo.workspace.ledger import read_memory
 from ricordo.workspace.tombstones import content_digest
@@ -94,7 +95,9 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _secrets(documents: Mapping[str, bytes | None]) -> Check:
-    holding = [path for path, data in documents.items() if data and has_secret(data.decode("utf-8", "replace"))]
+    holding = [
+        path for path, data in documents.items() if data and has_secret(unescape(data.decode("utf-8", "replace")))
+    ]
     detail = f"files with a secret in them: {', '.join(holding)}" if holding else "files with a secret in them"
     return Check(name="secrets", ok=not holding, count=len(holding), detail=detail)
 

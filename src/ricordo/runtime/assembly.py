@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import anyio
 
@@ -30,7 +29,7 @@ from ricordo.stores.place import Place
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import GUARD_KEY, INDEX
 
-__all__ = ["Parts", "Workspace", "examine", "files_at", "open_workspace"]
+__all__ = ["Parts", "Workspace", "files_of", "inspect_root", "open_workspace"]
 
 _KEY_BYTES = 32
 
@@ -95,22 +94,6 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     finally:
         await place.index.close()
         await wider.close()
-
-
-def files_at(root: Path) -> FileStore:
-    """Return the files of a root that is not opened, for looking at it as it is."""
-    return LocalFiles(root)
-
-
-async def examine(root: Path) -> list[Check]:
-    """Return what a look at a root found that can't be opened; nothing in it is changed."""
-    with TemporaryDirectory() as folder:
-        files = files_at(root)
-        index = await KeywordIndex.open(Path(folder) / INDEX, files)
-        try:
-            return await inspect(files, index)
-        finally:
-            await index.close()
 
 
 def files_of(root: Path) -> FileStore:
