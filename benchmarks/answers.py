@@ -1,6 +1,6 @@
 """Does `answer` know what it does not know, and does it quote the right passage?
 
-    python benchmarks/answers.py DATA [--floor F]
+    python benchmarks/answers.py DATA [--floor F] [--notes]
 
 DATA is a JSON list of conversations with `conversation` (sessions of turns), `qa` (questions with evidence turns and
 a category from 1 to 5) and two speakers. Each conversation is written as transcripts and asked three kinds of
@@ -19,17 +19,21 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
 
-from retrieval import Item, transcripts
+from retrieval import Item, parsed_time, transcripts
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.keyword import KeywordIndex
 from ricordo.messages.types import JsonValue
 from ricordo.recall.answer import answer
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Source as Origin
+from ricordo.workspace.entry_codec import render_entry
 
 __all__ = ["main"]
 
@@ -50,9 +54,10 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """The turns of one conversation, its questions, its speakers."""
+    """The turns of one conversation, what a careful reader noted of which turn, its questions, its speakers."""
 
     items: tuple[Item, ...]
+    notes: tuple[tuple[str, str], ...]
     questions: tuple[tuple[str, int, frozenset[str]], ...]
     speakers: tuple[str, str]
 
@@ -75,6 +80,7 @@ def _conversation(sample: dict[str, JsonValue]) -> Conversation:
         questions.append((str(row["question"]), category, frozenset(turns)))
     return Conversation(
         items=tuple(_turns(talk)),
+        notes=tuple(_notes(sample.get("observation"))),
         questions=tuple(questions),
         speakers=(str(talk["speaker_a"]), str(talk["speaker_b"])),
     )
@@ -98,6 +104,31 @@ def _turns(talk: dict[str, JsonValue]) -> Iterator[Item]:
             }
 
 
+def _notes(observations: JsonValue) -> Iterator[tuple[str, str]]:
+    """Yield the notes of a reader with the turn each rests on."""
+    for speakers in observations.values() if isinstance(observations, dict) else ():
+        for rows in speakers.values() if isinstance(speakers, dict) else ():
+            for row in rows if isinstance(rows, list) else ():
+                if isinstance(row, list) and isinstance(row[1], str):
+                    yield str(row[0]), row[1]
+
+
+def _ledger(conversation: Conversation) -> bytes:
+    """Return the notes as entries that rest on their turns and have their times."""
+    times = {item["id"]: parsed_time(item["time"]) for item in conversation.items}
+    entries = (
+        Entry(
+            content=text,
+            id=f"01jd{number:022d}",
+            time=times.get(turn),
+            by="flush",
+            source=Origin(session="noted", messages=(turn,)),
+        )
+        for number, (text, turn) in enumerate(conversation.notes)
+    )
+    return "".join(map(render_entry, entries)).encode()
+
+
 def _put_to(conversations: Sequence[Conversation], number: int) -> Iterator[tuple[str, str, frozenset[str]]]:
     here, there = conversations[number], conversations[(number + 1) % len(conversations)]
     for text, category, evidence in here.questions:
@@ -112,8 +143,8 @@ def _swapped(text: str, names: Mapping[str, str]) -> str:
     return re.sub(rf"\b(?:{'|'.join(map(re.escape, names))})\b", lambda found: names[found[0]], text)
 
 
-async def ask_all(conversations: Sequence[Conversation]) -> list[Asked]:
-    """Put every question to its conversation, declining nothing."""
+async def ask_all(conversations: Sequence[Conversation], *, notes: bool) -> list[Asked]:
+    """Put every question to its conversation, declining nothing; with `notes`, its memories are there too."""
     config = replace(RecallConfig(), floor=0.0)
     asked = []
     with tempfile.TemporaryDirectory() as folder:
@@ -121,6 +152,8 @@ async def ask_all(conversations: Sequence[Conversation]) -> list[Asked]:
             files = InMemoryFiles()
             for path, line in transcripts(conversation.items):
                 await files.append(path, line)
+            if notes:
+                await files.append("workspace/memory/2024-01-01.md", _ledger(conversation))
             index = await KeywordIndex.open(Path(folder, f"{number}.db"), files)
             sources = [Source(label="project", index=index)]
             for kind, text, evidence in _put_to(conversations, number):
@@ -174,9 +207,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--floor", type=float, action="append", help="measure at this floor instead of choosing one")
+    parser.add_argument("--notes", action="store_true", help="remember what readers noted (`observation`) besides")
     arguments = parser.parse_args()
     conversations = read(arguments.data)
-    asked = anyio.run(ask_all, conversations)
+    asked = anyio.run(partial(ask_all, conversations, notes=arguments.notes))
     half = len(conversations) // 2
     chosen = [row for row in asked if row.conversation < half]
     held_out = [row for row in asked if row.conversation >= half]

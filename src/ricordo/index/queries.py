@@ -106,14 +106,12 @@ def _stamp(time: datetime) -> int:
 
 def _candidates(connection: Connection, numbers: list[int]) -> list[Candidate]:
     """Return the chunks with these numbers, in this order."""
-    found: dict[int, Candidate] = {}
-    for number in dict.fromkeys(numbers):
-        row = connection.execute(
-            f"{_FIELDS} FROM chunk JOIN words ON words.rowid = chunk.id {_JOINS} WHERE chunk.id = ?", (number,)
-        ).fetchone()
-        if row:
-            found[number] = _candidate(row)
-    return list(found.values())
+    wanted = ", ".join(map(str, dict.fromkeys(numbers)))
+    rows = connection.execute(
+        f"{_FIELDS} FROM chunk JOIN words ON words.rowid = chunk.id {_JOINS} WHERE chunk.id IN ({wanted})"
+    )
+    found = {row[0]: _candidate(row) for row in rows}
+    return [found[number] for number in dict.fromkeys(numbers) if number in found]
 
 
 def _candidate(row: tuple[str | int | None, ...]) -> Candidate:

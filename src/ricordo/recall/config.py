@@ -44,6 +44,6 @@ class RecallConfig:
     coverage: float = 0.2
     asking: float = 0.05
     candidates: int = 200
-    floor: float = 0.30
+    floor: float = 0.32
     near: float = 0.08
     duplicate: float = 0.9

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from ricordo.index.contract import Chunk
 from ricordo.language import content_words, jaccard, overlap
@@ -49,7 +50,11 @@ class _Scored:
     entry: Entry
     score: float
     signals: Mapping[str, float]
-    words: frozenset[str]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The content words, needed of the best few only."""
+        return frozenset(content_words(self.passage.match.content))
 
     @property
     def time(self) -> datetime:
@@ -102,8 +107,7 @@ def _scored(passage: Passage, asked: _Asked) -> _Scored:
         + config.memory * signals["memory"] * entry.confidence
         + config.recency * signals["recency"]
     )
-    words = frozenset(content_words(match.content))
-    return _Scored(passage=passage, entry=entry, score=min(score, 1.0), signals=signals, words=words)
+    return _Scored(passage=passage, entry=entry, score=min(score, 1.0), signals=signals)
 
 
 def _entry(chunk: Chunk) -> Entry:
