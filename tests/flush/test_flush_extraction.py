@@ -118,7 +118,7 @@ def test_a_rule_stays_with_its_reason_and_apart_from_the_next_rule() -> None:
 
 def test_list_items_are_findings_of_their_own() -> None:
     found = _told("Our rules:\n- never push to main\n- use pnpm, not npm\n- tests live in tests/unit")
-    assert [finding.kind for finding in found] == ["convention", "convention", "fact"]
+    assert [finding.kind for finding in found] == ["convention"] * 3
 
 
 def test_an_assistant_is_trusted_less_than_the_user_and_can_be_left_out() -> None:

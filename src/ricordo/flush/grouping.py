@@ -9,13 +9,19 @@ from collections.abc import Iterable, Sequence
 from ricordo.flush.statements import Statement
 from ricordo.language import Act
 
-__all__ = ["by_cue", "by_length"]
+__all__ = ["by_cue", "by_length", "lead"]
 
 _POINTS_BACK = re.compile(
-    r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|c'est|"
-    r"eso|esto|porque|questo|isso|因为|否则|这|そうしないと|それ|なぜなら)(?!\w)",
+    r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|"
+    r"c'est|eso|esto|porque|questo|isso|因为|否则|这|そうしないと|それ|なぜなら|the reason|the point|"
+    r"a (?:plain|bare|simple|mere)|without (?:it|that|this))(?!\w)",
     re.IGNORECASE,
 )
+# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
+_INCOMPLETE = re.compile(r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w)", re.IGNORECASE)
+
+# Acts of a statement that says what holds from now on.
+_NEWLY: frozenset[Act] = frozenset({"remember", "decision"})
 
 
 def by_length(statements: Sequence[Statement], longest: int) -> list[list[Statement]]:
@@ -34,14 +40,35 @@ def by_length(statements: Sequence[Statement], longest: int) -> list[list[Statem
 def by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) -> list[list[Statement]]:
     """Return groups in order: each cued statement opens one, a statement that points back joins the one before it.
 
-    Plain statements next to each other share a group.
+    Plain statements next to each other share a group. A statement that only sets something aside ("No, not 8080")
+    goes with the one that says what holds instead: the rule before it, else the statement after it.
     """
     groups: list[list[Statement]] = []
     for statement in statements:
         room = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= longest
         both_plain = room and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
-        if room and (both_plain or (_POINTS_BACK.match(statement.text) and not statement.acts & cues)):
+        back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
+        if room and (both_plain or back or (not statement.item and _INCOMPLETE.match(statement.text))):
             groups[-1].append(statement)
         else:
             groups.append([statement])
-    return groups
+    return _with_denials(groups)
+
+
+def lead(group: Sequence[Statement]) -> Statement:
+    """Return the statement that a group is about: the first that is no mere denial, if there is one."""
+    return next((statement for statement in group if "denial" not in statement.acts), group[0])
+
+
+def _with_denials(groups: list[list[Statement]]) -> list[list[Statement]]:
+    joined: list[list[Statement]] = []
+    waiting: list[Statement] = []
+    for group in groups:
+        if "denial" not in lead(group).acts:
+            joined.append([*waiting, *group])
+            waiting = []
+        elif joined and not waiting and joined[-1][0].acts & _NEWLY:
+            joined[-1].extend(group)
+        else:
+            waiting.extend(group)
+    return [*joined, waiting] if waiting else joined

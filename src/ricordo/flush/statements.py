@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from ricordo.flush.config import ExtractionConfig
 from ricordo.flush.types import Utterance
-from ricordo.language import Act, Language, Sentence, acts, content_words, detect_language, split_sentences
+from ricordo.language import (
+    Act,
+    Language,
+    Sentence,
+    acts,
+    content_words,
+    detect_language,
+    split_sentences,
+    without_opener,
+)
 
 __all__ = ["STANDING", "Statement", "last_question", "read", "stated"]
 
@@ -26,7 +35,10 @@ _RESCUED_AT = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Statement:
-    """One sentence of a message with its acts and distinct content words; offsets count in the message's text."""
+    """One sentence of a message with its acts and distinct content words; offsets count in the message's text.
+
+    `item` is true for a line of a list.
+    """
 
     text: str
     start: int
@@ -34,9 +46,10 @@ class Statement:
     acts: frozenset[Act]
     words: frozenset[str]
     language: Language
+    item: bool = False
 
 
-def read(utterance: Utterance, config: ExtractionConfig) -> tuple[Statement, ...]:
+def read(utterance: Utterance, config: ExtractionConfig, *, among_people: bool) -> tuple[Statement, ...]:
     """Return every prose sentence of a message, questions and small talk included, in order."""
     text = utterance.text
     language = detect_language(text)
@@ -45,13 +58,20 @@ def read(utterance: Utterance, config: ExtractionConfig) -> tuple[Statement, ...
             text=sentence.text,
             start=sentence.start,
             end=sentence.end,
-            acts=acts(sentence.text, language),
+            acts=acts(sentence.text, language) if among_people else _acts_in_chat(sentence.text, language),
             words=frozenset(content_words(sentence.text, language)),
             language=language,
+            item=sentence.kind == "item",
         )
         for sentence in _sentences(text, config)
         if sentence.kind in {"prose", "item"} and len(sentence.text) <= config.max_sentence_chars
     )
+
+
+def _acts_in_chat(text: str, language: Language) -> frozenset[Act]:
+    """What follows an opener counts too: "Before you start: use uv, not pip"."""
+    rest = without_opener(text)
+    return acts(text, language) | (acts(rest, language) if rest != text else frozenset())
 
 
 def stated(sentences: tuple[Statement, ...], *, among_people: bool) -> tuple[Statement, ...]:

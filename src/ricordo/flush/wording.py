@@ -13,18 +13,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ricordo.flush.statements import Statement
-from ricordo.language import addressed_by_name, attribute, find_dates, in_third_person, mentions
+from ricordo.language import (
+    addressed_by_name,
+    attribute,
+    find_dates,
+    in_third_person,
+    keeps_grammar,
+    mentions,
+    without_opener,
+)
 
 __all__ = ["Voice", "worded"]
 
-_FILLER = re.compile(
-    r"^(?:(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
-    r"by the way|btw|hello|definitely|totally|sure thing)(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*)+",
-    re.IGNORECASE,
-)
 _REMINDER = re.compile(
     r"^(?:please |also |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record|"
-    r"for future reference|heads[- ]up)(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=\w)",
+    r"for future reference|heads[- ]up|worth (?:remembering|noting)|good to know)"
+    r"(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=\w)",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(
@@ -32,7 +36,15 @@ _YES_NO = re.compile(
 )
 # A first word that may take a capital: no command, path or identifier.
 _PLAIN_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?[ ,]")
+_LINK = re.compile(r"^(?:(?:and|also|so|then|but)[, ]+)?(?:please )?(?=\w+ )", re.IGNORECASE)
 _ELLIPTIC = 10
+# An answer that opens with its own subject or a rule's verb needs no question.
+_STANDS_ALONE = re.compile(
+    r"^(?:(?:we|our|my|the|all|every|each|use|never|always|only|let['’]s|wir|unser\w*|nous|on|nuestr\w+)\b|i\b|i['’]|"
+    r"(?-i:[A-Z][\w-]+) (?:(?:is|are|has|was|will|goes|does|uses|owns)\b|[a-z]{2,}s\b)|我们|私たち)",
+    re.IGNORECASE,
+)
+_STANDS_FROM = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +70,7 @@ def worded(
     """Return the statements as one self-contained line, and whether the question stands in it."""
     english = statements[0].language == "en"
     line = " ".join(_sentence(statement, voice, said) for statement in statements)
-    asked = question is not None and _needs_question(statements)
+    asked = question is not None and _needs_question(statements, voice)
     if question is not None and asked:
         line = f"{voice.name}, asked “{_one_line(question.text)}”: {line}"
     elif (voice.named or _speaks_of_self(statements, english=english)) and not mentions(line, voice.name):
@@ -73,12 +85,26 @@ def _sentence(statement: Statement, voice: Voice, said: datetime | None) -> str:
         text = _dated(text, said)
     text = _one_line(text)
     if statement.language != "en":
-        return text
-    text = _REMINDER.sub("", _FILLER.sub("", text) or text)
+        return text if voice.named else without_opener(text)
+    text = _introduced(_REMINDER.sub("", without_opener(text)), voice.name)
+    if not voice.named:
+        text = _capitalised(_LINK.sub("", text))
+    if not voice.named and not keeps_grammar(text):
+        return attribute(text, voice.name, statement.language)
     if voice.listener and "self" in statement.acts:
         text = addressed_by_name(text, voice.listener)
     text = in_third_person(text, voice.name)
+    return _capitalised(text)
+
+
+def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
+
+
+def _introduced(text: str, name: str) -> str:
+    """Cut the speaker's own name before what the speaker goes on to say: "I'm Ana, I'm on the data team"."""
+    own = rf"(?:I['’]m|I am|my name is|this is) {re.escape(name.split(maxsplit=1)[0])}(?: \w+)?[,;.]? (?:and )?(?=I\b)"
+    return re.sub(f"^{own}", "", text, flags=re.IGNORECASE)
 
 
 def _dated(text: str, said: datetime) -> str:
@@ -89,8 +115,10 @@ def _dated(text: str, said: datetime) -> str:
     return text
 
 
-def _needs_question(statements: Sequence[Statement]) -> bool:
+def _needs_question(statements: Sequence[Statement], voice: Voice) -> bool:
     words = frozenset[str]().union(*(statement.words for statement in statements))
+    if not voice.named and len(words) >= _STANDS_FROM and _STANDS_ALONE.match(without_opener(statements[0].text)):
+        return False
     return len(words) <= _ELLIPTIC or _YES_NO.match(statements[0].text) is not None
 
 

@@ -9,7 +9,8 @@ from ricordo.language.dates import DateMention, Grain, find_dates
 from ricordo.language.folding import fold, strip_accents
 from ricordo.language.languages import LANGUAGES, Language, detect_language
 from ricordo.language.names import NameMention, find_names
-from ricordo.language.persons import addressed_by_name, attribute, in_third_person, mentions
+from ricordo.language.openers import without_opener
+from ricordo.language.persons import addressed_by_name, attribute, in_third_person, keeps_grammar, mentions
 from ricordo.language.scripts import Script, dominant_script, is_unsegmented, script_of
 from ricordo.language.sentences import Sentence, SentenceKind, split_sentences
 from ricordo.language.similarity import containment, jaccard, overlap, text_similarity
@@ -43,6 +44,7 @@ __all__ = [
     "is_stop_word",
     "is_unsegmented",
     "jaccard",
+    "keeps_grammar",
     "mentions",
     "overlap",
     "script_of",
@@ -50,5 +52,6 @@ __all__ = [
     "split_sentences",
     "strip_accents",
     "text_similarity",
+    "without_opener",
     "words",
 ]

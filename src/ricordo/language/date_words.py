@@ -36,7 +36,9 @@ MONTHS: Mapping[str, int] = {
 
 DAY_WORDS: Mapping[str, int] = {
     "today": 0, "tonight": 0, "this morning": 0, "this afternoon": 0, "this evening": 0, "yesterday": -1,
-    "last night": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2,
+    "last night": -1, "tomorrow": 1, "tomorrow morning": 1, "tomorrow afternoon": 1, "tomorrow evening": 1,
+    "tomorrow night": 1, "yesterday morning": -1, "yesterday afternoon": -1, "yesterday evening": -1,
+    "day before yesterday": -2, "day after tomorrow": 2,
     "heute": 0, "gestern": -1, "vorgestern": -2, "übermorgen": 2,
     "aujourd'hui": 0, "hier": -1, "avant-hier": -2, "demain": 1, "après-demain": 2,
     "hoy": 0, "ayer": -1, "anteayer": -2, "pasado mañana": 2,

@@ -67,6 +67,8 @@ _PATTERN = re.compile(
     | (?<!\w)(?P<side>last|next|this|past|coming|previous)\s+(?P<unit>weekend|week|month|year)(?!\w)
     | (?<!\w)(?:last|past|this|next)\s+(?P<named_month>{_LONG_MONTH})(?!\w)
     | (?<!\w)(?P<number>\d{{1,3}}|{_COUNT})(?:\s+of)?\s+(?P<ago_unit>{_UNIT})\s+(?:ago|back|earlier|fa|atrás)(?!\w)
+    | (?<!\w)(?P<from_number>\d{{1,3}}|{_COUNT})\s+(?P<from_unit>days?|weeks?|months?|years?)
+      \s+from\s+(?P<from_day>today|now|tomorrow)(?!\w)
     | (?<!\w)(?P<lead>vor|il\s+y\s+a|hace|há|in|en|dans|dentro\s+de|fra|tra|em)
       \s+(?P<lead_number>\d{{1,3}}|{_COUNT})\s+(?P<lead_unit>{_UNIT})(?!\w)
     | (?P<cjk_number>\d{{1,3}}|[一二两三四五六七八九十])(?P<cjk_unit>天|周|个月|年|日|週間|か月)(?P<cjk_side>前|后|後)
@@ -79,6 +81,12 @@ _PATTERN = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+# "One page in seven days" and "lost in two weeks" tell how long something took, not when it will be.
+_RATE = re.compile(
+    rf"\b(?:\d+|{_COUNT}|no|once|twice|first|only|most|best|worst)\s+(?:[\w-]+\s+){{0,2}}$"
+    r"|\b(?:was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed)(?:\s+[\w-]+){0,4}\s+$",
+    re.IGNORECASE,
+)
 _BACKWARD = frozenset(["last", "past", "previous", "letzte", "letzten"])
 _FORWARD = frozenset(["next", "coming", "nächste", "nächsten", "kommende", "kommenden"])
 
@@ -90,6 +98,10 @@ def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
 
 
 def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
+    if (match["lead"] or "").casefold() == "in" and _RATE.search(
+        match.string[max(0, match.start() - 60) : match.start()]
+    ):
+        return
     try:
         span = _resolve({key: value.casefold() for key, value in match.groupdict().items() if value}, today)
     except (ValueError, OverflowError):
@@ -170,7 +182,9 @@ def _unit(unit: str, steps: int, today: date) -> _Span:
 
 
 def _distance(found: dict[str, str], today: date) -> _Span | None:
-    """ "Two weeks ago", "in three days", "vor zwei Wochen", "三天前"."""
+    """ "Two weeks ago", "in three days", "three weeks from today", "vor zwei Wochen", "三天前"."""
+    if "from_unit" in found:
+        return _from_day(found, today)
     for number, unit, sign in (
         ("number", "ago_unit", -1),
         ("lead_number", "lead_unit", 1),
@@ -182,6 +196,16 @@ def _distance(found: dict[str, str], today: date) -> _Span | None:
             count = int(found[number]) if found[number].isdigit() else NUMBERS[found[number]]
             return _unit(UNITS[found[unit]], -count if past else count, today)
     return None
+
+
+def _from_day(found: dict[str, str], today: date) -> _Span:
+    """Count from a named day: three weeks from today is a day, three months from now a month."""
+    number, unit = found["from_number"], UNITS[found["from_unit"]]
+    count = int(number) if number.isdigit() else NUMBERS[number]
+    if unit in {"month", "year"}:
+        return _unit(unit, count, today)
+    days = count * (7 if unit == "week" else 1) + DAY_WORDS.get(found["from_day"], 0)
+    return _unit("day", days, today)
 
 
 def _calendar_day(found: dict[str, str], today: date) -> _Span | None:

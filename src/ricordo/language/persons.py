@@ -13,7 +13,7 @@ import re
 from ricordo.language.irregular import IRREGULAR_PASTS, SAME_IN_PAST
 from ricordo.language.languages import Language
 
-__all__ = ["addressed_by_name", "attribute", "in_third_person", "mentions"]
+__all__ = ["addressed_by_name", "attribute", "in_third_person", "keeps_grammar", "mentions"]
 
 _FIRST = re.compile(
     r"(?<![\w'’.-])(?P<word>I(?:['’](?:m|ve|ll|d|re))?|im|ive|me|my|mine|myself)(?![\w'’]|\.\w|/\w)",
@@ -49,6 +49,16 @@ need feed speed embed exceed proceed succeed heed seed weed shred breed bleed
 _LOOKS_PAST = frozenset(_LOOKS_PAST_LIST.split())
 _CONTRACTED = {"m": "is", "ve": "has", "ll": "will", "d": "would", "re": "is"}
 _AFTER_HAD = frozenset(["better", "been"])
+# Before "and I" with nothing else in the clause: two subjects, so that the verb is a plural already.
+_TWO_SUBJECTS = re.compile(
+    r"(?:^|[,;:.!?]\s+|\b(?:and|but|so|because|that|when|while)\s+)"
+    r"(?:you|he|she|they|(?:my|our|the)(?:\s+\w+){1,2}|(?-i:[A-Z])[\w'’-]*)\s+and\s+$",
+    re.IGNORECASE,
+)
+# Somebody else between the speaker's name and a further "my": "their" could mean either.
+_SOMEBODY_ELSE = re.compile(r"\b(?:they|their|them|he|his|him|she|her|(?:then|and|or|with|than|like) [A-Z]\w+)\b")
+_HABIT = re.compile(r"\b(?:always|usually|often|every|never|sometimes|normally|mostly)\b", re.IGNORECASE)
+_AMBIGUOUS = re.compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<verb>[a-z]+)(?!\w)")
 
 
 def in_third_person(text: str, name: str) -> str:
@@ -59,9 +69,19 @@ def in_third_person(text: str, name: str) -> str:
         if match.start() < at or match["word"] == "ME":
             continue
         pieces.append(text[at : match.start()])
-        replaced, at = _replacement(text, match, name, again=any(name in piece for piece in pieces))
+        replaced, at = _replacement(text, match, name, again=_last_named(pieces, name))
         pieces.append(replaced)
     return "".join(pieces) + text[at:]
+
+
+def keeps_grammar(text: str) -> bool:
+    """Say whether `in_third_person` can keep what an English text says.
+
+    It can't where the verb's past looks like its present: "I read them" may become "reads" or "read".
+    """
+    return _HABIT.search(text) is not None or not any(
+        match["verb"] in SAME_IN_PAST for match in _AMBIGUOUS.finditer(text)
+    )
 
 
 def addressed_by_name(text: str, listener: str) -> str:
@@ -90,6 +110,12 @@ def mentions(text: str, name: str) -> bool:
     )
 
 
+def _last_named(pieces: list[str], name: str) -> bool:
+    """Say whether the name is the last person that the pieces speak of, so that "their" can only mean that one."""
+    _, found, since = "".join(pieces).rpartition(name)
+    return bool(found) and _SOMEBODY_ELSE.search(since) is None
+
+
 def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> tuple[str, int]:
     """Return what stands for one first-person word (with the verb after it) and where the text goes on."""
     word = match["word"].casefold().replace("’", "'")
@@ -103,8 +129,7 @@ def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> 
         return f"{name} {_CONTRACTED[word[1:]]}", match.end()
     if "'" in word:
         verb = _CONTRACTED[word.partition("'")[2]]
-        follows = _AHEAD.match(text, match.end())
-        if verb == "would" and follows and follows["verb"].casefold() in _AFTER_HAD:
+        if verb == "would" and _past_follows(text, match.end()):
             verb = "had"
         return f"{name} {verb}", match.end()
     return _with_verb(text, match.end(), name, before=text[: match.start()])
@@ -112,7 +137,7 @@ def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> 
 
 def _with_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
     """Agree the verb after "I", looking over adverbs: "I really need" gives "Ana really needs"."""
-    if _asks_before(before):
+    if _asks_before(before) or _TWO_SUBJECTS.search(before[-60:]):
         return name, at
     end = at
     for _ in range(3):
@@ -124,6 +149,18 @@ def _with_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]
             return f"{name}{text[at : ahead.start('verb')]}{_agree(verb)}", ahead.end()
         end = ahead.end()
     return name, at
+
+
+def _past_follows(text: str, at: int) -> bool:
+    """Say whether a participle stands there, over adverbs: then "'d" means had."""
+    for _ in range(3):
+        ahead = _AHEAD.match(text, at)
+        if ahead is None:
+            return False
+        verb, at = ahead["verb"].casefold(), ahead.end()
+        if verb not in _ADVERBS:
+            return verb in _AFTER_HAD or verb in IRREGULAR_PASTS or (verb.endswith("ed") and verb not in _LOOKS_PAST)
+    return False
 
 
 def _asks_before(before: str) -> bool:

@@ -1,10 +1,12 @@
 """English cues."""
 
+from ricordo.language.cues.english_chat import CHAT
 from ricordo.language.cues.types import CuePack
 
 __all__ = ["PACK"]
 
 PACK: CuePack = {
+    **CHAT,
     "greeting": r"""
 ^(?:hey|hi|hello|hiya|howdy|yo|good (?:morning|afternoon|evening|day)|greetings|welcome back)
 ^(?:long time no|(?:it'?s |so |really |always )?(?:great|good|nice|lovely|awesome|wonderful) (?:to (?:see|hear|meet
@@ -25,6 +27,9 @@ PACK: CuePack = {
 ^(?:so )?(?:glad|happy|pleased) (?:you|to (?:hear|help|know|see)|that you|it helped)
 """,
     "acknowledgement": r"""
+^(?:lovely|super|ha|ouch|great|ok(?:ay)? go|(?:let'?s|better|maybe|please|rather) (?:not|do)|please do|do (?:it|that
+  |so)
+  |true|fair|good)[\s.!,]*$
 ^(?:ok(?:ay)?|k|sure(?: thing)?|yes|yeah|yep|yup|no|nope|right|exactly|absolutely|definitely|totally|agreed|true
   |got it|understood|sounds (?:good|great|fun|like)|makes sense|fine|cool|great|perfect|nice|done|lgtm
   |no (?:problem|worries|way)|of course|fair enough|for sure|will do|you bet|you'?re welcome|my pleasure
@@ -112,6 +117,8 @@ PACK: CuePack = {
 (?:from now on|going forward|in (?:the )?future,|for (?:all )?future)
 """,
     "decision": r"""
+(?:we|i)(?:'re|'m| are| am) (?:now |also |finally )?(?:moving|migrating|switching|replacing|porting|rewriting|dropping
+  |adopting|retiring|splitting|merging|standardi[sz]ing) (?!on\b|ahead|forward|out\b|in\b|house)\w
 (?:we|i|they|the team|everyone|all)(?:'ve| have|'d| had)? (?:finally |just |already |also |then |both |now )?
   (?:decided|chose|chosen|agreed|settled on|opted|picked|committed to|voted|selected|resolved to
   |ended up (?:going with|choosing|with))
@@ -128,6 +135,8 @@ we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
 ^(?:decision|decided|agreed|approved|resolved):
 """,
     "preference": r"""
+(?:please )(?:keep|make) (?:your |the )?(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|diagrams?
+  |comments?) \S
 i(?:'d| would)? (?:much |strongly |really |generally |usually |always |also |still |definitely )?(?:prefer|rather
   |favou?r)
 i (?:really |absolutely |also |do |just |totally |always |still |personally |particularly |especially )*
@@ -148,6 +157,40 @@ do you (?:want|prefer|like|favou?r)
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
     "convention": r"""
+^(?:\w+ ){0,3}\w+s are (?:always |never |only )?(?:named|prefixed|suffixed|written|spelled|spelt|formatted|rounded
+  |tagged
+  |signed|sorted|versioned|exported|squashed|abbreviated|numbered)
+^(?:our |the |all |new )?(?:\w+ ){0,2}(?:branches|tags|commits?|tables|columns|fields|files|tests|modules|fixtures
+  |classes
+  |variables|migrations|releases|topics|queues|buckets) are (?:called|kept|stored|made|cut)
+(?:go|goes|live|lives|belong|belongs) (?:to|into|in|under|at|on) \S{0,60}[/_.]\S
+^(?!(?:i|we|he|she|they|it|you)\b)(?:[\w'/-]+ ){1,4}stays? (?:in |as |an? )?(?!.{0,80}\b(?:until|till|tonight|today
+  |here
+  |there|home)\b)\S
+(?:review|approve|own|check|sign)(?:s)?(?: off)?(?: on)? (?:everything|anything|every|all|any|each|whatever)\b
+(?:^|[,;:] |and )we (?:always |never |only )?(?:squash|rebase|lint|tag|sign|pin|format|version|prefix|name|spell
+  |indent
+  |review|pair|document|mock|deploy|release|merge|ship|branch|round|deprecate|feature-flag)(?:-\w+)?
+  (?! (?:it|that|this|them|the|now|today|tomorrow|tonight|on \w+day\b))
+^(?:squash|rebase|fast-forward|merge)(?: merges?| commits?)?(?: only)?[.!]?$
+\b(?:one|exactly one|at most \w+|at least \w+|a single) (?:\S+ ){1,4}per \w+
+(?:one|two|an?|no) (?:\w+ )?(?:approvals?|reviewers?|reviews?) (?:is|are) (?:enough|required|needed)
+^(?:please |and |also |but |so |no,? |instead,? )*(?:use|prefer|take|install|write|compare|check|pin|parse|escape
+  |validate
+  |read|render|round|import|export|sort|order|return|raise|throw|catch|format|name|call|spell|encode|hash|run|test
+  |build|deploy|merge|tag|stick to)
+  (?! (?:it|this|that|them|these|those)\b)\b.{1,80}?(?:,|;| -| —) (?:not|never|no|without|and not|and never|instead of
+  |rather than) \S
+^(?!(?:no|yes|it|this|that|he|she|they|i|we|you|but)\b)\w+s(?: (?:in|as|with|for|by) \w+)?, (?:not|never|no) \S
+(?:must|mustn't|may not|may only) (?:not |never |always |only )?(?:finish|fit|stay|remain|keep|land|answer|support
+  |work
+  |never|be|not|carry|hold|come|reach|set|call|import|write|read|take|last|compile|build)
+^(?:please )?(?:no) (?:\w+ ){0,2}(?:exports?|imports?|dependenc\w+|globals?|mocks?|classes|abbreviations?
+  |merge commits?
+  |force.pushes|em dashes|commas?|secrets?|prints?|todos?)\b
+(?:needs?|requires?|gets?) (?:an?|one|two|exactly \w+|at least \w+) (?:\S+ ){0,2}(?:changelog|reviewer|reviewers
+  |approval
+  |approvals|ticket|test|tests|owner|label|migration|entry|line|description)
 (?:we|you|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests|commits|branches|migrations
   |releases|builds|prs|pull requests)(?: \w+){0,2} (?:always|never|only)
 (?:we|you|they|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests?|code|commits?|branches|files?
@@ -177,10 +220,19 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
 (?:we|our \w+|the \w+|all \w+) (?:use|deploy|release|merge|tag|format|lint|test|store|keep|name|write|build|publish
   |run|ship|review|squash|track|log|manage|host|pin|follow|target|support|require)s? (?:\w+ ){0,3}(?:only|from|with
   |via|through|on|in|under|by|as|for|using|at|to)\b
-(?:should|must|needs? to|has to|have to) (?:always |never |only |not )?(?:be|live|go|use|have|start|end|pass|stay
+(?:should|must|needs? to|has to|have to) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri
+  |\d))(?:always
+  |never |only |not )?(?:be|live|go|use|have|start|end|pass|stay
   |match|follow|include|contain|return|run)
 """,
     "lesson": r"""
+^what (?:fixed|solved|cured|made|helped|worked|broke|did the trick|was missing|went wrong)\b.{1,60}?(?::| was | is )
+(?:worth|good|important|useful) (?:remembering|noting|knowing|to (?:know|remember|keep in mind))
+(?:is|are) (?:an? |always )?(?:\w+ ){1,3}until (?:shown|proven|proved|found|known) (?:otherwise|innocent|wrong)
+(?:lesson|takeaway|gotcha|pitfall|moral|learning)s?(?: \S+){0,4}: \S
+(?:fail(?:s|ed)?|broke|crash(?:es|ed)?|hung|hangs) (?:because|since|as|due to) \w
+(?:returned|returns|gave|gives|read|reads|was|were|got|sent|loses|lost) .{1,60},? (?:because|since)\b
+(?:that'?s|this is|which is) why\b
 (?:i|we)(?:'ve| have)? (?:just |also |really |finally |recently )?(?:learn(?:ed|t)|found out|figured out|discovered
   |reali[sz]ed|noticed)
 (?:it )?turn(?:s|ed) out
@@ -196,9 +248,13 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |without)
 """,
     "goal": r"""
+(?:must|has to|have to|needs? to|should) be (?:\w+ )?(?:live|done|ready|out|finished|shipped|released|complete
+  |in place) (?:by
+  |before|on|until)\b
 (?:i|we)(?:'m| am|'re| are| was| were)? (?:also |really |currently |still |now |just |both |actually |hopefully )?
   (?:plan(?:ning)?|hop(?:e|ing)|aim(?:ing)?|want(?:ing)?|intend(?:ing)?|look(?:ing)? forward
-  |think(?:ing)? (?:of|about)|going|trying|try|dream(?:ing)?|wish|working|excited|eager|determined|considering
+  |think(?:ing)? (?:of|about)|going(?! to (?:the|a|our|my)\b)|trying|try|dream(?:ing)?|wish|working|excited|eager
+  |determined|considering
   |saving up|gonna|looking)
   (?: (?:to|of|on|for|about|at|into|towards?|\w+ing)\b)
 (?:i|we)(?:'m| am|'re| are) (?:also |currently |now )?planning (?:a|an|the|our|my)
@@ -206,7 +262,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |studying|practi[sc]ing|applying|saving) (?:up )?for
 (?:i|we)(?:'d| would) (?:really |also )?(?:love|like) (?:to|for)
 (?:my|our|the)(?: \w+){0,2} (?:goals?|plans?|dreams?|aims?|target|objective|deadline|milestone|ambition|next step
-  |priority)\b
+  |priority)\b(?! (?:is|was|has been|are) (?:now |already |finally )?(?:done|met|reached|achieved|over|finished))
 ^(?:gonna|going to|hoping to|planning to|planning on|trying to|want to|looking to|thinking of|working on)
 (?:i|we)(?:'ll| will) (?:be )?(?:\w+ )?(?:launch|release|start|finish|move|visit|travel|ship|submit|open|publish
   |apply|take|join|begin|present|go|attend|host|learn)
@@ -215,6 +271,12 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |next|tomorrow|q[1-4]|\d)
 """,
     "correction": r"""
+^(?:no|nope|nah|sorry|wait|hm+)[,.! ]+not \S
+(?:switch|migrat|mov|chang|renam|upgrad|convert|port)(?:ing|ed|e)? .{0,60}?from .{1,60} to
+(?:replac|swapp|supersed)ing .{1,60} (?:with|by|for)
+^(?:and |so )?(?:what|everything|anything) (?:i|we|you|he|she|they|\w+) (?:said|told|wrote|agreed|decided|mentioned
+  |noted)
+  \b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
 ^(?:no|nope|nah|wait|sorry|hold on|hmm)[,.!:;\-–— ]+(?:(?:that'?s|it'?s|this is) (?:not|wrong|incorrect)|actually
   |i (?:meant|said|mean|want)|not|use|we|it|the|don'?t|wait|make|please|my|always|only|never|instead|in fact|he|she
   |they|sorry)
@@ -237,6 +299,14 @@ instead of .{1,60} (?:now|from now on)
 (?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
     "fact": r"""
+(?:\w+ and i|i and \w+) (?:do|own|handle|take|lead|run|cover|share)\b
+(?:does|takes|runs) (?:the|all|every) \w+s\b
+(?:\w+) (?:owns|leads|maintains|manages|handles|looks after|takes care of|signs off|covers)\b
+(?:expires? after|times? out after|(?:is|are) (?:fixed at|capped at|set to|kept for|left out|the (?:label|key
+  |default|source
+  |target|owner|primary \w+|single \w+))|exports?|lasts? (?:from|until|for)|goes? to|ships? with|stays? in)
+(?:i(?:'m| am)) (?:on|in) (?:the )?(?:\w+ ){0,3}(?:team|squad|group|crew|department|call|duty)
+(?:my|our) (?:\w+ ){0,2}(?:shift|rotation|turn|on-call|vacation|holiday|desk|office)\b
 (?:my name is|i live|i work|i was born|i come from|i'm from|i am from|i study|i own|i have (?:a|an|one|two|three
   |four|\d+|no)|i(?:'m| am) (?:a|an|the|in charge|responsible|based) \w+)
 my (?:\w+ )?(?:wife|husband|partner|son|daughter|kids?|dog|cat|pet|boss|manager|team|birthday|mother|mom|father|dad

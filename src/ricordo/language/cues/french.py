@@ -60,6 +60,8 @@ je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée
   |brièvement)
 """,
     "convention": r"""
+(?:s'appellent|se nomment|sont (?:nommée?s|écrite?s|rédigée?s|rangée?s))\b
+(?:utilise|utilisez|prends|préfère|écris) .{1,60}, (?:pas|jamais|et non|et pas) \S
 (?:toujours|jamais|uniquement|exclusivement|seulement)
 (?:il faut|il ne faut pas|on doit|nous devons|doit|doivent|ne doit|ne doivent)\b
 ^(?:utilise|utilisez|utiliser|n'utilise|n'utilisez)\b
@@ -78,6 +80,8 @@ je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée
 (?:mon|notre|l')(?: )?(?:objectif|but|rêve|projet|échéance)(?: \w+){0,2} (?:est|:)
 """,
     "correction": r"""
+(?:passe|passons|migre|migrons|bascule|basculons) (?:\S+ ){0,4}?de .{1,60} (?:à|vers) \S
+^non[,.! ]+pas \S
 ^(?:non|attends|attendez|pardon)[,.! ]+(?:en fait|c'est|je|on|nous|pas|plutôt|utilise|il|elle|le|la|les)
 ^(?:en fait|correction|plutôt)
 (?:c'est|c'était) (?:faux|incorrect|une erreur|pas (?:ça|vrai|correct|exact))
@@ -88,6 +92,7 @@ je voulais dire
 (?:passés?|migrés?|basculés?|changé) de .{1,60} (?:à|vers)
 """,
     "fact": r"""
+(?:écoute|tourne) sur\b
 (?:je m'appelle|je vis|j'habite|je travaille|je viens d|je suis (?:un|une|de|\w+eur|\w+ien|\w+ienne)|j'ai (?:un|une
   |deux|trois))
 (?:se trouve|se trouvent|tourne sur|tournent sur|s'appelle|dépend d|utilise|nécessite|appartient)
@@ -98,5 +103,16 @@ je voulais dire
 """,
     "self": r"""
 (?:je|j'|me|m'|moi|mon|ma|mes|nous|notre|nos|on)
+""",
+    "denial": r"""
+^non[,.! ]+pas (?!.{0,60}\bmais\b)[^,;:]{1,60}$
+^(?:non[,.! ]+)?(?:c'est faux|ce n'est pas (?:ça|vrai|correct))[.!]*$
+""",
+    "moment": r"""
+^(?:regarde|mets|prends|essaie|ouvre|lance|garde|lis|teste|jette) (?:ça|cela|ce|cet|cette|ces|un œil)\b
+^je (?:dois|vais|reviens) .{0,60}\b(?:maintenant|vite|tout de suite|dans \w+ minutes)\b
+""",
+    "heading": r"""
+^(?:voici )?(?:nos|les|mes|quelques) (?:\w+ )?(?:règles|conventions|consignes)(?: \w+){0,4} ?[.:]$
 """,
 }

@@ -47,6 +47,7 @@ PACK: CuePack = {
 (?:ab jetzt|ab sofort|von nun an|in zukunft|künftig|zukünftig)
 """,
     "decision": r"""
+wir (?:ersetzen|ziehen|stellen|steigen) .{1,60}(?:durch|um)\b
 (?:wir|ich) (?:haben|habe) (?:uns |mich )?(?:\w+ ){0,8}(?:entschieden|geeinigt|beschlossen|gewählt|festgelegt)
 (?:wir|ich) (?:nehmen|nehme|verwenden ab|bleiben bei|bleibe bei|setzen auf|steigen|wechseln|migrieren)
 (?:es wurde|wurde|ist) (?:\w+ ){0,4}(?:beschlossen|entschieden|vereinbart)
@@ -62,6 +63,13 @@ ich bin (?:\w+ )?(?:vegetarier|vegetarierin|veganer|veganerin|allergisch)
 ^(?:bitte )?(?:antworte|antworten sie|schreib|sprich) (?:mir |bitte )?(?:immer |nur )?(?:auf|kurz|knapp|in)
 """,
     "convention": r"""
+(?:schreiben|benennen|nennen|mergen|rebasen|squashen|committen|deployen|testen|verwenden|nutzen|speichern
+  |brauchen) wir (?:\w+ ){0,3}(?:auf|in|mit|als|per|nur|unter|nach)\b
+wir (?:schreiben|benennen|mergen|rebasen|squashen|deployen|committen|reviewen)\b(?! (?:jetzt|heute|gerade|gleich|das
+  |es)\b)
+(?:heißen|heißt) (?:bei uns|immer|grundsätzlich|nach)\b
+(?:muss|müssen|darf|dürfen) (?:\w+ ){0,8}(?:bleiben|enthalten|kommen|geben|prüfen|freigeben)
+^(?:bitte )?(?:nimm|verwende|benutze|nutze|schreib|installiere) .{1,60}, (?:nicht|kein\w*|nie)
 (?:immer|niemals|nie|nur|ausschließlich|grundsätzlich|stets) (?:\w+ ){0,6}
 (?:muss|müssen|darf|dürfen|soll|sollen) (?:\w+ ){0,8}(?:werden|sein|stehen|liegen|haben|benutzen|verwenden|laufen)
 ^(?:bitte )?(?:verwende|benutze|nutze|nimm|nehmt|verwendet|benutzt)\b
@@ -79,6 +87,8 @@ ich bin (?:\w+ )?(?:vegetarier|vegetarierin|veganer|veganerin|allergisch)
 (?:mein|unser|das)\w* (?:ziel|plan|traum|frist|deadline|vorhaben)\w* (?:ist|sind|:)
 """,
     "correction": r"""
+^(?:nein|nee|moment|halt)[,.! ]+nicht \S
+(?:wechseln|migrieren|ziehen|steigen|stellen) .{0,40}?von .{1,60} (?:auf|zu|nach) \S
 ^(?:nein|nee|doch|halt|moment)[,.! ]+(?:eigentlich|das|ich|wir|nicht|nimm|es|der|die|bitte|verwende|nutze)
 ^(?:eigentlich|korrektur|vielmehr|genauer gesagt)
 (?:das|dies) (?:ist|war|stimmt) (?:falsch|nicht (?:richtig|korrekt|mehr)|ein (?:fehler|missverständnis))
@@ -89,6 +99,7 @@ ich meinte
 von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert)
 """,
     "fact": r"""
+(?:lauscht|läuft|hört) auf \S
 (?:ich heiße|mein name ist|ich wohne|ich lebe|ich arbeite|ich komme aus|ich bin (?:ein|eine|der|die|in|aus|\w+in
   |\w+er)|ich habe (?:einen|eine|zwei|drei))
 (?:liegt|liegen|steht|stehen|läuft|laufen|befindet sich|befinden sich) (?:\w+ )?(?:in|im|unter|auf|bei)
@@ -100,5 +111,20 @@ von .{1,60} (?:auf|zu|nach) .{1,60}(?:gewechselt|umgestellt|umgestiegen|migriert
 """,
     "self": r"""
 (?:ich|mich|mir|mein|meine|meinen|meinem|meiner|wir|uns|unser|unsere|unseren|unserem)
+""",
+    "denial": r"""
+^(?:nein|nee|moment|halt)[,.! ]+nicht (?!.{0,60}\bsondern\b)[^,;:]{1,60}$
+^(?:nein[,.! ]+)?(?:das|es) (?:stimmt nicht|ist (?:falsch|nicht richtig))[.!]*$
+^was (?:ich|wir) .{1,80}(?:gilt nicht mehr|ist hinfällig|stimmt nicht mehr)
+""",
+    "moment": r"""
+^(?:bitte )?(?:schau|guck|sieh|nimm|leg|pack|probier|mach|lösch|kopier|lies|öffne)\w{0,2} (?:dir |mir )?(?:das
+  |dies\w*|es|mal|hier|bitte)\b
+^ich (?:muss|bin|gehe) .{0,60}\b(?:jetzt|gleich|kurz|schnell|mittag)\b
+^(?:bin |ich bin )?(?:gleich|in \w+ \w+|um \w+) (?:wieder da|zurück)
+""",
+    "heading": r"""
+^(?:hier )?(?:ein paar |unsere |meine |die |noch )?(?:\w+ )?(?:regeln|konventionen|richtlinien
+  |vorgaben)(?: \w+){0,4}[.:]$
 """,
 }

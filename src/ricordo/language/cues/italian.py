@@ -56,6 +56,8 @@ sono (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|allergic[oa]|appassionat[oa])
 ^(?:per favore,? )?(?:rispondi|rispondimi|scrivimi) (?:sempre |in|brevemente)
 """,
     "convention": r"""
+(?:usa|usiamo|usate|utilizza|preferisci) .{1,60}, (?:non|mai|e non) \S
+(?:si chiamano|si scrivono)\b
 (?:sempre|mai|soltanto|solamente|esclusivamente)
 (?:bisogna|non bisogna|si deve|dobbiamo|deve|devono)\b
 ^(?:per favore,? )?(?:usa|usate|utilizza|non usare|evita)\b
@@ -95,5 +97,11 @@ non .{1,40} più
 """,
     "self": r"""
 (?:io|mi|me|mio|mia|miei|mie|noi|ci|nostro|nostra|nostri|nostre|sono|ho|abbiamo|siamo|vivo|lavoro)
+""",
+    "denial": r"""
+^no[,.! ]+non (?!.{0,60}\b(?:ma|bensì)\b)[^,;:]{1,40}$
+""",
+    "moment": r"""
+^(?:guarda|metti|prendi|prova|apri|leggi) (?:questo|questa|quello|ciò|qui)\b
 """,
 }

@@ -59,6 +59,8 @@ sou (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fã|apaixonad[oa])
 ^(?:por favor,? )?(?:responda|responde|escreva) (?:sempre |em|de forma|brevemente)
 """,
     "convention": r"""
+(?:use|usamos|usa|utilize|prefira) .{1,60}, (?:não|nunca|e não) \S
+(?:se chamam|são nomead[oa]s)\b
 (?:sempre|nunca|jamais|somente|apenas|exclusivamente)
 (?:é preciso|deve-se|devemos|deve|devem|tem que|têm que|temos que)\b
 ^(?:por favor,? )?(?:use|usa|usem|utilize|não use|evite)\b
@@ -99,5 +101,11 @@ não .{1,60},? (?:mas sim|e sim|mas)
 """,
     "self": r"""
 (?:eu|me|mim|meu|minha|meus|minhas|nós|nosso|nossa|nossos|nossas|sou|estou|tenho|moro|trabalho|temos|somos)
+""",
+    "denial": r"""
+^não[,.! ]+não (?!.{0,60}\bmas\b)[^,;:]{1,40}$
+""",
+    "moment": r"""
+^(?:olha|olhe|põe|ponha|pega|pegue|abre|abra|tenta|tente) (?:isso|isto|este|esta|esse|essa)\b
 """,
 }

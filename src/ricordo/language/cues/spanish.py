@@ -47,6 +47,7 @@ PACK: CuePack = {
 (?:a partir de ahora|de ahora en adelante|en el futuro|en adelante)
 """,
     "decision": r"""
+(?:migramos|pasamos|cambiamos|movemos) (?:\S+ ){0,5}?de \S{1,40}(?: \S{1,40}){0,2} a \S
 (?:hemos|he|se ha) (?:\w+ )?(?:decidido|elegido|acordado|optado|escogido)
 (?:decidimos|decidí|elegimos|elegí|acordamos|optamos|escogimos|quedamos en)
 (?:vamos a (?:usar|quedarnos|cambiar|migrar|adoptar)|nos quedamos con|usaremos)
@@ -60,6 +61,8 @@ soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])
 ^(?:por favor,? )?(?:responde|respóndeme|contesta|escríbeme) (?:siempre |en|de forma|brevemente)
 """,
     "convention": r"""
+(?:se llaman|se nombran|se escriben|se guardan)\b
+(?:usa|usamos|utiliza|utilizamos|prefiere) .{1,60}, (?:no|nunca|y no) \S
 (?:siempre|nunca|solamente|únicamente|jamás)
 (?:hay que|no hay que|se debe|debemos|debe|deben|tienen? que|tenemos que)\b
 ^(?:por favor,? )?(?:usa|usad|usen|utiliza|no uses|evita)\b
@@ -79,6 +82,7 @@ soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])
 (?:mi|nuestro|el) (?:objetivo|meta|plan|sueño|plazo)(?: \w+){0,2} (?:es|:)
 """,
     "correction": r"""
+(?:migramos|pasamos|cambiamos|movemos) (?:\S+ ){0,5}?de \S{1,40}(?: \S{1,40}){0,2} a \S
 ^(?:no|espera|perdón)[,.! ]+(?:en realidad|es|yo|no|usa|mejor|el|la|los|quise)
 ^(?:en realidad|corrección|mejor dicho)
 (?:eso|esto) (?:es|está|era) (?:mal|incorrecto|falso|un error)
@@ -90,6 +94,7 @@ en (?:vez|lugar) de
 (?:cambiamos|cambié|pasamos|migramos|cambiado|pasado|migrado) de .{1,60} a
 """,
     "fact": r"""
+(?:escucha|corre) en\b
 (?:me llamo|mi nombre es|vivo en|trabajo (?:en|como|de|para)|soy (?:de|un|una|el|la)|tengo (?:un|una|dos|tres))
 (?:está|están) (?:\w+ )?(?:en|bajo)
 (?:se llama|depende de|requiere|utiliza|corre en|pertenece)
@@ -101,5 +106,16 @@ en (?:vez|lugar) de
     "self": r"""
 (?:yo|me|mí|mi|mis|nosotros|nosotras|nos|nuestro|nuestra|nuestros|nuestras|soy|estoy|tengo|vivo|trabajo|hemos|he
   |tenemos|somos)
+""",
+    "denial": r"""
+^no[,.! ]+no (?:es |en |el |la |al )?(?!.{0,60}\bsino\b)[^,;:]{1,40}$
+^(?:no[,.! ]+)?(?:eso (?:no es (?:así|correcto|cierto)|está mal|es falso))[.!]*$
+""",
+    "moment": r"""
+^(?:mira|pon|toma|prueba|abre|usa|revisa|lee|guarda) (?:esto|eso|este|esta|ese|esa|lo)\b
+^tengo que .{1,60}\b(?:ahora|ya|rápido)\b
+""",
+    "heading": r"""
+^(?:estas son )?(?:nuestras|las|mis|algunas|unas) (?:\w+ )?(?:reglas|convenciones|normas)(?: \w+){0,4} ?[.:]$
 """,
 }

@@ -10,13 +10,17 @@ Act = Literal[
     "convention",
     "correction",
     "decision",
+    "denial",
+    "doubt",
     "fact",
     "farewell",
     "goal",
     "greeting",
+    "heading",
     "hypothetical",
     "lesson",
     "listener",
+    "moment",
     "offer",
     "praise",
     "preference",
@@ -30,7 +34,9 @@ Act = Literal[
 ]
 """What a sentence does: "fact" states how somebody or something lastingly is, "self" and "listener" are any mention
 of the speaker and of who is spoken to, "offer" a service held out, "request" a task for now, "praise" a word about
-the listener, "reaction" a word about what was just said."""
+the listener, "reaction" a word about what was just said, "denial" sets something aside without saying what holds
+instead, "doubt" marks a guess, "heading" announces rules, "moment" is what passes with the day: an errand, a one-off
+request, the state of a build."""
 
 CuePack = Mapping[Act, str]
 """Act to patterns, one regular expression a line (a line that starts with a space
