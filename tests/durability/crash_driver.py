@@ -23,12 +23,12 @@ from disks import KillingDisk
 from ricordo import Memory, Message, Scope
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
-from ricordo.messages import JsonValue, Text
+from ricordo.messages import Text
 from ricordo.runtime import Settings
 
 Emit = Callable[[str], None]
 Act = Callable[[Path, Disk, Emit], Awaitable[None]]
-Look = Callable[[Path], Awaitable[dict[str, JsonValue]]]
+Look = Callable[[Path], Awaitable[dict[str, object]]]
 
 SCOPE = Scope(user="me", project="shop")
 SESSIONS = {
@@ -54,7 +54,7 @@ def open_memory(root: Path, disk: Disk | None = None) -> AbstractAsyncContextMan
 
 
 async def nothing(root: Path, disk: Disk, emit: Emit) -> None:
-    root.mkdir()
+    os.mkdir(root)
 
 
 async def ingest(root: Path, disk: Disk, emit: Emit) -> None:
@@ -65,9 +65,9 @@ async def ingest(root: Path, disk: Disk, emit: Emit) -> None:
             emit(f"ack {session}")
 
 
-async def contents(root: Path) -> dict[str, JsonValue]:
+async def contents(root: Path) -> dict[str, object]:
     async with open_memory(root) as memory:
-        sessions: dict[str, JsonValue] = {}
+        sessions: dict[str, object] = {}
         for info in await memory.sessions():
             sessions[info.session] = [message.text for message in (await memory.session(info.session)).messages]
         entries = await memory.entries()
@@ -99,7 +99,7 @@ async def forget_long(root: Path, disk: Disk, emit: Emit) -> None:
         emit("ack forgotten")
 
 
-async def memories(root: Path) -> dict[str, JsonValue]:
+async def memories(root: Path) -> dict[str, object]:
     async with open_memory(root) as memory:
         entries = await memory.entries()
         return {
@@ -135,7 +135,7 @@ async def replace_file(root: Path, disk: Disk, emit: Emit) -> None:
     emit("ack replaced")
 
 
-async def file_left(root: Path) -> dict[str, JsonValue]:
+async def file_left(root: Path) -> dict[str, object]:
     files = LocalFiles(root)
     data = (await files.read("workspace/MEMORY.md")).data
     return {
@@ -156,12 +156,16 @@ SCENARIOS = {
 def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
     """Run `work` in a forked child; return whether it lived to its end, and what it emitted."""
     readable, writable = os.pipe()
+
+    def emit(text: str) -> None:
+        os.write(writable, f"{text}\n".encode())
+
     child = os.fork()
     if child == 0:
         os.close(readable)
         try:
-            anyio.run(work, lambda text: os.write(writable, f"{text}\n".encode()))
-        except BaseException:
+            anyio.run(work, emit)
+        except BaseException:  # noqa: BLE001 - a forked child must not run on into its parent's code
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
@@ -186,7 +190,7 @@ class TellingDisk(KillingDisk):
         super()._step(name)
 
 
-def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: bool) -> dict[str, JsonValue]:
+def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: bool) -> dict[str, object]:
     root = folder / f"{at}{'-half' if halves else ''}" / "root"
     shutil.copytree(prepared, root)
 
@@ -202,7 +206,7 @@ def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: b
     steps = [line[5:] for line in lines if line.startswith("step ")]
     _, told = in_child(again)
     shutil.rmtree(root.parent)
-    acked: list[JsonValue] = [line[4:] for line in lines if line.startswith("ack ")]
+    acked: list[str] = [line[4:] for line in lines if line.startswith("ack ")]
     return {
         "at": at,
         "step": steps[-1] if steps and not lived else "",

@@ -1,0 +1,163 @@
+"""Many processes on one root: what was acknowledged is there, once, and nobody is told that something is locked."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from anyio.to_thread import run_sync
+
+from ricordo import Memory, Scope
+from ricordo.memory import Session
+from ricordo.workspace.entry import Entry
+
+WRITER = Path(__file__).parent / "writer.py"
+SCOPE = Scope(user="me", project="shop")
+
+pytestmark = pytest.mark.anyio
+
+
+def start(root: Path, name: str, what: str, amount: float) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(WRITER), str(root), name, what, str(amount)],
+        env=os.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def all_told(running: dict[str, subprocess.Popen[str]]) -> dict[str, list[str]]:
+    """Let all of them go at once, and return what each told; a process that fails fails the test."""
+    for process in running.values():
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in running.values():
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = {}
+    for name, process in running.items():
+        assert process.stdout is not None
+        assert process.stderr is not None
+        told[name] = process.stdout.read().splitlines()
+        trouble = process.stderr.read()
+        assert process.wait() == 0, trouble[-2000:]
+        assert "locked" not in trouble
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+    return told
+
+
+async def left(root: Path) -> tuple[list[Entry], dict[str, Session]]:
+    async with Memory.open(root, scope=SCOPE) as memory:
+        sessions = {info.session: await memory.session(info.session) for info in await memory.sessions()}
+        checks = {check.name: check for check in await memory.doctor()}
+        assert [name for name, check in checks.items() if not check.ok and name != "lines"] == []
+        return await memory.entries(), sessions
+
+
+def saves(root: Path, count: int) -> dict[str, list[str]]:
+    return all_told({name: start(root, name, "save", count) for name in ("one", "two")})
+
+
+@pytest.mark.req("GO-I6")
+async def test_two_processes_that_save_200_times_each_leave_400_memories(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    told = await run_sync(saves, root, 200)
+    assert all(len(lines) == 200 for lines in told.values())
+    entries, _ = await left(root)
+    wanted = sorted(f"The number of {name} is {number}." for name in told for number in range(200))
+    assert sorted(entry.content for entry in entries) == wanted
+    assert len({entry.id for entry in entries}) == 400
+    assert {entry.by for entry in entries} == {"user"}
+    async with Memory.open(root, scope=SCOPE) as memory:
+        for number in (0, 77, 199):
+            found = [hit.entry.content for hit in await memory.recall(f"the number of two is {number}", limit=400)]
+            assert f"The number of two is {number}." in found
+        assert len(await memory.recall("", limit=1000)) == 400
+
+
+def hard_life(root: Path, seconds: float) -> dict[str, list[str]]:
+    return all_told({f"w{number}": start(root, f"w{number}", "everything", seconds) for number in range(8)})
+
+
+async def check_hard_life(root: Path, seconds: float) -> None:
+    told = await run_sync(hard_life, root, seconds)
+    lines = [line for lines in told.values() for line in lines]
+    assert [line for line in lines if line.startswith(("trouble", "not found"))] == []
+    assert all(any(line.startswith("saved") for line in lines) for lines in told.values())
+    entries, sessions = await left(root)
+    kept = Counter(entry.content for entry in entries)
+    wanted = {
+        f"The number of {name} is {line.removeprefix('saved ')}."
+        for name, lines in told.items()
+        for line in lines
+        if line.startswith("saved")
+    }
+    assert [content for content in wanted if kept[content] != 1] == []
+    assert len({entry.id for entry in entries}) == len(entries)
+    said = Counter(message.text for session in sessions.values() for message in session.messages)
+    ingested = [line.removeprefix("ingested ") for line in lines if line.startswith("ingested")]
+    assert [text for text in ingested if said[text] != 1] == []
+    assert [text for text in ingested if not any(text in (entry.source.quote or "") for entry in entries)] == []
+
+
+async def test_eight_processes_on_one_root_lock_nobody_out_and_lose_nothing(tmp_path: Path) -> None:
+    await check_hard_life(tmp_path / "root", 3)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+async def test_eight_processes_on_one_root_for_thirty_seconds_lose_nothing(tmp_path: Path) -> None:
+    await check_hard_life(tmp_path / "root", 30)
+
+
+def killed_at_random(root: Path, times: int) -> list[list[str]]:
+    chance = random.Random(7)
+    told = []
+    for number in range(times):
+        process = start(root, f"w{number}", "ingest", 10_000)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "ready\n", process.stderr.read()
+        time.sleep(chance.uniform(0.05, 0.4))
+        process.kill()
+        told.append(process.stdout.read().splitlines())
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+    return told
+
+
+async def check_random_kills(root: Path, times: int) -> None:
+    told = await run_sync(killed_at_random, root, times)
+    assert sum(map(len, told)) > times
+    entries, sessions = await left(root)
+    kept = Counter(entry.content for entry in entries)
+    said = Counter(message.text for message in sessions["shared"].messages)
+    for number, lines in enumerate(told):
+        for line in lines:
+            act, _, rest = line.partition(" ")
+            if act == "saved":
+                assert kept[f"The number of w{number} is {rest}."] == 1
+            elif act == "ingested" and rest.endswith("."):
+                assert said[rest] == 1
+                assert sum(rest in (entry.source.quote or "") for entry in entries) == 1
+    assert max(kept.values()) == 1
+
+
+async def test_ten_kills_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    await check_random_kills(tmp_path / "root", 10)
+
+
+@pytest.mark.soak
+async def test_fifty_kills_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    await check_random_kills(tmp_path / "root", 50)
