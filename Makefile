@@ -10,7 +10,7 @@ RUNTIME := $(VENV)/.runtime-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
 REPORT := build/requirements.json
 # These take a path to data of their own as an argument.
-BENCHMARKS := $(filter-out benchmarks/extraction.py benchmarks/retrieval.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py,$(wildcard benchmarks/*.py))
 PYTEST := $(BIN)/python -m pytest -n auto
 
 .PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench soak fuzz docs format clean
