@@ -24,16 +24,17 @@ from pathlib import Path
 
 import anyio
 
-from retrieval import Item, parsed_time, transcripts
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.keyword import KeywordIndex
-from ricordo.messages.types import JsonValue
+from ricordo.messages.codec import encode
+from ricordo.messages.types import JsonValue, Message, Text
 from ricordo.recall.answer import answer
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Answer, Hit, Source
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 
 __all__ = ["main"]
 
@@ -53,10 +54,18 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One thing that was said: its id, its session, and the message as a transcript keeps it."""
+
+    session: int
+    message: Message
+
+
+@dataclass(frozen=True, kw_only=True)
 class Conversation:
     """The turns of one conversation, what a careful reader noted of which turn, its questions, its speakers."""
 
-    items: tuple[Item, ...]
+    turns: tuple[Turn, ...]
     notes: tuple[tuple[str, str], ...]
     questions: tuple[tuple[str, int, frozenset[str]], ...]
     speakers: tuple[str, str]
@@ -79,14 +88,14 @@ def _conversation(sample: dict[str, JsonValue]) -> Conversation:
         assert isinstance(category, int)
         questions.append((str(row["question"]), category, frozenset(turns)))
     return Conversation(
-        items=tuple(_turns(talk)),
+        turns=tuple(_turns(talk)),
         notes=tuple(_notes(sample.get("observation"))),
         questions=tuple(questions),
         speakers=(str(talk["speaker_a"]), str(talk["speaker_b"])),
     )
 
 
-def _turns(talk: dict[str, JsonValue]) -> Iterator[Item]:
+def _turns(talk: dict[str, JsonValue]) -> Iterator[Turn]:
     numbers = sorted(int(found[1]) for key in talk if (found := re.fullmatch(r"session_(\d+)", key)))
     for number in numbers:
         turns = talk[f"session_{number}"]
@@ -95,13 +104,21 @@ def _turns(talk: dict[str, JsonValue]) -> Iterator[Item]:
             assert isinstance(turn, dict)
             caption = turn.get("blip_caption")
             text = f"{turn['text']} [shared a photo: {caption}]" if caption else str(turn["text"])
-            yield {
-                "id": str(turn["dia_id"]),
-                "text": text,
-                "speaker": str(turn["speaker"]),
-                "session": f"S{number}",
-                "time": str(talk.get(f"session_{number}_date_time", "")),
-            }
+            message = Message(
+                role="user",
+                name=str(turn["speaker"]),
+                id=str(turn["dia_id"]),
+                time=_parsed_time(str(talk.get(f"session_{number}_date_time", ""))),
+                parts=(Text(text=text),),
+            )
+            yield Turn(session=number, message=message)
+
+
+def _parsed_time(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _notes(observations: JsonValue) -> Iterator[tuple[str, str]]:
@@ -115,7 +132,7 @@ def _notes(observations: JsonValue) -> Iterator[tuple[str, str]]:
 
 def _ledger(conversation: Conversation) -> bytes:
     """Return the notes as entries that rest on their turns and have their times."""
-    times = {item["id"]: parsed_time(item["time"]) for item in conversation.items}
+    times = {turn.message.id: turn.message.time for turn in conversation.turns}
     entries = (
         Entry(
             content=text,
@@ -150,8 +167,8 @@ async def ask_all(conversations: Sequence[Conversation], *, notes: bool) -> list
     with tempfile.TemporaryDirectory() as folder:
         for number, conversation in enumerate(conversations):
             files = InMemoryFiles()
-            for path, line in transcripts(conversation.items):
-                await files.append(path, line)
+            for turn in conversation.turns:
+                await files.append(transcript_path(DEFAULT_AGENT, f"S{turn.session}"), encode(turn.message))
             if notes:
                 await files.append("workspace/memory/2024-01-01.md", _ledger(conversation))
             index = await KeywordIndex.open(Path(folder, f"{number}.db"), files)

@@ -210,6 +210,16 @@ async def test_filters_let_through_what_they_say(tmp_path: Path, *, broken: bool
     await index.close()
 
 
+async def test_a_filter_that_lets_one_of_a_thousand_through_finds_it_however_low_it_ranks(tmp_path: Path) -> None:
+    crowd = b"".join(bullet("wombat", number) for number in range(1000))
+    rare = bullet("It was long ago that anybody here has seen a wombat in the wild.", 2000, kind="decision")
+    place(tmp_path, LEDGER, crowd + rare)
+    index = await opened(tmp_path)
+    found = await index.search(Query(text="wombat", kinds=("decision",)))
+    assert places(found) == [(LEDGER, 1001)]
+    await index.close()
+
+
 async def test_a_long_entry_is_found_by_all_of_its_text_with_the_kind_of_its_bullet(tmp_path: Path) -> None:
     entry = Entry(content="The story of the wombat.", kind="lesson", id="01jd0000000000000000000007", time=NOON)
     pointer = "workspace/memory/long/01jd0000000000000000000007.md"

@@ -16,6 +16,7 @@ __all__ = ["full_text", "literal", "newest", "statistics"]
 
 _Values: TypeAlias = "list[str | int]"
 _AROUND_WEIGHT = 0.4
+_FIRST = 4
 _FIELDS = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
     coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
     chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content,
@@ -29,12 +30,19 @@ def full_text(connection: Connection, query: Query, words: Words, limit: int) ->
     conditions, values = _filters(query)
     terms = " OR ".join(f'"{term}"' for term in words.terms)
     expression = f"{{own around}} : ({terms})" if query.neighbours else f"own : ({terms})"
-    found = connection.execute(
-        f"""SELECT words.rowid FROM words JOIN chunk ON chunk.id = words.rowid {_JOINS}
-        WHERE words MATCH ? {conditions} ORDER BY bm25(words, 1.0, {_AROUND_WEIGHT}), words.rowid DESC LIMIT ?""",
-        (expression, *values, limit),
+    order = f"ORDER BY bm25(words, 1.0, {_AROUND_WEIGHT}), words.rowid DESC LIMIT ?"
+    first = connection.execute(f"SELECT rowid FROM words WHERE words MATCH ? {order}", (expression, _FIRST * limit))
+    numbers = [row[0] for row in first]
+    allowed = connection.execute(
+        f"SELECT chunk.id FROM chunk {_JOINS} WHERE chunk.id IN ({_numbered(numbers)}) {conditions}", values
     )
-    return _candidates(connection, [row[0] for row in found])
+    passing = {row[0] for row in allowed}
+    if len(passing) < limit and len(numbers) == _FIRST * limit:
+        # filters that let little through are joined, which costs every match a look-up
+        joined = f"SELECT words.rowid FROM words JOIN chunk ON chunk.id = words.rowid {_JOINS}"
+        found = connection.execute(f"{joined} WHERE words MATCH ? {conditions} {order}", (expression, *values, limit))
+        return _candidates(connection, [row[0] for row in found])
+    return _candidates(connection, [number for number in numbers if number in passing][:limit])
 
 
 def newest(connection: Connection, query: Query, limit: int) -> list[Candidate]:
@@ -106,12 +114,15 @@ def _stamp(time: datetime) -> int:
 
 def _candidates(connection: Connection, numbers: list[int]) -> list[Candidate]:
     """Return the chunks with these numbers, in this order."""
-    wanted = ", ".join(map(str, dict.fromkeys(numbers)))
     rows = connection.execute(
-        f"{_FIELDS} FROM chunk JOIN words ON words.rowid = chunk.id {_JOINS} WHERE chunk.id IN ({wanted})"
+        f"{_FIELDS} FROM chunk JOIN words ON words.rowid = chunk.id {_JOINS} WHERE chunk.id IN ({_numbered(numbers)})"
     )
     found = {row[0]: _candidate(row) for row in rows}
     return [found[number] for number in dict.fromkeys(numbers) if number in found]
+
+
+def _numbered(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _candidate(row: tuple[str | int | None, ...]) -> Candidate:
