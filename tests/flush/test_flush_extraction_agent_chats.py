@@ -129,10 +129,18 @@ def scores(half: str) -> tuple[float, float, float, float]:
     )
 
 
-FLOORS = {"developed_on": (0.0, 0.0, 0.0, 0.0), "held_out": (0.0, 0.0, 0.0, 0.0)}
+# Precision, recall, right kinds, right correction marks.
+FLOORS = {"developed_on": (0.95, 0.95, 0.97, 0.97), "held_out": (0.82, 0.82, 0.95, 0.93)}
 
 
 @pytest.mark.parametrize("half", FLOORS)
 def test_agent_chats_are_noted_with_high_precision_and_recall_and_the_right_kinds(half: str) -> None:
     reached = scores(half)
     assert all(score >= floor for score, floor in zip(reached, FLOORS[half], strict=True)), reached
+
+
+@pytest.mark.parametrize(
+    "chat", [chat for chat in chats("developed_on") if not chat.expected], ids=lambda chat: chat.title
+)
+def test_nothing_is_noted_of_errands_reports_and_one_off_requests(chat: Chat) -> None:
+    assert outcome(chat).extra == ()

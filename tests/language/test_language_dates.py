@@ -31,6 +31,12 @@ MONDAY = date(2023, 5, 8)
         ("last year", "2022"),
         ("3 years ago", "2020"),
         ("in ten days", "2023-05-18"),
+        ("it is due in ten days", "2023-05-18"),
+        ("three weeks from today", "2023-05-29"),
+        ("two days from tomorrow", "2023-05-11"),
+        ("three months from now", "2023-08"),
+        ("tomorrow night", "2023-05-09"),
+        ("yesterday evening", "2023-05-07"),
         ("May 7", "2023-05-07"),
         ("December 30", "2022-12-30"),
         ("7 May 2021", "2021-05-07"),
@@ -79,3 +85,18 @@ def test_any_text_on_any_day_is_read_without_an_error(text: str, day: date) -> N
 @given(st.sampled_from(["9 years ago", "last year", "next year", "in 12 months", "yesterday"]), st.dates())
 def test_the_ends_of_the_calendar_are_no_trap(phrase: str, day: date) -> None:
     find_dates(phrase, day)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one page in seven days",
+        "We lost two disks in three weeks.",
+        "It has grown a lot in two years.",
+        "the Tuesday after that",
+        "Tuesday",
+        "by Thursday 16:00",
+    ],
+)
+def test_how_long_something_took_and_a_bare_weekday_are_no_dates(text: str) -> None:
+    assert find_dates(text, MONDAY) == ()

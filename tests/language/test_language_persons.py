@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import addressed_by_name, attribute, find_names, in_third_person, mentions
+from ricordo.language import addressed_by_name, attribute, find_names, in_third_person, keeps_grammar, mentions
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,26 @@ from ricordo.language import addressed_by_name, attribute, find_names, in_third_
         ("Should I try? I try. I wash. I was. I put.", "Should Ana try? Ana tries. Ana washes. Ana was. Ana put."),
         ("They gave me time for myself.", "They gave Ana time for themselves."),
         ("I'd better go; I'd like that.", "Ana had better go; Ana would like that."),
+        ("I'd just been there; I'd already finished.", "Ana had just been there; Ana had already finished."),
+        ("You and I do it; Bo and I are late.", "You and Ana do it; Bo and Ana are late."),
+        ("I left and I love it.", "Ana left and Ana loves it."),
+        (
+            "This week is mine, then Bo and Cy, so my next is in May.",
+            "This week is Ana's, then Bo and Cy, so Ana's next is in May.",
+        ),
         ("We deploy from main.", "We deploy from main."),
         ("Section I.a and i/o stay.", "Section I.a and i/o stay."),
     ],
 )
 def test_the_first_person_becomes_the_speaker(said: str, told: str) -> None:
     assert in_third_person(said, "Ana") == told
+
+
+def test_a_verb_whose_past_looks_like_its_present_keeps_no_grammar() -> None:
+    assert not keeps_grammar("I read them on paper.")
+    assert not keeps_grammar("I just put it there.")
+    assert keeps_grammar("I always read them on paper.")
+    assert keeps_grammar("I moved to Lisbon.")
 
 
 def test_only_an_unambiguous_you_becomes_the_listener() -> None:

@@ -18,7 +18,8 @@ from ricordo.language import Act
 __all__ = ["chat_statements"]
 
 _LASTING = re.compile(
-    r"\b(?:always|never|from now on|going forward|by default|immer|nie|ab jetzt|toujours|jamais|siempre|nunca)\b"
+    r"\b(?:always|never(?! ?mind)|from now on|going forward|"
+    r"immer|nie|ab jetzt|toujours|jamais|siempre|nunca)\b"
     r"|以后|从现在|必须|必ず|今後",
     re.IGNORECASE,
 )

@@ -26,6 +26,8 @@ _NEXT_STEP = re.compile(
     re.IGNORECASE,
 )
 
+_CHOICE = re.compile(r"\w (?:or|oder|ou|o) \w|还是|それとも", re.IGNORECASE)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Turn:
@@ -68,7 +70,9 @@ def turns(utterances: Sequence[Utterance], config: ExtractionConfig) -> Iterator
 
 def answers(turn: Turn) -> bool:
     """Say whether the message follows a question about how things are, not about what to do next."""
-    return turn.question is not None and not _NEXT_STEP.search(turn.question.text)
+    if turn.question is None:
+        return False
+    return _CHOICE.search(turn.question.text) is not None or not _NEXT_STEP.search(turn.question.text)
 
 
 def asked(turn: Turn) -> tuple[Statement, ...]:

@@ -45,6 +45,7 @@ _STANDS_ALONE = re.compile(
     re.IGNORECASE,
 )
 _STANDS_FROM = 3
+_DOES_IT = re.compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +118,13 @@ def _dated(text: str, said: datetime) -> str:
 
 def _needs_question(statements: Sequence[Statement], voice: Voice) -> bool:
     words = frozenset[str]().union(*(statement.words for statement in statements))
-    if not voice.named and len(words) >= _STANDS_FROM and _STANDS_ALONE.match(without_opener(statements[0].text)):
+    own = _DOES_IT.search(statements[0].text) is None
+    if (
+        not voice.named
+        and own
+        and len(words) >= _STANDS_FROM
+        and _STANDS_ALONE.match(without_opener(statements[0].text))
+    ):
         return False
     return len(words) <= _ELLIPTIC or _YES_NO.match(statements[0].text) is not None
 

@@ -83,7 +83,8 @@ _PATTERN = re.compile(
 )
 # "One page in seven days" and "lost in two weeks" tell how long something took, not when it will be.
 _RATE = re.compile(
-    rf"\b(?:\d+|{_COUNT}|no|once|twice|first|only|most|best|worst)\s+(?:[\w-]+\s+){{0,2}}$"
+    r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|no|once|twice|first|only|most|best|worst)"
+    r"\s+(?:[\w-]+\s+){0,2}$"
     r"|\b(?:was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed)(?:\s+[\w-]+){0,4}\s+$",
     re.IGNORECASE,
 )

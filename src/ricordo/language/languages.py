@@ -34,7 +34,8 @@ _TELLING: dict[Language, str] = {
     "ma mes notre nos toujours jamais mais ou si ce cette non oui merci suis ai avons avez j'ai c'est plutôt "
     "chez à a on",
     "es": "el la los las y es son yo tú usted nosotros no un una en para con de del al que mi mis nuestro nuestra "
-    "siempre nunca pero o si este esta sí gracias estoy soy hemos he ha por favor solo sólo hay muy ahora vivo",
+    "siempre nunca pero o si este esta sí gracias estoy soy hemos he ha por favor solo sólo hay muy ahora vivo a "
+    "migramos pasamos",
     "it": "il lo la gli le e è sono io tu noi voi non un una in per con di del della al alla che mio mia nostro nostra "
     "sempre mai ma o se questo questa no sì grazie ho ha abbiamo anche solo più adesso dei delle nel nella "
     "preferisco uso usiamo dal dalla voglio lavoro abito",

@@ -135,6 +135,9 @@ we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
 ^(?:decision|decided|agreed|approved|resolved):
 """,
     "preference": r"""
+(?:short|long|brief|terse|detailed|concise) (?:answers?|repl(?:y|ies)|explanations?|messages) (?:is|are|please|only)\b
+i(?:'d)? (?:really )?(?:want|need|would like|like) you to (?:stop|always|never|not|avoid|keep)\b
+i (?:always |mostly |only |usually )?(?:use|write|type|read|run) .{1,40}, (?:not|never) \S
 (?:please )(?:keep|make) (?:your |the )?(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|diagrams?
   |comments?) \S
 i(?:'d| would)? (?:much |strongly |really |generally |usually |always |also |still |definitely )?(?:prefer|rather
@@ -157,6 +160,10 @@ do you (?:want|prefer|like|favou?r)
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
     "convention": r"""
+(?:from now on|going forward)
+(?:everything|anything|nothing|whatever|files) (?:under|in|inside|outside|below) \S+ (?:is|are|gets?|stays?|must|may
+  |goes|belongs)\b
+nobody (?:\w+ )?(?:touches|edits|pushes|merges|deploys|commits|changes)\b
 ^(?:\w+ ){0,3}\w+s are (?:always |never |only )?(?:named|prefixed|suffixed|written|spelled|spelt|formatted|rounded
   |tagged
   |signed|sorted|versioned|exported|squashed|abbreviated|numbered)
@@ -182,7 +189,8 @@ do you (?:want|prefer|like|favou?r)
   (?! (?:it|this|that|them|these|those)\b)\b.{1,80}?(?:,|;| -| —) (?:not|never|no|without|and not|and never|instead of
   |rather than) \S
 ^(?!(?:no|yes|it|this|that|he|she|they|i|we|you|but)\b)\w+s(?: (?:in|as|with|for|by) \w+)?, (?:not|never|no) \S
-(?:must|mustn't|may not|may only) (?:not |never |always |only )?(?:finish|fit|stay|remain|keep|land|answer|support
+(?:must|mustn't|may not|may only) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri|\d))
+  (?:not |never |always |only )?(?:finish|fit|stay|remain|keep|land|answer|support
   |work
   |never|be|not|carry|hold|come|reach|set|call|import|write|read|take|last|compile|build)
 ^(?:please )?(?:no) (?:\w+ ){0,2}(?:exports?|imports?|dependenc\w+|globals?|mocks?|classes|abbreviations?
@@ -198,7 +206,8 @@ do you (?:want|prefer|like|favou?r)
   \s(?:must|must not|mustn'?t|should always|should never|should not|have to|has to|need to be|needs to be
   |are not allowed|may only|may not)
 ^(?:and |also |but |so |btw,? |by the way,? |please |in this (?:repo|project|codebase),? |here,? )*(?:always|never
-  |only) \w+
+  |only
+  (?! (?:the|an?|one|two|three|\d+|this|that|my|some|then|after|if|when|because)\b)) \w+
 ^(?:and |also |but |so |btw,? |by the way,? |please )*(?:do not|don'?t|avoid|stop) (?:ever |using )?(?:use|using
   |commit|push|merge|run
   |touch|edit|call|import|deploy|add|mock|write|put|store|log|hardcode|hard-code|change|rely|install|squash|rebase
@@ -220,10 +229,10 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
 (?:we|our \w+|the \w+|all \w+) (?:use|deploy|release|merge|tag|format|lint|test|store|keep|name|write|build|publish
   |run|ship|review|squash|track|log|manage|host|pin|follow|target|support|require)s? (?:\w+ ){0,3}(?:only|from|with
   |via|through|on|in|under|by|as|for|using|at|to)\b
-(?:should|must|needs? to|has to|have to) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri
-  |\d))(?:always
-  |never |only |not )?(?:be|live|go|use|have|start|end|pass|stay
-  |match|follow|include|contain|return|run)
+(?:should|must|needs? to|has to|have to) (?:always|never|only) \w
+(?:\w+s should|must|need to|have to) (?!.{0,40}\b(?:by|before|until) (?:the |end|next|mon|tue|wed|thu|fri
+  |\d))(?:not )?
+  (?:be|live|go|use|have|start|end|pass|stay|match|follow|include|contain|return|run)
 """,
     "lesson": r"""
 ^what (?:fixed|solved|cured|made|helped|worked|broke|did the trick|was missing|went wrong)\b.{1,60}?(?::| was | is )
@@ -299,6 +308,18 @@ instead of .{1,60} (?:now|from now on)
 (?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
     "fact": r"""
+i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
+(?:linter|formatter|framework|database|db|language|compiler|editor|shell|os|host|region|branch|registry|bundler
+  |queue|broker
+  |orm|runner|package manager|url|endpoint|domain|port|repo|repository|licen[cs]e|stack|back ?end|front ?end
+  |platform|time ?zone
+  |tracker|board|wiki|dashboard) is (?!(?:\w+ )?(?:broken|down|slow|failing|wrong|weird|full|empty|stuck|not|gone
+  |missing|back|green
+  |red|fine|ok|still|again)\b)\S
+(?:go|goes) (?:through|via|over)\b
+^(?:this|it|ours)(?:'s| is) an? (?:\S+ ){1,4}(?:project|app|repo|service|library|package|monorepo|codebase|game|site
+  |cli|plugin
+  |firmware|novel|book|thesis|paper)\b
 (?:\w+ and i|i and \w+) (?:do|own|handle|take|lead|run|cover|share)\b
 (?:does|takes|runs) (?:the|all|every) \w+s\b
 (?:\w+) (?:owns|leads|maintains|manages|handles|looks after|takes care of|signs off|covers)\b
@@ -314,7 +335,8 @@ my (?:\w+ )?(?:wife|husband|partner|son|daughter|kids?|dog|cat|pet|boss|manager|
 (?:lives?|is|are|sits?|runs?|resides?|located|stored|hosted|deployed|kept|found|defined|documented|implemented
   |configured|listens?) (?:\w+ )?(?:in|at|on|under|inside|behind|within|against|every) \S
 we (?:use|run|have|host|own|support|target|maintain|rely on)
-(?:is|are|takes?|lasts?|costs?|weighs?|has|have) (?:about |around |at least |at most |up to |only )?(?:\d\w*|one
+(?:is|are|takes?|(?<!the )lasts?|costs?|weighs?|has|have) (?:about |around |at least |at most |up to |only )?(?:\d\w*
+  |one
   |two|three|four|five|ten)
 (?:our|my|the) (?:\w+ ){1,3}(?:owns?|handles?|leads?|manages?|maintains?|reviews?|approves?)
 (?:is|are) (?:called|named|written in|owned by|based on|built (?:with|on)|maintained by|generated (?:by|from)

@@ -28,6 +28,13 @@ CHAT: CuePack = {
   (?: (?:for|of|in|about|on|while|here|to|we|before|as)\b[^.:]{0,60})?)[.:]$
 """,
     "moment": r"""
+^(?:please |and |but |so )*(?:don'?t|do not) \w+(?: \w+){0,4} (?:yet|now|for now|today|tonight)[.!]*$
+^(?:please |and |but |so )*(?:don'?t|do not) \w+ (?:it|this|that|these|those|them)\b
+^never ?mind\b
+^(?:it|there|this \w+|that \w+|the (?:button|icon|page|header|footer|table|box|menu|text|label|link|dialog|function
+  |form
+  |field|output|result|image|logo|chart|plot)) (?:also |then )?(?:should|must|has to|have to|needs? to)(?! (?:always
+  |never|only))\b
 ^(?:that |it )?took (?:me|us|a while|ages|forever)\b
 ^it'?s (?:\w+day|late|early|getting late)\b
 (?:can|could|should|might) (?:still )?(?:\w+ ){0,3}(?:today|tonight|this (?:afternoon|morning|evening))\b

@@ -60,6 +60,7 @@ je suis (?:\w+ )?(?:végétarien|végétarienne|vegan|allergique|fan|passionnée
   |brièvement)
 """,
     "convention": r"""
+(?:désormais|dorénavant|à partir de maintenant)
 (?:s'appellent|se nomment|sont (?:nommée?s|écrite?s|rédigée?s|rangée?s))\b
 (?:utilise|utilisez|prends|préfère|écris) .{1,60}, (?:pas|jamais|et non|et pas) \S
 (?:toujours|jamais|uniquement|exclusivement|seulement)

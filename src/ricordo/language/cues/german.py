@@ -63,6 +63,7 @@ ich bin (?:\w+ )?(?:vegetarier|vegetarierin|veganer|veganerin|allergisch)
 ^(?:bitte )?(?:antworte|antworten sie|schreib|sprich) (?:mir |bitte )?(?:immer |nur )?(?:auf|kurz|knapp|in)
 """,
     "convention": r"""
+(?:ab jetzt|ab sofort|von nun an)
 (?:schreiben|benennen|nennen|mergen|rebasen|squashen|committen|deployen|testen|verwenden|nutzen|speichern
   |brauchen) wir (?:\w+ ){0,3}(?:auf|in|mit|als|per|nur|unter|nach)\b
 wir (?:schreiben|benennen|mergen|rebasen|squashen|deployen|committen|reviewen)\b(?! (?:jetzt|heute|gerade|gleich|das

@@ -56,6 +56,7 @@ sono (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|allergic[oa]|appassionat[oa])
 ^(?:per favore,? )?(?:rispondi|rispondimi|scrivimi) (?:sempre |in|brevemente)
 """,
     "convention": r"""
+(?:d'ora in poi|da ora in poi)
 (?:usa|usiamo|usate|utilizza|preferisci) .{1,60}, (?:non|mai|e non) \S
 (?:si chiamano|si scrivono)\b
 (?:sempre|mai|soltanto|solamente|esclusivamente)

@@ -59,6 +59,7 @@ sou (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fã|apaixonad[oa])
 ^(?:por favor,? )?(?:responda|responde|escreva) (?:sempre |em|de forma|brevemente)
 """,
     "convention": r"""
+(?:a partir de agora|de agora em diante)
 (?:use|usamos|usa|utilize|prefira) .{1,60}, (?:não|nunca|e não) \S
 (?:se chamam|são nomead[oa]s)\b
 (?:sempre|nunca|jamais|somente|apenas|exclusivamente)

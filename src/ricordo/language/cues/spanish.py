@@ -61,6 +61,7 @@ soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])
 ^(?:por favor,? )?(?:responde|respóndeme|contesta|escríbeme) (?:siempre |en|de forma|brevemente)
 """,
     "convention": r"""
+(?:a partir de ahora|de ahora en adelante)
 (?:se llaman|se nombran|se escriben|se guardan)\b
 (?:usa|usamos|utiliza|utilizamos|prefiere) .{1,60}, (?:no|nunca|y no) \S
 (?:siempre|nunca|solamente|únicamente|jamás)
