@@ -10,7 +10,7 @@ _Hunk: TypeAlias = tuple[int, int, Sequence[bytes]]
 
 
 def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return `base` with the changes of both sides, or None where they overlap or two replacements touch.
+    """Return `base` with the changes of both sides, or None where they overlap or two rewrites touch.
 
     What both insert at one place is kept from both, theirs first; a change that both made is made once. With equal
     sides the result is that side; a side equal to `base` gives the other one, to the byte.
@@ -34,9 +34,9 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def _collide(first: _Hunk, second: _Hunk) -> bool:
-    """Tell whether what is replaced overlaps; something inserted beside it is no conflict."""
-    either_inserts = first[0] == first[1] or second[0] == second[1]
-    return second[0] < first[1] or (second[0] == first[1] and not either_inserts)
+    """Tell whether what is replaced overlaps; beside it something may be inserted or removed."""
+    both_rewrite = all(start < end and new for start, end, new in (first, second))
+    return second[0] < first[1] or (second[0] == first[1] and both_rewrite)
 
 
 def _hunks(lines: list[bytes], side: bytes) -> list[_Hunk]:
