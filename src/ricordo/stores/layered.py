@@ -108,7 +108,8 @@ class LayeredDriver:
         """Remove an entry from its file and the index. Raises `EntryNotFound`."""
         for place in await self.places():
             with suppress(EntryNotFound):
-                gone = await forget(place.files, place.changes, entry_id, key=place.key, who=who, why=why)
+                reason = place.redactor.clean(why)
+                gone = await forget(place.files, place.changes, entry_id, key=place.key, who=who, why=reason)
                 await place.index.refresh()
                 return place.outward(gone.entry)
         raise EntryNotFound(f"No memory has the id {entry_id}: `ricordo memory list` shows the ids.")
