@@ -16,7 +16,7 @@ from ricordo.recall.recall import search
 __all__ = ["NOT_IN_MEMORY", "answer"]
 
 NOT_IN_MEMORY = "not in memory"
-_LOOKED_AT = 6
+_LOOKED_AT = 12
 _OTHERS = 4
 _LONGEST_QUOTE = 600
 

@@ -1,7 +1,8 @@
 """Which hit to quote as the answer, and how far it can be trusted to be one. Pure.
 
 A hit that answers holds words of the question itself, states rather than asks, and was not taken back: where a later
-statement holds the same words of the question and comes near, it is the one that holds now.
+statement holds the same words of the question and comes near, it is the one that holds now. Of two that come near,
+what a person said is quoted before what an assistant said, and that before what a tool printed.
 """
 
 import re
@@ -34,6 +35,9 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
     fit.sort(key=lambda pair: -pair[0])
     best, chosen = fit[0]
     for near, hit in fit[1:]:
+        if best - near <= config.near and _is_plainer(hit, chosen):
+            chosen = hit
+    for near, hit in fit:
         if (best - near <= config.near and _restates(hit, chosen)) or (not about_change and _takes_back(hit, chosen)):
             return hit, best
     return chosen, best
@@ -45,6 +49,16 @@ def fitness(hit: Hit, config: RecallConfig) -> float:
     whole = 1.0 + config.coverage
     fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * asks
     return min(max(fit / whole, 0.0), 1.0)
+
+
+def _is_plainer(hit: Hit, other: Hit) -> bool:
+    """Tell whether `hit` says all that `other` says of the question, and was said rather than printed or called."""
+    return _distance(hit) < _distance(other) and set(hit.words) >= set(other.words)
+
+
+def _distance(hit: Hit) -> int:
+    """Return how far from plain words of a person a hit is: a memory or a person, an assistant, a tool."""
+    return {"assistant": 1, "tool": 2}.get(hit.speaker, 0)
 
 
 def _restates(hit: Hit, other: Hit) -> bool:
