@@ -29,6 +29,7 @@ _INTRODUCTION = (
 _HANDED_DOWN: frozenset[Act] = frozenset({"decision", "convention", "lesson", "preference"})
 _PASSING: frozenset[Act] = frozenset({"question", "request", "moment", "thanks", "greeting", "farewell"})
 _NODDING = 3
+_ABOUT_LISTENER: frozenset[Act] = frozenset({"praise"})
 _BARE_POINTER = re.compile(
     r"^(?:right|yes|no|ok|exactly)?[,. ]*(?:that one|this one|that|this|it|those|these)(?:['’]s| is| are| was| were) "
     r"(?:\S+ ?){1,3}$",
@@ -39,12 +40,18 @@ _BARE_POINTER = re.compile(
 def chat_statements(utterance: Utterance, sentences: Sequence[Statement]) -> tuple[Statement, ...]:
     """Return what a user or an agent states in one message, in order; empty for tasks, errands and small talk."""
     by_user = utterance.role == "user"
-    lasting = _under_headings(sentences) if by_user else [each for each in sentences if not _announces(each, None)]
+    lasting = _under_headings(sentences) if by_user else _of_agent(sentences)
     name = utterance.speaker
     return stated(
         tuple(each for each in lasting if not _passes(each) and not (name and _introduces(each, name))),
         among_people=False,
     )
+
+
+def _of_agent(sentences: Sequence[Statement]) -> list[Statement]:
+    """An agent's "you should never …" is a rule and no word about the listener."""
+    said = [each for each in sentences if not _announces(each, None)]
+    return [replace(each, acts=each.acts - _ABOUT_LISTENER) if "convention" in each.acts else each for each in said]
 
 
 def _under_headings(sentences: Sequence[Statement]) -> list[Statement]:

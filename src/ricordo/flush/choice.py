@@ -31,8 +31,14 @@ _ANY_DAY = date(2000, 1, 1)
 _ANSWER_SURETY = 0.7
 _TAKEN_UP = 0.15
 _ENOUGH = 4
-_REPORTS = re.compile(r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s)", re.IGNORECASE)
-_RULE = re.compile(r"^(?:\w+[,.:] )?(?:never|always|nie(?:mals)?|immer|jamais|toujours|nunca|siempre)\b", re.IGNORECASE)
+_REPORTS = re.compile(
+    r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b)", re.IGNORECASE
+)
+_RULE = re.compile(
+    r"^(?:\w+[,.:] )?(?:(?:you|we) (?:should|must) )?"
+    r"(?:never|always|nie(?:mals)?|immer|jamais|toujours|nunca|siempre)\b",
+    re.IGNORECASE,
+)
 _CONTRADICTS = re.compile(
     r"^(?:no|nope|nah|wrong|not (?:true|quite|really|it)|that['’]?s (?:not|wrong)|i don['’]t think|keep looking|hm+|"
     r"nein|non|não|不对|不是|违|違)(?!\w)",

@@ -14,7 +14,7 @@ __all__ = ["by_cue", "by_length", "lead"]
 _POINTS_BACK = re.compile(
     r"^(?:it|it's|this|that|that's|they|these|those|because|so|otherwise|which|since|then|there|das|dies|weil|sonst|cela|"
     r"c'est|eso|esto|porque|questo|isso|因为|否则|这|そうしないと|それ|なぜなら|the reason|the point|"
-    r"a (?:plain|bare|simple|mere)|without (?:it|that|this))(?!\w)",
+    r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
     re.IGNORECASE,
 )
 # Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".

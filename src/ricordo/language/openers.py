@@ -9,7 +9,7 @@ __all__ = ["without_opener"]
 
 _FILLER = (
     r"(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
-    r"by the way|btw|hello|definitely|totally|sure thing|lovely|super|good morning|morning)"
+    r"by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning)"
     r"(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*"
 )
 _ANNOUNCED = (

@@ -160,6 +160,7 @@ do you (?:want|prefer|like|favou?r)
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
     "convention": r"""
+[,;:] (?:so )?(?:please )?(?:always|never) (?!mind\b)\w
 (?:from now on|going forward)
 (?:everything|anything|nothing|whatever|files) (?:under|in|inside|outside|below) \S+ (?:is|are|gets?|stays?|must|may
   |goes|belongs)\b
@@ -200,7 +201,8 @@ nobody (?:\w+ )?(?:touches|edits|pushes|merges|deploys|commits|changes)\b
   |approval
   |approvals|ticket|test|tests|owner|label|migration|entry|line|description)
 (?:we|you|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests|commits|branches|migrations
-  |releases|builds|prs|pull requests)(?: \w+){0,2} (?:always|never|only)
+  |releases|builds|prs|pull requests)(?: \w+){0,2} (?:always|never|only)(?! (?:see|get|got|saw|seen|need|needed|want
+  |know|have|had|find|found)\b)
 (?:we|you|they|everyone|people|developers|contributors|all \w+|every \w+|each \w+|tests?|code|commits?|branches|files?
   |migrations?|releases?|builds?|prs?|pull requests|services?|modules?|functions?|names?)(?: \w+){0,2}
   \s(?:must|must not|mustn'?t|should always|should never|should not|have to|has to|need to be|needs to be
@@ -235,6 +237,8 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   (?:be|live|go|use|have|start|end|pass|stay|match|follow|include|contain|return|run)
 """,
     "lesson": r"""
+(?:is|are|was|were|gets?|got) (?:\w+ )?(?:slow|red|broken|failing|flaky|empty|wrong|missing|stuck|off|late|stale
+  |cached) because\b
 ^what (?:fixed|solved|cured|made|helped|worked|broke|did the trick|was missing|went wrong)\b.{1,60}?(?::| was | is )
 (?:worth|good|important|useful) (?:remembering|noting|knowing|to (?:know|remember|keep in mind))
 (?:is|are) (?:an? |always )?(?:\w+ ){1,3}until (?:shown|proven|proved|found|known) (?:otherwise|innocent|wrong)
@@ -286,7 +290,8 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
 ^(?:and |so )?(?:what|everything|anything) (?:i|we|you|he|she|they|\w+) (?:said|told|wrote|agreed|decided|mentioned
   |noted)
   \b.{0,120}(?:no longer|any ?more|void|wrong|outdated|obsolete|does(?:n't| not))
-^(?:no|nope|nah|wait|sorry|hold on|hmm)[,.!:;\-–— ]+(?:(?:that'?s|it'?s|this is) (?:not|wrong|incorrect)|actually
+^(?:no|nope|nah|wait|sorry|hold on|hmm)(?:,? no)?[,.!:;\-–— ]+(?:(?:that'?s|it'?s|this is) (?:not|wrong|incorrect)
+  |actually
   |i (?:meant|said|mean|want)|not|use|we|it|the|don'?t|wait|make|please|my|always|only|never|instead|in fact|he|she
   |they|sorry)
 ^(?:well |but |oh |hmm |ah )?(?:,? )?actually[, ]
@@ -309,7 +314,8 @@ instead of .{1,60} (?:now|from now on)
 """,
     "fact": r"""
 i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
-(?:linter|formatter|framework|database|db|language|compiler|editor|shell|os|host|region|branch|registry|bundler
+(?:customer|client|contact|owner|lead|designer|reviewer|vendor|supplier|linter|formatter|framework|database|db
+  |language|compiler|editor|shell|os|host|region|branch|registry|bundler
   |queue|broker
   |orm|runner|package manager|url|endpoint|domain|port|repo|repository|licen[cs]e|stack|back ?end|front ?end
   |platform|time ?zone

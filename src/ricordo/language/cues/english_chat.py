@@ -18,9 +18,9 @@ CHAT: CuePack = {
 """,
     "doubt": r"""
 ^(?:i (?:think|suspect|guess|assume|believe|suppose)|my guess|probably|perhaps|maybe|it (?:looks|seems)|likely)
-(?:haven'?t (?:checked|verified|tested|confirmed)|not (?:sure|certain|verified|confirmed)|might|may be|could be
-  |probably
-  |possibly|i suspect|my guess|presumably)
+(?:haven'?t (?:checked|verified|tested|confirmed)|not (?:sure|certain|verified|confirmed)|(?:it|this|that
+  |the (?:cause|problem|reason|fix)) (?:might|may|could)
+  |probably|possibly|i suspect|my guess|presumably)
 """,
     "heading": r"""
 ^(?:(?:here are |these are |and |now )?(?:some|our|my|a few|a couple of|the|more|two|three|four|five|a word on)? ?

@@ -80,7 +80,7 @@ só (?:\w+ ){0,3}(?:de|a partir|com|em|do|da)
 (?:meu|nosso|o) (?:objetivo|plano|sonho|prazo)(?: \w+){0,2} (?:é|:)
 """,
     "correction": r"""
-^(?:não|espera|espere|desculpa)[,.! ]+(?:na verdade|é|eu|use|o|a|os|quis)
+^(?:não|espera|espere|desculpa)[,.!]+ ?(?:na verdade|é|eu|use|o|a|os|quis)
 ^(?:na verdade|correção|aliás|melhor dizendo)
 (?:isso|isto) (?:está|é|era) (?:errado|incorreto|falso|um erro)
 não é (?:correto|verdade|isso|assim)

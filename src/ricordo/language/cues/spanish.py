@@ -84,7 +84,7 @@ soy (?:\w+ )?(?:vegetarian[oa]|vegan[oa]|alérgic[oa]|fan|aficionad[oa])
 """,
     "correction": r"""
 (?:migramos|pasamos|cambiamos|movemos) (?:\S+ ){0,5}?de \S{1,40}(?: \S{1,40}){0,2} a \S
-^(?:no|espera|perdón)[,.! ]+(?:en realidad|es|yo|no|usa|mejor|el|la|los|quise)
+^(?:no|espera|perdón)[,.!]+ ?(?:en realidad|es|yo|no|usa|mejor|el|la|los|quise)
 ^(?:en realidad|corrección|mejor dicho)
 (?:eso|esto) (?:es|está|era) (?:mal|incorrecto|falso|un error)
 (?:eso |esto )?no es (?:correcto|cierto|así|verdad)
