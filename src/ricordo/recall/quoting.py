@@ -62,9 +62,10 @@ def _distance(hit: Hit) -> int:
 
 
 def _restates(hit: Hit, other: Hit) -> bool:
-    """Tell whether `hit` is a later statement on all that `other` says of the question."""
+    """Tell whether `hit` is a later statement on all that `other` says of the question, and no less plain."""
     states = hit.entry.kind in _STATING or bool(acts(hit.entry.content) & _STATING)
-    return _is_later(hit, other) and states and set(hit.words) >= set(other.words)
+    plain = _distance(hit) <= _distance(other)
+    return _is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)
 
 
 def _takes_back(hit: Hit, other: Hit) -> bool:
