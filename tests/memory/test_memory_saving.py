@@ -26,8 +26,8 @@ from ricordo.events import Emitter
 from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.stores import NoMemory
+from ricordo.stores.capabilities import Layers
 from ricordo.stores.contract import StoreParts
-from ricordo.stores.layered import LayeredDriver
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import LONGEST_CONTENT
 
@@ -227,7 +227,7 @@ async def test_the_users_own_root_is_opened_once_when_many_ask_at_once(opened: O
     async with opened() as memory:
         await memory.remember("I am allergic to walnuts.", scope=Scope(user="me"), reason="holds everywhere")
     async with opened() as memory:
-        driver = memory._workspace.store.offers(LayeredDriver)
+        driver = memory._workspace.store.offers(Layers)
         assert driver is not None
         seen: list[int] = []
 

@@ -21,7 +21,7 @@ from ricordo.runtime import Settings, Workspace, find_root, new_root, open_works
 from ricordo.runtime.assembly import Parts
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
-from ricordo.stores.layered import LayeredDriver
+from ricordo.stores.capabilities import Layers
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
@@ -39,10 +39,10 @@ class Memory:
     `scope` says whose memory this is, `root` is the folder where it lies.
     """
 
-    def __init__(self, workspace: Workspace, driver: LayeredDriver) -> None:
+    def __init__(self, workspace: Workspace, layers: Layers) -> None:
         """Use `Memory.open` instead."""
         self._workspace = workspace
-        self._driver = driver
+        self._layers = layers
         self.scope = workspace.scope
         self.root = Path(workspace.place.folder)
         self._transcripts: dict[str, Transcript] = {}
@@ -70,9 +70,9 @@ class Memory:
         parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=on_event)
         folder = Path(root) if root is not None else parts.settings.root or _nearest_root()
         async with open_workspace(folder, scope, parts) as workspace:
-            driver = workspace.store.offers(LayeredDriver)
-            assert driver is not None
-            yield cls(workspace, driver)
+            layers = workspace.store.offers(Layers)
+            assert layers is not None
+            yield cls(workspace, layers)
 
     async def remember(
         self,
@@ -131,26 +131,26 @@ class Memory:
 
     async def entries(self) -> list[Entry]:
         """Return everything that is remembered in the scope, newest first."""
-        return await self._driver.entries()
+        return await self._layers.entries()
 
     async def entry(self, entry_id: str) -> Entry:
         """Return one memory by its id or the six or more characters it starts with. Raises `EntryNotFound`."""
-        return await self._driver.get(entry_id)
+        return await self._layers.get(entry_id)
 
     async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
         """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
-            return await self._driver.forget(entry_id, who="user", why=reason)
+            return await self._layers.forget(entry_id, who="user", why=reason)
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Take back one write, the newest when none is named, and return it. Raises `ChangeNotFound`, `UndoRefused`."""
         with self._workspace.emitter.stage("undo", self.scope):
-            return await self._driver.undo(change_id, who="user")
+            return await self._layers.undo(change_id, who="user")
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes, newest first."""
-        return (await self._driver.history())[:limit]
+        return (await self._layers.history())[:limit]
 
     async def ingest(
         self, messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None
@@ -187,11 +187,11 @@ class Memory:
 
     async def doctor(self) -> list[Check]:
         """Return what a look at every part of the root found; nothing is changed."""
-        places = await self._driver.places()
+        places = await self._layers.places()
         return [check for place in places for check in await inspect(place.files, place.index)]
 
     async def _sources(self) -> list[Source]:
-        return [Source(label=place.label, index=place.index) for place in await self._driver.places()]
+        return [Source(label=place.label, index=place.index) for place in await self._layers.places()]
 
     async def _indexed(self, block: Block) -> None:
         with self._workspace.emitter.stage("index", self.scope) as progress:

@@ -1,6 +1,7 @@
 """The swappable contract save / recall / preamble, bound to a scope, and its backends."""
 
-from ricordo.stores.contract import Backend, Closes, Driver, Forgets, Lists, Store
+from ricordo.stores.capabilities import Closes, Forgets, Layers, Lists, Undoes
+from ricordo.stores.contract import Backend, Driver, Store
 from ricordo.stores.nothing import NoMemory
 
-__all__ = ["Backend", "Closes", "Driver", "Forgets", "Lists", "NoMemory", "Store"]
+__all__ = ["Backend", "Closes", "Driver", "Forgets", "Layers", "Lists", "NoMemory", "Store", "Undoes"]

@@ -7,7 +7,7 @@ else a backend can do (list, forget, close) is found by type: `store.offers(Forg
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, final, runtime_checkable
+from typing import Protocol, TypeVar, final
 
 from ricordo.clock import Clock, Ids, milliseconds
 from ricordo.errors import InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
@@ -20,7 +20,7 @@ from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.redaction import redacted_entry
 
-__all__ = ["Backend", "Closes", "Driver", "Forgets", "Lists", "Store", "StoreParts"]
+__all__ = ["Backend", "Driver", "Store", "StoreParts"]
 
 _C = TypeVar("_C")
 
@@ -38,37 +38,6 @@ class Driver(Protocol):
 
     async def preface(self, budget: Tokens | None) -> str:
         """Return what belongs into the system prompt, within the budget; empty when there is nothing."""
-        ...
-
-
-@runtime_checkable
-class Lists(Protocol):
-    """A backend that can show everything it keeps."""
-
-    async def entries(self) -> list[Entry]:
-        """Return all entries, newest first."""
-        ...
-
-    async def get(self, entry_id: str) -> Entry:
-        """Return one entry. Raises `EntryNotFound`."""
-        ...
-
-
-@runtime_checkable
-class Forgets(Protocol):
-    """A backend that can take an entry out again."""
-
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        """Remove an entry everywhere and return it. Raises `EntryNotFound`."""
-        ...
-
-
-@runtime_checkable
-class Closes(Protocol):
-    """A backend that holds something open."""
-
-    async def close(self) -> None:
-        """Let go of what is held; a second call does nothing."""
         ...
 
 

@@ -1,0 +1,62 @@
+"""Capabilities: what a backend may offer beyond save, recall and preamble, found by type with `store.offers(...)`."""
+
+from typing import Protocol, runtime_checkable
+
+from ricordo.audit import HistoryItem
+from ricordo.stores.place import Place
+from ricordo.workspace.entry import Entry
+
+__all__ = ["Closes", "Forgets", "Layers", "Lists", "Undoes"]
+
+
+@runtime_checkable
+class Lists(Protocol):
+    """A backend that can show everything it keeps."""
+
+    async def entries(self) -> list[Entry]:
+        """Return all entries, newest first."""
+        ...
+
+    async def get(self, entry_id: str) -> Entry:
+        """Return one entry. Raises `EntryNotFound`."""
+        ...
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """A backend that can take an entry out again."""
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        """Remove an entry everywhere and return it. Raises `EntryNotFound`."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A backend that holds something open."""
+
+    async def close(self) -> None:
+        """Let go of what is held; a second call does nothing."""
+        ...
+
+
+@runtime_checkable
+class Undoes(Protocol):
+    """A backend that knows what was written and can take it back."""
+
+    async def history(self) -> list[HistoryItem]:
+        """Return every write, newest first."""
+        ...
+
+    async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
+        """Take back one write, the newest when none is named. Raises `ChangeNotFound`, `UndoRefused`."""
+        ...
+
+
+@runtime_checkable
+class Layers(Lists, Forgets, Undoes, Protocol):
+    """A backend over visible workspaces, with everything that people do to what is remembered there."""
+
+    async def places(self) -> list[Place]:
+        """Return the visible places that exist, narrowest first."""
+        ...
