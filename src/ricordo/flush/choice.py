@@ -34,6 +34,7 @@ _ENOUGH = 4
 _REPORTS = re.compile(
     r"^(?:\w+[,.] )?(?:i\b|i['’]|let me|let['’]s|(?:fixed|done|added|solved|resolved)\b)", re.IGNORECASE
 )
+_TO_DO = re.compile(r"\b(?:remember|forget|sure|note|careful) (?:to|not)\b", re.IGNORECASE)
 _RULE = re.compile(
     r"^(?:\w+[,.:] )?(?:(?:you|we) (?:should|must) )?"
     r"(?:never|always|nie(?:mals)?|immer|jamais|toujours|nunca|siempre)\b",
@@ -162,7 +163,8 @@ def _kind(group: Sequence[Statement], kinds: Sequence[Act]) -> str:
     telling = [statement for statement in group if "denial" not in statement.acts] or group
     found = frozenset[Act]().union(*(statement.acts for statement in telling))
     if "remember" in found and "convention" in kinds and "fact" not in found:
-        return next((kind for kind in kinds if kind in found), "convention")
+        told = telling[0].language == "en" and not _TO_DO.search(telling[0].text)
+        return next((kind for kind in kinds if kind in found), "fact" if told else "convention")
     return next((kind for kind in kinds if kind in found), "fact")
 
 

@@ -119,7 +119,7 @@ def _states(sentence: Statement, *, follows: bool, among_people: bool) -> bool:
         return False
     if "reaction" in found:
         return follows
-    return "request" not in found or ("self" in found and (among_people or "preference" in found))
+    return "request" not in found or ("self" in found if among_people else "preference" in found)
 
 
 def _rescued(sentence: Statement) -> bool:

@@ -21,12 +21,17 @@ YES_NO = re.compile(
 )
 """How a question opens that yes or no answers."""
 _NEXT_STEP = re.compile(
-    r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|next|error|message|mean|output|log|help|can you|could you|"
+    r"\b(?:i|me|we (?:start|proceed|continue|try)|go ahead|which (?:file|one|line|of)|next|"
+    r"error|message|mean|output|log|help|can you|could you|"
     r"ich|mir|je|puis-je|posso)\b|我|ましょう",
     re.IGNORECASE,
 )
 
-_CHOICE = re.compile(r"\w (?:or|oder|ou|o) \w|还是|それとも", re.IGNORECASE)
+_CHOICE = re.compile(
+    r"\w (?:or|oder|ou|o) \w|还是|それとも|"
+    r"^(?:and |so )?(?:where|which|what) .{0,40}\bshould (?:i|we) (?:put|use|call|name|store|keep|pick|target|write)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,6 +11,7 @@ _FILLER = (
     r"(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
     r"by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning)"
     r"(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*"
+    r"|(?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)"
 )
 _ANNOUNCED = (
     r"(?:(?:also|and|oh|ok|okay|then|so|but)[, ]+)?"

@@ -111,12 +111,14 @@ PACK: CuePack = {
   |why|which))
 """,
     "remember": r"""
+^(?:warning|careful|caution|beware|attention)\b ?[:,\-–—]
 ^(?:please |and |also |just |so |ok,? |important: ?)*(?:remember|note|keep in mind|bear in mind|don'?t forget
   |make a note|be aware|take note|memori[sz]e|save this|store this)(?: that| to| this| this:|:|,)
 ^(?:fyi|for the record|for (?:your|future) (?:information|reference)|nb|n\.b\.|heads[- ]up|important|note)\b ?[:,\-–—]
 (?:from now on|going forward|in (?:the )?future,|for (?:all )?future)
 """,
     "decision": r"""
+we (?:keep|stay with|stick with|stick to|go with|go for|settle on) \w
 (?:we|i)(?:'re|'m| are| am) (?:now |also |finally )?(?:moving|migrating|switching|replacing|porting|rewriting|dropping
   |adopting|retiring|splitting|merging|standardi[sz]ing) (?!on\b|ahead|forward|out\b|in\b|house)\w
 (?:we|i|they|the team|everyone|all)(?:'ve| have|'d| had)? (?:finally |just |already |also |then |both |now )?
@@ -126,7 +128,7 @@ PACK: CuePack = {
   |keep|drop|switch|move to|migrate|standardi[sz]e|ship|skip|replace|stay (?:with|on))
 ^(?:so |ok,? |okay,? |alright,? |then |yes,? |no,? |great,? )*(?:let'?s|lets) (?:use|go (?:with|for)|stick (?:to
   |with)|adopt|keep (?:the|using)|drop|switch|move to|migrate|standardi[sz]e|ship|skip|replace|stay (?:with|on)
-  |call it|name it|put|store|make it|not|deploy|postpone)
+  |call it (?!a day)\w+|name it|put|store|make it|not|deploy|postpone)
 we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
 (?:we|i)(?:'re| are|'m| am| have|'ve)? (?:going with|switching to|migrating to|switched|migrated|replaced
   |standardi[sz]ed on|deprecated)
@@ -135,6 +137,9 @@ we(?:'re| are| have|'ve)? (?:moving to|moved (?:from \w+ )?to|dropped|adopted)
 ^(?:decision|decided|agreed|approved|resolved):
 """,
     "preference": r"""
+^(?:please )?be (?:more |less )?(?:concise|brief|terse|direct|precise|verbose|polite|formal|specific|honest
+  |critical)\b
+^(?:please )?stop (?:apologi\w+|thanking|explaining|repeating|summari\w+|asking|adding|using|guessing)\b
 (?:short|long|brief|terse|detailed|concise) (?:answers?|repl(?:y|ies)|explanations?|messages) (?:is|are|please|only)\b
 i(?:'d)? (?:really )?(?:want|need|would like|like) you to (?:stop|always|never|not|avoid|keep)\b
 i (?:always |mostly |only |usually )?(?:use|write|type|read|run) .{1,40}, (?:not|never) \S
@@ -160,6 +165,8 @@ do you (?:want|prefer|like|favou?r)
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
     "convention": r"""
+^(?:our |my |the |some )?(?:\w+ ){0,2}(?:style|guidelines?|preferences?|naming|etiquette) ?: ?\S
+but never (?:to|in|on|from|with|into)\b
 [,;:] (?:so )?(?:please )?(?:always|never) (?!mind\b)\w
 (?:from now on|going forward)
 (?:everything|anything|nothing|whatever|files) (?:under|in|inside|outside|below) \S+ (?:is|are|gets?|stays?|must|may
@@ -314,7 +321,8 @@ instead of .{1,60} (?:now|from now on)
 """,
     "fact": r"""
 i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
-(?:customer|client|contact|owner|lead|designer|reviewer|vendor|supplier|linter|formatter|framework|database|db
+(?:image|version|customer|client|contact|owner|lead|designer|reviewer|vendor|supplier|linter|formatter|framework
+  |database|db
   |language|compiler|editor|shell|os|host|region|branch|registry|bundler
   |queue|broker
   |orm|runner|package manager|url|endpoint|domain|port|repo|repository|licen[cs]e|stack|back ?end|front ?end

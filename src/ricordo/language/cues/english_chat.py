@@ -6,6 +6,8 @@ __all__ = ["CHAT"]
 
 CHAT: CuePack = {
     "denial": r"""
+^(?:no[,.! ]+)?(?:that'?s |this is |it'?s )?not (?:quite )?what (?:i|we) (?:meant|said|asked|wanted
+  |want)\b[^,;:]{0,20}$
 ^(?:(?:no|nope|nah|wait|sorry|hm+)[,.! ]+)?(?:that|this|it)(?:'s| is| was) (?:not (?:right|correct|true|it)|wrong
   |incorrect
   |outdated|a mistake)(?: \w+){0,2}[.!]*$
