@@ -1,5 +1,6 @@
 """Disks that count their steps, fail at one of them, or take the process with them."""
 
+import errno
 import os
 import signal
 import sqlite3
@@ -81,6 +82,14 @@ class FailingDisk(StepDisk):
                 raise OSError(code, os.strerror(code))
 
         super().__init__(reached, halves=halves)
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        try:
+            super().commit(connection)
+        except OSError as error:
+            failed = sqlite3.OperationalError(error.strerror)
+            failed.sqlite_errorcode = sqlite3.SQLITE_FULL if error.errno == errno.ENOSPC else sqlite3.SQLITE_IOERR
+            raise failed from error
 
 
 class KillingDisk(StepDisk):

@@ -1,5 +1,6 @@
 """Lines of memory documents: exactly those that were asked for, of memory documents only."""
 
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,9 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
         await files.create(f"workspace/{path}", b"not for this tool\n")
     await files.create("guard.key", b"not for this tool\n")
     for path in MEMORY_PATHS:
-        for start in range(1, 8):
-            for end in range(start, 8):
-                result = await memory_get(files, path, start, end)
-                assert (result.text, result.is_error) == ("\n".join(LINES[start - 1 : end]), False)
+        for first, last in combinations_with_replacement(range(1, 8), 2):
+            result = await memory_get(files, path, first, last)
+            assert (result.text, result.is_error) == ("\n".join(LINES[first - 1 : last]), False)
         assert (await memory_get(files, path)).text == "\n".join(LINES)
         assert (await memory_get(files, path, 6, 99)).text == "\n".join(LINES[5:])
         for start, end in OUT_OF_RANGE:
