@@ -1,0 +1,130 @@
+"""Roots: found from anywhere below, claimed once, and put together from the settings that were given."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.errors import DocumentInvalid, ScopeMismatch
+from ricordo.files.local import LocalFiles
+from ricordo.runtime import Settings, find_root, new_root, open_workspace
+from ricordo.runtime.assembly import Parts
+from ricordo.runtime.marker import claim_root, owner_of, read_marker
+from ricordo.runtime.roots import cache_folder, user_root
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Entry
+
+SHOP = Scope(user="me", project="shop")
+CLOCK = SystemClock()
+
+
+def test_a_root_is_found_from_anywhere_below_it(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    assert find_root(tmp_path / "a" / "b" / "c") is None
+    (tmp_path / "a" / ".ricordo").mkdir()
+    assert find_root(tmp_path / "a" / "b") is None
+    (tmp_path / "a" / ".ricordo" / "project.json").write_text("{}")
+    assert find_root(tmp_path / "a" / "b" / "c") == tmp_path / "a" / ".ricordo" == find_root(tmp_path / "a")
+    (tmp_path / "a" / "b" / ".ricordo").mkdir()
+    (tmp_path / "a" / "b" / ".ricordo" / "project.json").write_text("{}")
+    assert find_root(tmp_path / "a" / "b" / "c") == tmp_path / "a" / "b" / ".ricordo"
+
+
+@pytest.mark.parametrize("work_tree", ["folder", "file"])
+def test_a_new_root_goes_to_the_top_of_the_work_tree(work_tree: str, tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    assert new_root(tmp_path / "a" / "b") == tmp_path / "a" / "b" / ".ricordo"
+    git = tmp_path / "a" / ".git"
+    git.mkdir() if work_tree == "folder" else git.write_text("gitdir: elsewhere\n")
+    assert new_root(tmp_path / "a" / "b") == tmp_path / "a" / ".ricordo"
+
+
+@pytest.mark.parametrize(
+    ("scope", "owner"),
+    [
+        (Scope(user="me", project="shop", agent="a", session="s"), Scope(project="shop")),
+        (Scope(tenant="t", user="me", project="shop"), Scope(tenant="t", project="shop")),
+        (Scope(user="me", agent="a"), Scope(user="me")),
+        (Scope(team="x", user="me"), Scope(team="x")),
+        (Scope(tenant="t"), Scope(tenant="t")),
+    ],
+)
+def test_a_root_belongs_to_the_first_of_project_team_and_user_within_its_tenant(scope: Scope, owner: Scope) -> None:
+    assert owner_of(scope) == owner
+
+
+@pytest.mark.anyio
+async def test_a_root_is_claimed_once(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "root")
+    ids = MonotonicIds(CLOCK)
+    assert await read_marker(files) is None
+    assert await claim_root(files, SHOP, clock=CLOCK, ids=ids) == Scope(project="shop")
+    marker = (await files.read("project.json")).data
+    assert await claim_root(files, Scope(user="you", project="shop"), clock=CLOCK, ids=ids) == Scope(project="shop")
+    with pytest.raises(ScopeMismatch):
+        await claim_root(files, Scope(user="me", project="garden"), clock=CLOCK, ids=ids)
+    assert (await files.read("project.json")).data == marker
+    assert (await files.read(".gitignore")).data == b"*\n"
+
+
+@pytest.mark.anyio
+async def test_of_two_that_claim_a_new_root_at_once_one_is_refused(tmp_path: Path) -> None:
+    outcomes: list[str] = []
+
+    async def claim(project: str) -> None:
+        files = LocalFiles(tmp_path / "root")
+        try:
+            await claim_root(files, Scope(project=project), clock=CLOCK, ids=MonotonicIds(CLOCK))
+            outcomes.append(project)
+        except ScopeMismatch:
+            outcomes.append("refused")
+
+    async with anyio.create_task_group() as group:
+        for project in ("one", "two", "three"):
+            group.start_soon(claim, project)
+    assert outcomes.count("refused") == 2
+    owner = await read_marker(LocalFiles(tmp_path / "root"))
+    assert owner is not None
+    assert owner.project in outcomes
+
+
+@pytest.mark.anyio
+async def test_a_marker_that_can_not_be_read_is_not_replaced(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "root")
+    await files.create("project.json", b"{")
+    with pytest.raises(DocumentInvalid):
+        await claim_root(files, SHOP, clock=CLOCK, ids=MonotonicIds(CLOCK))
+    assert (await files.read("project.json")).data == b"{"
+
+
+def test_settings_come_from_the_environment_that_is_given() -> None:
+    given = {"RICORDO_ROOT": "/r", "RICORDO_USER": "ana", "RICORDO_DATA": "/d", "RICORDO_CACHE": "/c"}
+    assert Settings.from_environment(given) == Settings(root=Path("/r"), user="ana", data=Path("/d"), cache=Path("/c"))
+    empty = Settings.from_environment({"RICORDO_ROOT": "", "RICORDO_USER": ""})
+    assert empty.root is None
+    assert empty.user
+
+
+def test_users_and_roots_never_share_a_folder() -> None:
+    names = ["me", "Me", "ME", "me ", "a/b", "a%2Fb", "..", ".", "ünï", "x" * 200, "x" * 199]
+    folders = [str(user_root(Path("/data"), name)).casefold() for name in names]
+    assert len(set(folders)) == len(names)
+    assert all(Path(folder).parent == Path("/data/users") for folder in folders)
+    caches = {cache_folder(Path("/cache"), Path(root)) for root in ("/a", "/b", "/a/b")}
+    assert len(caches) == 3
+
+
+@pytest.mark.anyio
+async def test_a_store_of_a_workspace_stamps_who_saves(tmp_path: Path) -> None:
+    settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")
+    scope = Scope(user="me", project="shop", agent="coder", session="s1")
+    async with open_workspace(tmp_path / "root", scope, Parts.standard(settings=settings)) as workspace:
+        saved = await workspace.store.save(Entry(content="One."))
+        assert saved.scope == scope
+        assert saved.source.session == "s1"
+    line = next((tmp_path / "root/workspace/memory").glob("*.md")).read_text()
+    assert "[user:: me]" in line
+    assert "[agent:: coder]" in line
+    assert "[project::" not in line
+    assert not (tmp_path / "data").exists()
