@@ -22,10 +22,12 @@ __all__ = ["Pick", "chosen"]
 
 _KINDS: tuple[Act, ...] = ("decision", "lesson", "convention", "goal", "preference")
 _KINDS_AMONG_PEOPLE: tuple[Act, ...] = ("decision", "goal", "preference", "lesson")
+_KINDS_OF_ANSWER: tuple[Act, ...] = ("decision", "convention", "preference")
 _KINDS_OF_AGENT: tuple[Act, ...] = ("lesson", "decision")
 _CUES = frozenset[Act]((*_KINDS, "remember", "correction", "fact"))
 _OF_AGENT = frozenset[Act]((*_KINDS_OF_AGENT, "convention"))
 _NOT_STANDING: frozenset[Act] = frozenset({"hypothetical", "offer", "request"})
+_PASSING: frozenset[Act] = frozenset({"offer", "request", "doubt", "moment"})
 _SPECIFIC = re.compile(r"\d+|\w+[/_.]\w+|`[^`]{1,80}`")
 _ANY_DAY = date(2000, 1, 1)
 _ANSWER_SURETY = 0.7
@@ -108,12 +110,14 @@ def _weighed(
         return None
     replaces = leading is not group[0] and "denial" in group[0].acts
     cued = leading.acts & _CUES and ("preference" in leading.acts or not leading.acts & _NOT_STANDING)
-    if leading.acts & STANDING or cued or replaces:
+    standing = any(each.acts & STANDING for each in group if "denial" not in each.acts)
+    if standing or cued or replaces:
         return _kind(group, _KINDS), _from_cue(leading)
     if "request" in leading.acts:
         return None
     if question is not None:
-        return _kind([*group, question], _KINDS), _ANSWER_SURETY
+        kind = _kind(group, _KINDS)
+        return kind if kind != "fact" else _kind([question], _KINDS_OF_ANSWER), _ANSWER_SURETY
     score = _score(turn, group)
     return ("fact", _from_score(score)) if score >= config.min_salience else None
 
@@ -130,7 +134,11 @@ def _of_agent(turn: Turn, reply: Turn | None, config: ExtractionConfig) -> Itera
 
 def _kind_of_agent(statement: Statement) -> str | None:
     """A lesson or a decision; a rule that an agent states is what it has learned."""
-    if statement.acts & (_NOT_STANDING | {"doubt", "moment"}) or _REPORTS.match(statement.text):
+    if statement.acts & _PASSING or _REPORTS.match(statement.text):
+        return None
+    # English tells a guess by "doubt"; a cause may well hold a "might".
+    guess = "hypothetical" in statement.acts and not ("lesson" in statement.acts and statement.language == "en")
+    if guess:
         return None
     if "lesson" in statement.acts or _RULE.match(statement.text):
         return "lesson"

@@ -18,7 +18,10 @@ _POINTS_BACK = re.compile(
     re.IGNORECASE,
 )
 # Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
-_INCOMPLETE = re.compile(r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w)", re.IGNORECASE)
+_INCOMPLETE = re.compile(
+    r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
+    re.IGNORECASE,
+)
 
 # Acts of a statement that says what holds from now on.
 _NEWLY: frozenset[Act] = frozenset({"remember", "decision"})

@@ -28,7 +28,7 @@ _NEXT_STEP = re.compile(
 )
 
 _CHOICE = re.compile(
-    r"\w (?:or|oder|ou|o) \w|还是|それとも|"
+    r"\w,? (?:or|oder|ou|o) \w|还是|それとも|"
     r"^(?:and |so )?(?:where|which|what) .{0,40}\bshould (?:i|we) (?:put|use|call|name|store|keep|pick|target|write)\b",
     re.IGNORECASE,
 )

@@ -28,7 +28,7 @@ __all__ = ["Voice", "worded"]
 _REMINDER = re.compile(
     r"^(?:please |also |and |just )*(?:remember|note|keep in mind|bear in mind|don['’]t forget|fyi|for the record|"
     r"for future reference|heads[- ]up|worth (?:remembering|noting)|good to know)"
-    r"(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=\w)",
+    r"(?:\s*[:,–—-]\s*|\s+that\s+|:?\s+)(?=[\w`])",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(
@@ -117,7 +117,8 @@ def _dated(text: str, said: datetime) -> str:
 
 
 def _needs_question(statements: Sequence[Statement], voice: Voice) -> bool:
-    words = frozenset[str]().union(*(statement.words for statement in statements))
+    answering = statements if voice.named else statements[:1]
+    words = frozenset[str]().union(*(statement.words for statement in answering))
     own = _DOES_IT.search(statements[0].text) is None
     if (
         not voice.named

@@ -165,6 +165,7 @@ do you (?:want|prefer|like|favou?r)
   |small talk|apolog|long|lengthy|jargon|markdown|tables|boilerplate)
 """,
     "convention": r"""
+^only \w+ (?:for|from|with|in|by|that)\b
 ^(?:our |my |the |some )?(?:\w+ ){0,2}(?:style|guidelines?|preferences?|naming|etiquette) ?: ?\S
 but never (?:to|in|on|from|with|into)\b
 [,;:] (?:so )?(?:please )?(?:always|never) (?!mind\b)\w
@@ -235,7 +236,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
 (?:as a|by) (?:rule|convention|policy|default)
 (?:is|are) (?:required|mandatory|forbidden|banned|not allowed|prohibited|off limits|not permitted)
 (?:make sure|be sure|ensure) (?:to |that |you |we |it |all |every )
-(?:we|our \w+|the \w+|all \w+) (?:use|deploy|release|merge|tag|format|lint|test|store|keep|name|write|build|publish
+(?:we|our \w+s|the \w+s|all \w+) (?:use|deploy|release|merge|tag|format|lint|test|store|keep|name|write|build|publish
   |run|ship|review|squash|track|log|manage|host|pin|follow|target|support|require)s? (?:\w+ ){0,3}(?:only|from|with
   |via|through|on|in|under|by|as|for|using|at|to)\b
 (?:should|must|needs? to|has to|have to) (?:always|never|only) \w
@@ -268,6 +269,7 @@ we (?:don'?t|do not|never|cannot|can't) (?:ever )?(?:use|allow|want|commit|push|
   |without)
 """,
     "goal": r"""
+^(?:so |then |ok,? )*let'?s (?:aim|shoot) for\b
 (?:must|has to|have to|needs? to|should) be (?:\w+ )?(?:live|done|ready|out|finished|shipped|released|complete
   |in place) (?:by
   |before|on|until)\b
