@@ -22,7 +22,7 @@ CASES: tuple[tuple[str, list[str]], ...] = (
     ("U: We decided to drop support for Python 3.9.", ["decision"]),
     ("U: Let's go with Redis for the queue.", ["decision"]),
     ("U: We switched from Travis to GitHub Actions last month.", ["decision"]),
-    ("U: No, that's wrong. The service listens on 8443.", ["fact", "fact"]),
+    ("U: No, that's wrong. The service listens on 8443.", ["fact"]),
     ("U: It turned out that the timeout came from the proxy.", ["lesson"]),
     ("U: The deploy fails unless you export AWS_REGION first.", ["lesson"]),
     ("U: I want to finish the migration by Thursday.", ["goal"]),
