@@ -131,7 +131,7 @@ async def test_every_write_is_an_entry_and_what_is_none_is_refused(opened: Opene
         "crlf\r\n" * 1000,
         "\ud800" + "x" * 5000,
         "A megabyte. " * 90_000,
-        "<!-- The whole text of one memory. Its line in the ledger holds its fields. -->\n\n" + "y" * 5000,
+        "---\nname: like front matter\n---\n\n" + "y" * 5000,
     ],
     ids=lambda content: repr(content[:12]),
 )
@@ -143,6 +143,17 @@ async def test_any_content_survives_closing_and_opening_again(content: str, open
         found = await memory.entry(entry.id)
         assert (found.content, found.tags, found.kind, found.time) == (content, (), "fact", entry.time)
         assert len(await memory.entries()) == 2
+
+
+async def test_of_a_long_memory_only_its_own_words_are_found(opened: Opened) -> None:
+    long = "Notes of the gateway.\n\n" + "Restart it by hand. " * 300 + "\n\nThe magic word is xylophone."
+    async with opened() as memory:
+        entry = await memory.remember(long)
+        for query in ("xylophone", "whole text of one memory", "memory told by the user", "fields of the ledger"):
+            for hit in await memory.recall(query):
+                assert hit.entry.id == entry.id
+                assert hit.entry.content in long
+        assert await memory.recall("xylophone")
 
 
 @pytest.mark.req("HE-C5-required")

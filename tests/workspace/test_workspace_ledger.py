@@ -100,6 +100,8 @@ async def test_a_long_memory_is_one_readable_line_and_a_file() -> None:
     assert "A title.…" in ledger
     assert "[long:: memory/long/" in ledger
     assert max(map(len, ledger.splitlines())) < 400
+    [info] = await files.list("workspace/memory/long")
+    assert (await files.read(info.path)).data == b"A title.\n" + b"word " * 2000
 
 
 async def test_a_long_memory_whose_file_is_gone_still_shows_its_first_line() -> None:

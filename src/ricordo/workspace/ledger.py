@@ -1,8 +1,8 @@
 """Ledger: the daily log of memories, append-only.
 
 The writer adds bullets to the file of the local day and never touches an earlier byte, nor does it look for
-duplicates: that is what consolidation is for. An entry over 4 KB goes to a file of its own, which is durable before
-the line that points to it.
+duplicates: that is what consolidation is for. An entry over 4 KB goes to a file of its own, which holds its content and
+nothing else, and is durable before the line that points to it.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,6 @@ __all__ = [
     "Block",
     "append_block",
     "append_entries",
-    "long_content",
     "read_entries",
     "read_memory",
     "render_block",
@@ -30,8 +29,6 @@ __all__ = [
 
 LONG_BYTES = 4096
 """UTF-8 bytes of content up to which an entry stands in the ledger itself."""
-
-_HEADER = "<!-- The whole text of one memory. Its line in the ledger holds its fields. -->\n\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,20 +85,15 @@ async def read_memory(files: FileStore) -> list[Located]:
     return found
 
 
-def long_content(data: bytes) -> str:
-    """Return the content that a file below `long/` holds."""
-    return data.decode("utf-8", "replace").removeprefix(_HEADER)
-
-
 async def _bullet(files: FileStore, entry: Entry) -> str:
     content = entry.content.encode("utf-8", "surrogatepass")
     if len(content) <= LONG_BYTES or not _is_text(entry.content):
         return render_entry(entry)
     path = long_path(entry.id)
     try:
-        await files.create(path, _HEADER.encode() + content)
+        await files.create(path, content)
     except AlreadyExists:
-        if (await files.read(path)).data != _HEADER.encode() + content:
+        if (await files.read(path)).data != content:
             raise
     return render_entry(entry, long=path.removeprefix(f"{WORKSPACE}/"))
 
@@ -118,4 +110,4 @@ async def _whole(files: FileStore, found: Located) -> Located:
         stored = await files.read(f"{WORKSPACE}/{found.long}")
     except (FileMissing, StorageError):
         return found
-    return replace(found, entry=replace(found.entry, content=long_content(stored.data)))
+    return replace(found, entry=replace(found.entry, content=stored.data.decode("utf-8", "replace")))
