@@ -19,11 +19,11 @@ Case = dict[str, Any]
 def crashes(tmp_path: Path) -> Callable[..., list[Case]]:
     """Return a function that gives one case for each step at which the act of a scenario was killed."""
 
-    def run(scenario: str, *, part: int = 0, parts: int = 1) -> list[Case]:
+    def run(scenario: str) -> list[Case]:
         folder = tmp_path / scenario
         folder.mkdir()
         done = subprocess.run(
-            [sys.executable, str(_HERE / "crash_driver.py"), scenario, str(folder), str(part), str(parts)],
+            [sys.executable, str(_HERE / "crash_driver.py"), scenario, str(folder)],
             env=os.environ | {"PYTHONPATH": str(_SUPPORT)},
             capture_output=True,
             text=True,

@@ -1,11 +1,12 @@
 """Kill a process at every step it takes on the disk, and tell what is left each time.
 
-Run as a script: `crash_driver.py <scenario> <folder> [<remainder> <divisor>]`. Every case gets a copy of the prepared
+Run as a script: `crash_driver.py <scenario> <folder>`. Every case gets a copy of the prepared
 root; a forked child does the act and dies before one step (or in the middle of a write), a second one looks at what is
 left and does the act again. Each case is one line of JSON; the last one was not disturbed. Forking is what makes this
 fast: the package is imported once.
 """
 
+import gc
 import json
 import os
 import shutil
@@ -23,6 +24,8 @@ from disks import KillingDisk
 from ricordo import Memory, Message, Scope
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
+from ricordo.flush.extract import extract
+from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
@@ -55,6 +58,11 @@ def open_memory(root: Path, disk: Disk | None = None) -> AbstractAsyncContextMan
 
 async def nothing(root: Path, disk: Disk, emit: Emit) -> None:
     os.mkdir(root)
+
+
+async def claimed(root: Path, disk: Disk, emit: Emit) -> None:
+    async with open_memory(root, disk):
+        pass
 
 
 async def ingest(root: Path, disk: Disk, emit: Emit) -> None:
@@ -145,7 +153,7 @@ async def file_left(root: Path) -> dict[str, object]:
 
 
 SCENARIOS = {
-    "ingest": Scenario(prepare=nothing, act=ingest, look=contents),
+    "ingest": Scenario(prepare=claimed, act=ingest, look=contents),
     "forget": Scenario(prepare=remember_two, act=forget_long, look=memories),
     "undo": Scenario(prepare=remember_two, act=undo_last, look=memories),
     "remember": Scenario(prepare=nothing, act=remember_some, look=memories),
@@ -220,20 +228,28 @@ def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: b
     }
 
 
+def warm_up() -> None:
+    """Load and compile here, without a thread, what every child would have to."""
+    anyio.run(anyio.sleep, 0)
+    spoken = [
+        Message(role="user", id=text, parts=(Text(text=Redactor(bytes(32)).clean(text)),)) for text in SESSIONS["s2"]
+    ]
+    extract(spoken)
+
+
 def main() -> None:
     scenario, folder = SCENARIOS[sys.argv[1]], Path(sys.argv[2])
-    remainder, divisor = (int(sys.argv[3]), int(sys.argv[4])) if len(sys.argv) > 3 else (0, 1)
     prepared = folder / "prepared"
 
     async def prepare(emit: Emit) -> None:
         await scenario.prepare(prepared, Disk(), emit)
 
     in_child(prepare)
+    warm_up()
+    gc.freeze()
     at, killed = 0, True
     while killed:
         at += 1
-        if at % divisor != remainder:
-            continue
         told = case(scenario, prepared, folder, at, halves=False)
         killed = bool(told["killed"])
         print(json.dumps(told), flush=True)
