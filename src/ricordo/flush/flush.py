@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
+from anyio.to_thread import run_sync
+
 from ricordo.clock import Clock, Ids, milliseconds
 from ricordo.files import FileStore
 from ricordo.flush.cursor import Cursor, save_cursor, settled_cursor
@@ -74,6 +76,7 @@ class Flusher:
         fresh = {message.id for message in new}
         forgotten = (await read_tombstones(self.files)).digests
         now = self.clock.now()
+        findings = await run_sync(self.extract, [*context, *new])
         return [
             Entry(
                 content=finding.content,
@@ -87,7 +90,7 @@ class Flusher:
                 source=Source(session=session, messages=finding.message_ids, quote=finding.quote),
                 confidence=finding.confidence,
             )
-            for finding in self.extract([*context, *new])
+            for finding in findings
             if not fresh.isdisjoint(finding.message_ids)
             and (not forgotten or content_digest(finding.content, self.key) not in forgotten)
         ]

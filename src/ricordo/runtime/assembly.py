@@ -123,7 +123,7 @@ class _Wider:
     async def __call__(self, *, create: bool) -> Place | None:
         user = self._scope.user
         if self._place is None and user is not None and self._scope.project is not None:
-            folder = user_root(self._parts.settings.data, user)
+            folder = user_root(self._parts.settings.data, user, self._scope.tenant)
             async with self._opening:
                 if self._place is None and (create or await anyio.Path(folder).is_dir()):
                     scope = Scope(user=user, tenant=self._scope.tenant)

@@ -28,9 +28,10 @@ def new_root(start: Path) -> Path:
     return start.absolute() / FOLDER
 
 
-def user_root(data: Path, user: str) -> Path:
-    """Return the root of what a user wants remembered in every project."""
-    return data / "users" / path_part(user)
+def user_root(data: Path, user: str, tenant: str | None = None) -> Path:
+    """Return the root of what a user, of this tenant, wants remembered in every project."""
+    above = data / "tenants" / path_part(tenant) if tenant else data
+    return above / "users" / path_part(user)
 
 
 def cache_folder(cache: Path, root: Path) -> Path:

@@ -60,7 +60,7 @@ async def find_session(files: FileStore, session: str, *, agent: str | None = No
 
 
 def _session(info: FileInfo, agent: str, session: str, data: bytes) -> SessionInfo:
-    lines = [line for line in data.split(b"\n") if line.strip()]
+    lines = [line for line in data.split(b"\n") if line.startswith(b"{") and line.rstrip().endswith(b"}")]
     written = datetime.fromtimestamp(info.modified_ns / 1e9, UTC)
     first = _time_of(lines) or written
     return SessionInfo(

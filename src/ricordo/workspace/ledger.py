@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
+from anyio.to_thread import run_sync
+
 from ricordo.errors import AlreadyExists, FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
@@ -67,7 +69,7 @@ async def append_block(files: FileStore, block: Block) -> Block:
 async def read_entries(files: FileStore, path: str) -> list[Located]:
     """Return the entries of one document in its order, long ones whole. Raises `FileMissing`."""
     stored = await files.read(path)
-    return [await _whole(files, found) for found in parse_entries(stored.data, path)]
+    return [await _whole(files, found) for found in await run_sync(parse_entries, stored.data, path)]
 
 
 async def read_memory(files: FileStore) -> list[Located]:

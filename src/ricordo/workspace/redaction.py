@@ -21,6 +21,8 @@ def redacted_message(message: Message, redactor: Redactor) -> Message:
     metadata = redactor.clean_json(cast("JsonValue", dict(message.metadata)))
     return replace(
         message,
+        id=redactor.clean(message.id),
+        parent=message.parent and redactor.clean(message.parent),
         parts=tuple(_part(part, redactor) for part in message.parts),
         name=redactor.clean(message.name) if message.name else message.name,
         metadata=metadata if isinstance(metadata, dict) else {},
@@ -31,6 +33,8 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
     """Return `entry` with typed marks in the place of secrets, in every text it carries."""
     source = replace(
         entry.source,
+        session=entry.source.session and redactor.clean(entry.source.session),
+        messages=tuple(map(redactor.clean, entry.source.messages)),
         quote=entry.source.quote and redactor.clean(entry.source.quote),
         origin=entry.source.origin and redactor.clean(entry.source.origin),
     )
@@ -41,7 +45,8 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         tags=tuple(map(redactor.clean, entry.tags)),
         source=source,
         reason=entry.reason and redactor.clean(entry.reason),
-        extra=tuple((key, redactor.clean(value)) for key, value in entry.extra),
+        supersedes=entry.supersedes and redactor.clean(entry.supersedes),
+        extra=tuple((redactor.clean(key), redactor.clean(value)) for key, value in entry.extra),
     )
 
 
@@ -50,9 +55,19 @@ def _part(part: Part, redactor: Redactor) -> Part:
         case Text() | Thinking():
             return replace(part, text=redactor.clean(part.text))
         case ToolCall():
-            return replace(part, arguments=_json_text(part.arguments, redactor))
+            return replace(
+                part,
+                id=redactor.clean(part.id),
+                name=redactor.clean(part.name),
+                arguments=_json_text(part.arguments, redactor),
+            )
         case ToolResult():
-            return replace(part, parts=tuple(_inner(inner, redactor) for inner in part.parts))
+            return replace(
+                part,
+                call_id=redactor.clean(part.call_id),
+                name=part.name and redactor.clean(part.name),
+                parts=tuple(_inner(inner, redactor) for inner in part.parts),
+            )
         case Media() | Unknown():
             return _inner(part, redactor)
 

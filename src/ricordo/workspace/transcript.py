@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
+from anyio.to_thread import run_sync
+
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
@@ -70,7 +72,7 @@ class Transcript:
         messages in the conversation they are taken from; None when they follow what the log holds. Raises:
         StorageFull, StorageReadOnly, StorageBusy; then none of them is written.
         """
-        clean = [redacted_message(message, self._redactor) for message in messages]
+        clean = await run_sync(_redacted, list(messages), self._redactor)
         async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCKS:x}"):
             await self._catch_up()
             named = with_ids(clean, session=self._session, known=self._said if known is None else known)
@@ -106,7 +108,7 @@ class Transcript:
         whole = data[: data.rfind(b"\n") + 1]
         # a last line may lack nothing but its end; taking it in makes the next look begin anew
         whole = data if _decoded(data[len(whole) :])[0] else whole
-        for message in _decoded(whole)[0].values():
+        for message in (await run_sync(_decoded, whole))[0].values():
             self._ids.add(message.id)
             self._said[fingerprint(message)] += 1
             self._last = message.id
@@ -127,11 +129,15 @@ async def read_log(files: FileStore, path: str) -> Logged:
         stored = await files.read(path)
     except FileMissing:
         return Logged()
-    found, broken = _decoded(stored.data)
+    found, broken = await run_sync(_decoded, stored.data)
     messages = list(found.values())
     if broken:
         messages = _rechained(messages)
     return Logged(messages=tuple(messages), lines=tuple(found), broken=tuple(broken))
+
+
+def _redacted(messages: Iterable[Message], redactor: Redactor) -> list[Message]:
+    return [redacted_message(message, redactor) for message in messages]
 
 
 def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine]]:
