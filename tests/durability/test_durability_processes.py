@@ -109,8 +109,9 @@ async def check_hard_life(root: Path, seconds: float) -> None:
     assert [text for text in ingested if not any(text in (entry.source.quote or "") for entry in entries)] == []
 
 
+@pytest.mark.req("FC-LOCKED")
 async def test_eight_processes_on_one_root_lock_nobody_out_and_lose_nothing(tmp_path: Path) -> None:
-    await check_hard_life(tmp_path / "root", 3)
+    await check_hard_life(tmp_path / "root", 5)
 
 
 @pytest.mark.soak
