@@ -34,6 +34,7 @@ from ricordo.errors import (
 from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
 from ricordo.files.disk import Disk, translated
 from ricordo.files.paths import safe_path
+from ricordo.files.uncut import uncut
 
 __all__ = ["LocalFiles"]
 
@@ -102,16 +103,18 @@ class LocalFiles:
         held = await _in_thread(self._file_lock, safe_path(name))
         deadline = time.monotonic() + self._busy_seconds
         pause = 0.001
-        while not await _in_thread(_tried, held):
-            if time.monotonic() > deadline:
-                raise StorageBusy(f"The lock {name} was not free within {self._busy_seconds:g} seconds.")
-            await anyio.sleep(pause)
-            pause = min(pause * 2, 0.05)
         try:
+            while not await _in_thread(_tried, held):
+                if time.monotonic() > deadline:
+                    raise StorageBusy(f"The lock {name} was not free within {self._busy_seconds:g} seconds.")
+                await anyio.sleep(pause)
+                pause = min(pause * 2, 0.05)
             yield
         finally:
-            with anyio.CancelScope(shield=True):
-                await _in_thread(held.release)
+            # a cancellation may have come while a thread took the lock
+            if held.is_locked:
+                with anyio.CancelScope(shield=True):
+                    await _in_thread(held.release)
 
     def _real(self, path: str) -> str:
         """Return the path on this disk, refused when a symbolic link leads out of the root or of its top folder.
@@ -309,4 +312,5 @@ def _tried(lock: FileLock) -> bool:
 
 
 async def _in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    return await anyio.to_thread.run_sync(partial(act, *args, **kwargs))
+    """Return what `act` returns; it has ended when this ends, so no lock is given back while a thread still writes."""
+    return await uncut(partial(anyio.to_thread.run_sync, partial(act, *args, **kwargs)))

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
-
-import anyio
+from functools import partial
 
 from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
+from ricordo.files.uncut import uncut
 
 __all__ = ["Change", "ChangeSets", "Edit", "FileChange"]
 
@@ -89,8 +89,7 @@ class ChangeSets:
             await self._recover()
             for edit in edits:
                 await self._keep(edit)
-            with anyio.CancelScope(shield=True):
-                await self._carry_out(change, edits)
+            await uncut(partial(self._carry_out, change, edits))
         return change
 
     async def rebase(

@@ -1,0 +1,45 @@
+"""Work that a cancellation may follow but not cut in two, whoever cancels.
+
+A shielded cancel scope holds off the cancellation of other scopes, yet not `asyncio.Task.cancel`, and `asyncio.wait_for`
+is made of that. A thread that has begun can't be stopped at all: who stops waiting for it gives back locks while it
+still writes.
+
+Invariant: when `uncut` returns or raises, `act` has ended, or had not begun.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TypeVar
+
+import anyio
+import anyio.lowlevel
+
+__all__ = ["uncut"]
+
+_T = TypeVar("_T")
+
+
+async def uncut(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
+    """Return what `act` returns; a cancellation that comes meanwhile is raised when it has ended."""
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    with anyio.CancelScope(shield=True):
+        if not _on_asyncio():
+            return await act()
+        work = asyncio.ensure_future(act())
+        cancelled: asyncio.CancelledError | None = None
+        while not work.done():
+            try:
+                await asyncio.wait([work])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is None:
+            return work.result()
+        raise cancelled from (None if work.cancelled() else work.exception())
+
+
+def _on_asyncio() -> bool:
+    """Tell whether asyncio drives this task; trio knows no cancellation but that of scopes."""
+    try:
+        return asyncio.current_task() is not None
+    except RuntimeError:
+        return False
