@@ -147,3 +147,82 @@ def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() ->
     ]
     assert ricordo("memory", "untrack").code == 0
     assert _git(*untracked) == "?? chat.jsonl\n"
+
+
+@pytest.mark.parametrize("command", [["remember", "A."], ["ingest", "chat.jsonl"], ["recall", "a"], []], ids=str)
+def test_a_folder_with_other_things_in_it_is_no_root_and_stays_as_it_is(command: list[str]) -> None:
+    chat(Path("chat.jsonl"))
+    Path(".gitignore").write_text("build\n", encoding="utf-8")
+    done = ricordo(*command, "--root", ".")
+    assert (done.code, done.out) == (1, "")
+    assert "no root and not empty" in done.err
+    assert sorted(path.name for path in Path.cwd().iterdir()) == [".gitignore", "chat.jsonl"]
+
+
+def test_a_file_is_no_root() -> None:
+    Path("notes").write_text("mine", encoding="utf-8")
+    done = ricordo("remember", "A.", "--root", "notes")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "is a file" in done.err
+
+
+@pytest.mark.parametrize("name", ["new", "empty"])
+def test_a_new_or_an_empty_folder_can_become_a_root(name: str) -> None:
+    Path("empty").mkdir()
+    assert _saved_in(ricordo("remember", "A.", "--root", name, "--json")) == str(Path.cwd() / name)
+
+
+def test_the_folder_that_holds_a_root_stands_for_it() -> None:
+    _saved_in(ricordo("remember", "We deploy only from main.", "--root", "tour/.ricordo", "--json"))
+    assert "only from main" in ricordo("recall", "deploy", "--root", "tour").out
+    assert _saved_in(ricordo("remember", "B.", "--root", "tour", "--json")) == str(Path.cwd() / "tour" / ".ricordo")
+
+
+def test_a_root_whose_making_was_cut_off_is_made_whole_by_the_next_command() -> None:
+    Path(".ricordo").mkdir()
+    Path(".ricordo/.gitignore").write_text("*\n", encoding="utf-8")
+    assert _saved_in(ricordo("remember", "A.", "--json")) == str(Path.cwd() / ".ricordo")
+
+
+def test_a_clone_with_only_curated_memory_becomes_a_root_that_has_it() -> None:
+    Path(".ricordo/workspace/memory/topics").mkdir(parents=True)
+    Path(".ricordo/workspace/MEMORY.md").write_text("- We deploy only from main.\n", encoding="utf-8")
+    assert ricordo("remember", "A.").code == 0
+    assert "only from main" in ricordo("recall", "deploy").out
+
+
+@pytest.mark.parametrize(
+    "command", [["recall", "deploy"], ["remember", "B."], ["ingest", "../chat.jsonl"], []], ids=str
+)
+def test_a_root_without_its_marker_is_said_to_be_one_and_is_not_made_anew(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat(Path("chat.jsonl"))
+    ricordo("remember", "We deploy only from main.")
+    Path(".ricordo/project.json").unlink()
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    before = {path: path.read_bytes() for path in Path("..").rglob("*") if path.is_file()}
+    done = ricordo(*command)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "project.json is missing" in done.err
+    assert "1 file of a memory" in done.err
+    assert {path: path.read_bytes() for path in Path("..").rglob("*") if path.is_file()} == before
+
+
+def test_the_marker_that_the_error_shows_makes_a_lost_root_whole_again() -> None:
+    ricordo("remember", "We deploy only from main.")
+    Path(".ricordo/project.json").unlink()
+    shown = ricordo("recall", "deploy").err.strip()
+    Path(".ricordo/project.json").write_text(shown[shown.index("{") : -1], encoding="utf-8")
+    assert "only from main" in ricordo("recall", "deploy").out
+
+
+def test_doctor_looks_at_the_rest_of_a_root_without_its_marker() -> None:
+    ricordo("remember", "We deploy only from main.")
+    Path(".ricordo/project.json").unlink()
+    done = ricordo("doctor", "--json")
+    assert done.code == 1
+    checks = {check["name"]: check for check in done.document["checks"]}
+    assert "project.json is missing" in checks["root"]["detail"]
+    assert checks["entries"]["count"] == 1

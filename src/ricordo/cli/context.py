@@ -2,36 +2,60 @@
 
 A root's marker says whose it is; what it does not say is the user of this machine and, for a root that is not there
 yet, the project named after the folder that holds it. Finding a root creates nothing.
+
+Invariant: a root is only ever made in a folder that is new, empty, or was begun as a root; one that has lost its marker
+is neither passed over nor claimed anew.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.errors import RootNotFound
+from ricordo.errors import DocumentInvalid, InvalidInput, RootNotFound
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
     from ricordo.runtime import Settings
     from ricordo.scopes import Scope
 
-__all__ = ["Target", "existing", "find", "opened", "run", "scope_of", "with_memory"]
+__all__ = ["Target", "existing", "find", "located", "opened", "run", "scope_of", "with_memory"]
 
 _T = TypeVar("_T")
 _LONGEST = 200
+# what a root holds from its first moments on, and keeps when its making was cut off
+_BEGUN = frozenset(
+    {".gitignore", "guard.key", "locks", "history", "trash", "queue.db", "memory_index.db", "config.toml"}
+)
+_HIDES_ALL = b"*"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The root that a command works on, there or not, and for whom."""
+    """The root that a command works on, there or not, and for whom.
+
+    `stray` counts the files of a memory that lie where no marker says whose root it is.
+    """
 
     root: Path
     exists: bool
     user: str
+    tenant: str | None
     project: str | None
     settings: "Settings"
+    stray: int = 0
+
+    @property
+    def loss(self) -> str:
+        """Say what a root without its marker lacks, and how it is mended."""
+        from ricordo.workspace.layout import PROJECT
+
+        files = "1 file" if self.stray == 1 else f"{self.stray:,} files"
+        return (
+            f"{PROJECT} is missing from {self.root}, where {files} of a memory are: restore it from a backup, "
+            f'or write whose memory it is into it, such as {{"scope": {{"project": "{_project_name(self.root)}"}}}}.'
+        )
 
     @property
     def project_folder(self) -> Path:
@@ -42,7 +66,8 @@ class Target:
         """Return the folders of the roots that are read, by the label that their hits carry."""
         from ricordo.runtime.roots import user_root
 
-        return {"project": self.root, "own": self.root, "user": user_root(self.settings.data, self.user)}
+        users = user_root(self.settings.data, self.user, self.tenant)
+        return {"project": self.root, "own": self.root, "user": users}
 
     def file(self, path: str, label: str = "project") -> str:
         """Return the file at `path` of a root so that it can be opened from here."""
@@ -51,25 +76,50 @@ class Target:
         return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
 
-def find(root: Path | None, user: str | None, project: str | None) -> Target:
-    """Return the root that was named, else the nearest one, else where a new one would be created."""
-    from ricordo.runtime import Settings, find_root, new_root
+def located(root: Path | None, user: str | None, project: str | None) -> Target:
+    """Return the root that was named, else the nearest one, else where a new one would be created.
+
+    A folder that holds a root, such as a project's, stands for that root.
+    """
+    from ricordo.runtime import Settings, new_root
+    from ricordo.runtime.roots import FOLDER
     from ricordo.workspace.layout import PROJECT
 
     settings = Settings.from_environment()
     here = Path.cwd()
-    folder = (root or settings.root or find_root(here) or new_root(here)).absolute()
+    named = root or settings.root
+    folder = (named or _nearest(here) or new_root(here)).absolute()
+    if named and not (folder / PROJECT).is_file() and (folder / FOLDER / PROJECT).is_file():
+        folder = folder / FOLDER
+    exists = (folder / PROJECT).is_file()
     return Target(
         root=folder,
-        exists=(folder / PROJECT).is_file(),
+        exists=exists,
         user=user or settings.user,
+        tenant=_tenant_of(folder) if exists else None,
         project=project,
         settings=settings,
+        stray=0 if exists else _files_in_workspace(folder),
     )
 
 
+def find(root: Path | None, user: str | None, project: str | None) -> Target:
+    """Return the root that was named, else the nearest one, else where a new one would be created.
+
+    Raises:
+        DocumentInvalid: the files of a memory are there, and the marker of their root is not.
+        InvalidInput: the folder holds other things, so that no root can be made of it.
+    """
+    target = located(root, user, project)
+    if target.stray:
+        raise DocumentInvalid(target.loss)
+    if not target.exists:
+        _refuse_foreign(target.root)
+    return target
+
+
 def existing(root: Path | None, user: str | None, project: str | None) -> Target:
-    """Return the root that was named or found. Raises `RootNotFound`."""
+    """Return the root that was named or found. Raises `RootNotFound`, and what `find` raises."""
     target = find(root, user, project)
     if not target.exists:
         message = f"There is no memory yet: `ricordo remember` or `ricordo ingest` creates it in {target.root}."
@@ -116,6 +166,60 @@ def with_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]") -> _T
             return await work(memory)
 
     return run(do)
+
+
+def _tenant_of(root: Path) -> str | None:
+    """Return the tenant that a root's marker names; what is wrong with a marker is said when the root is opened."""
+    from ricordo.runtime.marker import scope_in
+    from ricordo.workspace.layout import PROJECT
+
+    with suppress(OSError, DocumentInvalid):
+        return scope_in((root / PROJECT).read_bytes()).tenant
+    return None
+
+
+def _nearest(start: Path) -> Path | None:
+    """Return the nearest root at or above `start`, also one that has lost its marker."""
+    from ricordo.runtime.roots import FOLDER
+    from ricordo.workspace.layout import PROJECT
+
+    candidates = (folder / FOLDER for folder in [start, *start.parents])
+    return next((each for each in candidates if (each / PROJECT).is_file() or _files_in_workspace(each)), None)
+
+
+def _files_in_workspace(root: Path) -> int:
+    from ricordo.workspace.layout import WORKSPACE
+
+    # a workspace alone is none that was lost: a clone has what `ricordo memory track` let be committed, and no more
+    if not (_is_rule_of_a_root(root / ".gitignore") or (root / "guard.key").is_file()):
+        return 0
+    return sum(path.is_file() for path in (root / WORKSPACE).rglob("*"))
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise `InvalidInput` when `folder` is a file, or holds anything that no root begins with."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file: name a folder for the root.")
+    if folder.is_dir() and not all(_is_of_a_root(path) for path in folder.iterdir()):
+        raise InvalidInput(
+            f"{folder} is no root and not empty: name a folder that is new or empty, such as {folder / '.ricordo'}."
+        )
+
+
+def _is_of_a_root(path: Path) -> bool:
+    if path.name == ".gitignore":
+        return _is_rule_of_a_root(path)
+    if path.name == "workspace":
+        files = (inner.relative_to(path) for inner in path.rglob("*") if inner.is_file())
+        return all(file.parts[0] == "MEMORY.md" or file.parts[:2] == ("memory", "topics") for file in files)
+    return path.name in _BEGUN or path.name.startswith("memory_index.db")
+
+
+def _is_rule_of_a_root(path: Path) -> bool:
+    try:
+        return _HIDES_ALL in path.read_bytes().splitlines()
+    except OSError:
+        return False
 
 
 def _project_name(root: Path) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ricordo.cli.context import Target, existing, run, with_memory
+from ricordo.cli.context import Target, existing, located, run, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import emit, say, shown
 from ricordo.errors import DocumentInvalid, ScopeError, StorageError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
 
 __all__ = ["doctor"]
+
+_WORTH_A_NOTE = frozenset({"duplicates"})
 
 
 def doctor(
@@ -29,7 +31,9 @@ def doctor(
 
     The exit code is 1 if something is wrong.
     """
-    target = existing(root, user, project)
+    target = located(root, user, project)
+    if not target.stray:
+        target = existing(root, user, project)
     checks = _checks(target)
     well = all(check.ok for check in checks)
     if as_json:
@@ -40,9 +44,20 @@ def doctor(
     else:
         say(f"{shown(str(target.root))}")
         for check in checks:
-            say(f"  {'ok  ' if check.ok else 'FAIL'}  {check.name:<10} {check.count:>6,}  {shown(check.detail)}")
+            say(f"  {_verdict(check)}  {check.name:<10} {check.count:>6,}  {shown(_told(check))}")
     if not well:
         raise typer.Exit(1)
+
+
+def _verdict(check: "Check") -> str:
+    if not check.ok:
+        return "FAIL"
+    return "note" if check.name in _WORTH_A_NOTE and check.count else "ok  "
+
+
+def _told(check: "Check") -> str:
+    """Return what was looked at, and what to do only where there is something to do."""
+    return check.detail if check.count or not check.ok else check.detail.partition(": ")[0]
 
 
 def _checks(target: Target) -> "list[Check]":
@@ -50,9 +65,12 @@ def _checks(target: Target) -> "list[Check]":
     from ricordo.audit.doctor import Check
     from ricordo.runtime.assembly import inspect_root
 
+    loss = target.loss if target.stray else None
     try:
-        return with_memory(target, lambda memory: memory.doctor())
+        if loss is None:
+            return with_memory(target, lambda memory: memory.doctor())
     except (DocumentInvalid, ScopeError, StorageError) as error:
-        broken = Check(name="root", ok=False, count=1, detail=str(error))
+        loss = str(error)
+    broken = Check(name="root", ok=False, count=1, detail=loss)
     with TemporaryDirectory() as folder:
         return [broken, *run(lambda: inspect_root(target.root, Path(folder)))]
