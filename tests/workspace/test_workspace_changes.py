@@ -204,6 +204,54 @@ async def test_what_a_person_rewrote_meanwhile_is_left_alone() -> None:
     await change_sets(files).recover()
     assert (await contents(files))["workspace/a.md"] == b"by hand\n"
     assert (await contents(files))["workspace/b.md"] == b"b old\n"
+    [change] = await change_sets(files).records()
+    assert (change.act, await files.list("history/pending")) == ("test", [])
+    [changed] = [changed for changed in change.files if changed.path == "workspace/a.md"]
+    assert await change_sets(files).content(changed.before) == b"a old\n"
+
+
+async def recovered(before: bytes | None, after: bytes | None, found: bytes | None) -> tuple[bytes | None, bool]:
+    """Return what becomes of a file that a cut-off change found as `before`, and whether the change is on record."""
+    files = InMemoryFiles()
+    if before is not None:
+        await files.create("workspace/x", before)
+    expected = ABSENT if before is None else version_of(before)
+    edit = Edit(path="workspace/x", expected=expected, data=after)
+    change = await change_sets(files).apply([edit], act="test", who="me")
+    record = (await files.read(f"history/changes/{change.id}.json")).data
+    await files.delete(f"history/changes/{change.id}.json")
+    await files.create(f"history/pending/{change.id}.json", record)
+    if await files.info("workspace/x"):
+        await files.delete("workspace/x")
+    if found is not None:
+        await files.create("workspace/x", found)
+    assert await change_sets(files).recover() == 1
+    assert await files.list("history/pending") == []
+    return (await contents(files)).get("workspace/x"), bool(await change_sets(files).records())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found", "left", "recorded"),
+    [
+        (b"# h\n- Alpha\n- Beta\n", b"# h\n- Beta\n", b"# h\n- Beta!\n", b"# h\n- Alpha\n- Beta!\n", False),
+        (b"# h\n- Alpha\n- Beta\n", b"# h\n- Beta\n", b"# h\n- Alpha\n- Beta!\n", b"# h\n- Alpha\n- Beta!\n", False),
+        (b"- Alpha\n", b"- Alpha 2\n", b"- Alpha 3\n", b"- Alpha 3\n", True),
+        (b"- Alpha\n", b"", b"- theirs\n", b"- Alpha\n- theirs\n", False),
+        (b"- Alpha", b"", b"- theirs\n", b"- Alpha\n- theirs\n", False),
+        (b"- Alpha\n", b"", b"- theirs\n- Alpha\n", b"- theirs\n- Alpha\n", False),
+        (b"- Alpha\n- Beta\n", b"", b"- theirs\n- Alpha\n", b"- theirs\n- Alpha\n", True),
+        (b"", b"- Alpha\n", b"- Alpha\n- theirs\n", b"- theirs\n", False),
+        (b"- Alpha\n", None, b"- theirs\n", b"- theirs\n", True),
+        (b"- Alpha\n", None, b"- Alpha\n- theirs\n", b"- Alpha\n- theirs\n", False),
+        (None, b"- Alpha\n", b"- Alpha\n- theirs\n", b"- theirs\n", False),
+        (None, b"- Alpha\n", b"- theirs\n", b"- theirs\n", True),
+        (b"- Alpha\n", b"- Beta\n", None, None, True),
+    ],
+)
+async def test_what_others_did_to_a_half_changed_file_is_kept_and_the_change_is_never_out_of_sight(
+    before: bytes | None, after: bytes | None, found: bytes | None, left: bytes | None, recorded: bool
+) -> None:
+    assert await recovered(before, after, found) == (left, recorded)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"id": "x"}', b"\xff"])

@@ -1,8 +1,8 @@
 """Work that a cancellation may follow but not cut in two, whoever cancels.
 
-A shielded cancel scope holds off the cancellation of other scopes, yet not `asyncio.Task.cancel`, and `asyncio.wait_for`
-is made of that. A thread that has begun can't be stopped at all: who stops waiting for it gives back locks while it
-still writes.
+A shielded cancel scope holds off the cancellation of other scopes, yet not `asyncio.Task.cancel`, of which
+`asyncio.wait_for` is made. A thread that has begun can't be stopped at all: who stops waiting for it gives back locks
+while it still writes.
 
 Invariant: when `uncut` returns or raises, `act` has ended, or had not begun.
 """

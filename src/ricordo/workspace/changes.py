@@ -3,8 +3,9 @@
 A change set is written in four durable steps: the contents before and after go to `history/objects/` under their
 digest, the record goes to `history/pending/`, the files are replaced one after the other, the record moves to
 `history/changes/`. A process that dies in between leaves a pending record; the next one to look puts the files back
-as they were, with what was appended to them since, unless somebody has changed them otherwise. Appends to a ledger
-need no record here: the file itself tells them.
+as they were, with what others did to them since. Where that collides, the file stays as it is and the record goes to
+`history/changes/`, so that nothing half-made is out of sight. Appends to a ledger need no record here: the file tells
+them.
 """
 
 import json
@@ -19,6 +20,7 @@ from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
 from ricordo.files.uncut import uncut
+from ricordo.workspace.merge import merged
 
 __all__ = ["Change", "ChangeSets", "Edit", "FileChange"]
 
@@ -149,16 +151,20 @@ class ChangeSets:
 
     async def _carry_out(self, change: Change, edits: Sequence[Edit]) -> None:
         await self._files.create(f"{_PENDING}/{change.id}.json", _encoded(change))
+        reached = 0
         try:
             for edit in edits:
+                reached += 1
                 await self._write(edit.path, edit.data, edit.expected)
             await self._files.create(f"{_CHANGES}/{change.id}.json", _encoded(change))
-        except StorageError:
-            with suppress(StorageError):
-                await self._recover()
+        except StorageError as error:
+            # a conflict wrote nothing; any other error may have come after the rename
+            written = reached - isinstance(error, VersionConflict)
+            with suppress(StorageError, FileMissing):
+                await self._roll_back(change, change.files[:written])
             raise
         # the change is made; who recovers next removes what is left of its pending record
-        with suppress(StorageError):
+        with suppress(StorageError, FileMissing):
             await self._files.delete(f"{_PENDING}/{change.id}.json")
 
     async def _keep(self, edit: Edit) -> None:
@@ -176,26 +182,35 @@ class ChangeSets:
             # a record or a content that is damaged stays for `doctor` to show, and stops no other change
             with suppress(DocumentInvalid, FileMissing, VersionConflict):
                 change = _decoded((await self._files.read(info.path)).data)
-                if await self._files.info(f"{_CHANGES}/{change.id}.json") is None:
-                    for changed in reversed(change.files):
-                        await self._put_back(changed)
-                await self._files.delete(info.path)
+                await self._roll_back(change, change.files)
                 recovered += 1
         return recovered
 
-    async def _put_back(self, changed: FileChange) -> None:
-        """Restore a file that the change had written; what others appended to it since stays at its end."""
+    async def _roll_back(self, change: Change, written: Sequence[FileChange]) -> None:
+        """Put the files of a change back that is not on record; one that can't be put back throughout goes there."""
+        record = f"{_CHANGES}/{change.id}.json"
+        if await self._files.info(record) is None:
+            whole = [await self._put_back(changed) for changed in reversed(written)]
+            if not all(whole):
+                await self._files.create(record, _encoded(change))
+        await self._files.delete(f"{_PENDING}/{change.id}.json")
+
+    async def _put_back(self, changed: FileChange) -> bool:
+        """Restore a file that the change may have written, with what others did to it since; False if they collide."""
         found = await self._found(changed.path)
         version = found.version if found else ABSENT
         if version == changed.before:
-            return
+            return True
         before, after = await self.content(changed.before), await self.content(changed.after)
         if version == changed.after:
             await self._write(changed.path, before, version)
-        elif found and before and after and found.data.startswith(after) and not found.data.startswith(before):
-            tail = found.data[len(after) :]
-            closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
-            await self._write(changed.path, before + closing + tail, version)
+            return True
+        restored = _restored(before, after, found.data) if found else None
+        if restored is None:
+            return False
+        if found and restored != found.data:
+            await self._write(changed.path, restored, version)
+        return True
 
     async def _found(self, path: str) -> Stored | None:
         try:
@@ -214,6 +229,27 @@ def _file_change(edit: Edit) -> FileChange:
     return FileChange(
         path=edit.path, before=edit.expected, after=ABSENT if edit.data is None else version_of(edit.data)
     )
+
+
+def _restored(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
+    """Return `found` without the change from `before` to `after`; None when what others did can't be told from it."""
+    start = max((data for data in (before, after) if data and found.startswith(data)), key=len, default=b"")
+    if start and start == before:
+        return found
+    removed = _lines(before) - _lines(after)
+    if not start and removed & _lines(found):
+        # the change had not come this far, or somebody took its lines back
+        untouched = removed <= _lines(found) and _lines(found).isdisjoint(_lines(after) - _lines(before))
+        return found if untouched else None
+    if before and (start or after == b""):
+        tail = found[len(start) :]
+        closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
+        return before + closing + tail
+    return merged(after, found, before or b"") if after else None
+
+
+def _lines(data: bytes | None) -> set[bytes]:
+    return {line for line in (data or b"").splitlines() if line.strip()}
 
 
 def _object(version: str) -> str:
