@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.audit import Forgotten, HistoryItem, chosen_item, forget, history, undo
-from ricordo.clock import MonotonicIds
-from ricordo.errors import ChangeNotFound, EntryNotFound, UndoRefused
+from ricordo.clock import MonotonicIds, milliseconds
+from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery, UndoRefused
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
@@ -287,3 +288,86 @@ async def test_a_hand_written_pointer_reaches_no_other_file(pointer: str) -> Non
     assert await room.contents() == ["Other."]
     for path in (MEMORY, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
         assert (await room.files.read(path)).data == b"kept\n"
+
+
+async def test_the_beginning_of_an_id_takes_back_only_what_it_names_alone() -> None:
+    room = Room()
+    entries = [(await room.save(f"Memory {number}."))[0] for number in range(3)]
+    forgotten = await room.forget(entries[0])
+    for unclear in ("", "0", "01", entries[1].id[:5], entries[1].id[:7]):
+        with pytest.raises(ChangeNotFound):
+            await room.undo(unclear)
+    assert len(await room.contents()) == 2
+    assert (await room.undo(forgotten.change.id[:-1])).id == forgotten.change.id
+    assert (await room.undo(entries[1].id[:-1])).entries == (entries[1].id,)
+    assert await room.contents() == ["Memory 0.", "Memory 2."]
+
+
+async def test_of_two_undos_of_one_write_at_the_same_time_one_is_refused() -> None:
+    for by_id in (False, True):
+        room = Room()
+        [entry] = await room.save("First.")
+        await room.save("Second.")
+        named = entry.id if by_id else (await room.forget(entry)).change.id
+        item = chosen_item(await room.items(), named)
+        outcomes: list[str] = []
+
+        async def attempt(room: Room = room, item: HistoryItem = item, outcomes: list[str] = outcomes) -> None:
+            try:
+                await undo(room.files, room.changes, item, who="user")
+                outcomes.append("undone")
+            except UndoRefused:
+                outcomes.append("refused")
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(attempt)
+        assert sorted(outcomes) == ["refused", "refused", "refused", "undone"]
+        assert await room.contents() == (["Second."] if by_id else ["First.", "Second."])
+
+
+async def test_a_write_is_named_by_any_entry_that_is_left_of_it() -> None:
+    room = Room()
+    learned = await room.save("One.", "Two.", "Three.", by="flush", session="s1")
+    await room.forget(learned[0])
+    await room.undo(learned[2].id)
+    assert await room.contents() == []
+
+
+TIMES = st.datetimes(datetime(2026, 1, 1), datetime(2026, 1, 9), timezones=st.just(UTC)).map(milliseconds)
+
+
+@given(times=st.lists(TIMES, max_size=12), days=st.lists(st.integers(1, 5), min_size=12, max_size=12), data=st.data())
+async def test_a_short_history_is_the_beginning_of_the_whole(
+    times: list[datetime], days: list[int], data: st.DataObject
+) -> None:
+    """Whatever times were given, also such as lie after the day of their ledger."""
+    room = Room()
+    for time, day in zip(times, days, strict=False):
+        entry = Entry(content="x", id=room.ids.new(), time=time)
+        await append_entries(room.files, date(2026, 1, day), [entry], Redactor(KEY))
+    whole = await room.items()
+    assert len(whole) == len(times)
+    limit = data.draw(st.integers(1, 14))
+    assert await history(room.files, room.changes, limit=limit) == whole[:limit]
+
+
+async def test_a_short_history_reads_no_more_ledgers_than_it_needs() -> None:
+    inner = InMemoryFiles()
+    room = Room(inner)
+    for day in range(1, 10):
+        time = datetime(2026, 1, day, tzinfo=UTC)
+        entries = [Entry(content=f"Day {day}.", id=room.ids.new(), time=time)]
+        await append_entries(inner, date(2026, 1, day), entries, Redactor(KEY))
+    read: list[str] = []
+
+    async def watch(verb: str, path: str) -> None:
+        if verb == "read":
+            read.append(path)
+
+    [item] = await history(WatchedFiles(inner, watch), room.changes, limit=1)
+    assert item.paths == ("workspace/memory/2026-01-09.md",)
+    assert [path for path in set(read) if read.count(path) > 1] == ["workspace/memory/2026-01-09.md"]
+    for limit in (0, -1):
+        with pytest.raises(InvalidQuery):
+            await history(inner, room.changes, limit=limit)

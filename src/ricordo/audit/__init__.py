@@ -1,7 +1,18 @@
 """What was written, by whom and why, and how to take it back."""
 
-from ricordo.audit.forget import Forgotten, find_entry, forget
+from ricordo.audit.find import chosen_id, find_entry, located_by_id
+from ricordo.audit.forget import Forgotten, forget
 from ricordo.audit.history import HistoryItem, history
 from ricordo.audit.undo import chosen_item, undo
 
-__all__ = ["Forgotten", "HistoryItem", "chosen_item", "find_entry", "forget", "history", "undo"]
+__all__ = [
+    "Forgotten",
+    "HistoryItem",
+    "chosen_id",
+    "chosen_item",
+    "find_entry",
+    "forget",
+    "history",
+    "located_by_id",
+    "undo",
+]

@@ -1,4 +1,8 @@
-"""Doctor: a look at every part of a root that changes nothing and says what is wrong and what to do."""
+"""Doctor: a look at every part of a root that says what is wrong and what to do.
+
+It writes to nothing but the index, which it brings up to date. A root that is opened puts back first what changes that
+were cut off had written; of those only such are found here that could not be put back.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -130,7 +134,7 @@ async def _broken_lines(files: FileStore, path: str) -> int:
 
 async def _pending(files: FileStore) -> Check:
     pending = len(await files.list("history/pending"))
-    detail = "changes cut off half-way: the next command that opens this root puts them back"
+    detail = "changes cut off half-way that could not be put back: what they kept is damaged"
     return Check(name="changes", ok=pending == 0, count=pending, detail=detail)
 
 

@@ -1,7 +1,8 @@
 """History: every write of a root, newest first.
 
 Replacements have a record of their own. An append to a ledger needs none: the block in the file tells when, by whom
-and from which session; its id is the id of its first entry.
+and from which session. Its id is the id of its first entry, so it changes when that one is forgotten; the ids of all
+its entries name it as well.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -9,14 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from ricordo.errors import FileMissing, StorageError
+from ricordo.audit.ledgers import newest_ledgers
+from ricordo.errors import FileMissing, InvalidQuery, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets
 from ricordo.workspace.entry_codec import Located
-from ricordo.workspace.layout import LEDGERS, ledger_date
 from ricordo.workspace.ledger import read_entries
 
-__all__ = ["HistoryItem", "blocks", "history"]
+__all__ = ["HistoryItem", "blocks", "history", "undone_ids"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,26 +38,39 @@ class HistoryItem:
     undone: bool = False
 
 
-async def history(files: FileStore, changes: ChangeSets, *, limit: int | None = None) -> list[HistoryItem]:
-    """Return at most `limit` writes (all when None), newest first; empty for a new root."""
+async def history(
+    files: FileStore, changes: ChangeSets, *, limit: int | None = None, holding: str | None = None
+) -> list[HistoryItem]:
+    """Return at most `limit` writes (all when None), newest first; empty for a new root.
+
+    The newest ledgers are read first, and no more of them than `limit` needs. With `holding`, of the ledgers only
+    those are read in which an id that begins so can be. Raises: InvalidQuery if `limit` is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
     records = await changes.records()
-    undone = _undone(records)
-    items = [_of_change(change, change.id in undone) for change in records]
-    items += [_of_block(block) async for block in blocks(files)]
-    return sorted(items, key=lambda item: (item.at, item.id), reverse=True)[:limit]
+    undone = undone_ids(records)
+    items = sorted((_of_change(change, change.id in undone) for change in records), key=_newest, reverse=True)
+    for ledger in await newest_ledgers(files, holding=holding):
+        if limit is not None and len(items) >= limit and items[limit - 1].at > ledger.newest:
+            break
+        items += [_of_block(block) async for block in blocks(files, ledger.path)]
+        items = sorted(items, key=_newest, reverse=True)[:limit]
+    return items[:limit]
 
 
-async def blocks(files: FileStore) -> AsyncIterator[tuple[Located, ...]]:
-    """Yield the blocks that were appended to the ledgers, each in the order of its file."""
-    for info in await files.list(LEDGERS):
-        if ledger_date(info.path) is None:
-            continue
-        try:
-            located = await read_entries(files, info.path)
-        except (FileMissing, StorageError):
-            continue
-        for block in _blocks(located):
-            yield block
+def _newest(item: HistoryItem) -> tuple[datetime, str]:
+    return item.at, item.id
+
+
+async def blocks(files: FileStore, path: str) -> AsyncIterator[tuple[Located, ...]]:
+    """Yield the blocks that were appended to one ledger, in its order; none when it can't be read."""
+    try:
+        located = await read_entries(files, path)
+    except (FileMissing, StorageError):
+        return
+    for block in _blocks(located):
+        yield block
 
 
 def _blocks(located: Iterable[Located]) -> Iterator[tuple[Located, ...]]:
@@ -101,7 +115,7 @@ def _of_change(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT001
     )
 
 
-def _undone(records: Sequence[Change]) -> set[str]:
+def undone_ids(records: Sequence[Change]) -> set[str]:
     """Return the ids that are undone now; an undo that was itself undone counts for nothing."""
     undone: set[str] = set()
     for change in sorted(records, key=lambda record: record.id, reverse=True):

@@ -7,7 +7,8 @@ would be left with nothing but its heading was created by that block and goes wi
 from collections.abc import Sequence
 from itertools import takewhile
 
-from ricordo.audit.history import HistoryItem, blocks
+from ricordo.audit.find import SHORTEST_PREFIX
+from ricordo.audit.history import HistoryItem, blocks, undone_ids
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
@@ -17,37 +18,50 @@ from ricordo.workspace.merge import merged
 
 __all__ = ["chosen_item", "undo"]
 
+_LOCK = "undo"
+
 
 async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who: str) -> Change:
     """Take back the write `item` and return the change set that did it.
 
     Raises: UndoRefused if it is undone already, or later changes touched the same lines.
     """
-    if item.undone:
-        raise UndoRefused(f"The change {item.id} is undone already.")
 
     async def plan() -> list[Edit]:
-        block = [found async for found in blocks(files) if found[0].entry.id == item.id]
-        if block:
-            return await _without(files, block[0])
+        if item.id in undone_ids(await changes.records()):
+            raise UndoRefused(f"The change {item.id} is undone already.")
+        if item.entries:
+            found = [block for path in item.paths async for block in blocks(files, path)]
+            standing = [block for block in found if block[0].entry.id == item.id]
+            if not standing:
+                raise UndoRefused(f"The write {item.id} does not stand in {item.paths[0]} any more.")
+            return await _without(files, standing[0])
         return [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
 
-    return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
+    # one at a time: whether a change is undone can be told only between two undos
+    async with files.lock(_LOCK):
+        return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
 
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
-    """Return the write with this id (or its beginning, or the id of an entry it added), the newest open one for None.
+    """Return the newest open write for None, else the one with this id, or the id of an entry it added.
 
-    An undo is not taken back unless it is named. Raises: ChangeNotFound if there is none.
+    Six or more characters that only one of them starts with are enough. An undo is not taken back unless it is named.
+    Raises: ChangeNotFound if there is none, or more than one.
     """
     if change_id is None:
-        open_items = (item for item in items if item.act != "undo" and not item.undone)
-    else:
-        open_items = (item for item in items if item.id.startswith(change_id) or change_id in item.entries)
-    chosen = next(open_items, None)
-    if chosen is None:
-        raise ChangeNotFound("There is nothing to undo." if change_id is None else f"There is no change {change_id}.")
-    return chosen
+        newest = next((item for item in items if item.act != "undo" and not item.undone), None)
+        if newest is None:
+            raise ChangeNotFound("There is nothing to undo.")
+        return newest
+    named = [item for item in items if change_id in {item.id, *item.entries}]
+    if not named and len(change_id) >= SHORTEST_PREFIX:
+        named = [item for item in items if any(one.startswith(change_id) for one in (item.id, *item.entries))]
+        if len(named) > 1:
+            raise ChangeNotFound(f"{len(named)} changes have ids that start with {change_id}: write more of the id.")
+    if not named:
+        raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.")
+    return named[0]
 
 
 async def _without(files: FileStore, block: tuple[Located, ...]) -> list[Edit]:

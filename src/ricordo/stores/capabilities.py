@@ -6,7 +6,7 @@ from ricordo.audit import HistoryItem
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Closes", "Forgets", "Layers", "Lists", "Undoes"]
+__all__ = ["Forgets", "Layers", "Lists", "Undoes"]
 
 
 @runtime_checkable
@@ -32,20 +32,11 @@ class Forgets(Protocol):
 
 
 @runtime_checkable
-class Closes(Protocol):
-    """A backend that holds something open."""
-
-    async def close(self) -> None:
-        """Let go of what is held; a second call does nothing."""
-        ...
-
-
-@runtime_checkable
 class Undoes(Protocol):
     """A backend that knows what was written and can take it back."""
 
-    async def history(self) -> list[HistoryItem]:
-        """Return every write, newest first."""
+    async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
+        """Return at most `limit` writes (all when None), newest first. Raises: InvalidQuery if it is below 1."""
         ...
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:

@@ -9,21 +9,27 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from ricordo.audit import HistoryItem, chosen_item, find_entry, forget, history, undo
-from ricordo.errors import EntryNotFound, FileMissing, ScopeMismatch, StorageError
+from ricordo.audit import HistoryItem, chosen_id, chosen_item, forget, history, located_by_id, undo
+from ricordo.audit.ledgers import newest_ledgers
+from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
+from ricordo.files import FileStore
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit, Source
 from ricordo.recall.recall import recall
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.place import Place
-from ricordo.stores.preamble import preamble_text
+from ricordo.stores.preamble import MOST_SAVED, preamble_text
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY, WORKSPACE, is_ledger
-from ricordo.workspace.ledger import append_entries, read_memory
+from ricordo.workspace.ledger import append_entries, read_entries, read_memory
+from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
+
+_FEW = 32
 
 
 class OpenWider(Protocol):
@@ -67,12 +73,13 @@ class LayeredDriver:
         place = await self._place_for(entry)
         block = await append_entries(place.files, place.clock.today(), [place.inward(entry)], place.redactor)
         await place.index.index_appended(block.path, block.offset, block.data)
-        return replace(block.entries[0], scope=entry.scope)
+        return place.outward(block.entries[0])
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
         places = await self.places()
-        hits = await recall([Source(label=place.label, index=place.index) for place in places], query, limit=limit)
+        sources = [Source(label=place.label, index=place.index) for place in places]
+        hits = await recall(sources, query, limit=limit, now=self._place.clock.now())
         by_label = {place.label: place for place in places}
         return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
 
@@ -80,15 +87,15 @@ class LayeredDriver:
         """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
         curated = b""
         saved: list[tuple[str, Entry]] = []
+        unread = 0
         for place in await self.places():
             with suppress(FileMissing, StorageError):
                 curated += (await place.files.read(MEMORY)).data.rstrip(b"\n") + b"\n"
-            for found in await read_memory(place.files):
-                if is_ledger(found.path) and found.entry.by in {"user", "agent", "hand"}:
-                    source = found.path.removeprefix(f"{WORKSPACE}/")
-                    saved.append((source, found.entry))
+            newest, more = await _newest_saved(place.files)
+            saved += newest
+            unread += more
         saved.sort(key=lambda row: _newest(row[1]), reverse=True)
-        return preamble_text(curated, saved, budget)
+        return preamble_text(curated, saved, budget, unread=unread)
 
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first."""
@@ -99,39 +106,63 @@ class LayeredDriver:
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry. Raises `EntryNotFound`."""
-        for place in await self.places():
-            with suppress(EntryNotFound):
-                return place.outward((await find_entry(place.files, entry_id)).entry)
-        raise EntryNotFound(f"No memory has the id {entry_id}: `ricordo memory list` shows the ids.")
+        place, found = (await self._standing(entry_id))[0]
+        return place.outward(found.entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        """Remove an entry from its file and the index. Raises `EntryNotFound`."""
-        for place in await self.places():
-            with suppress(EntryNotFound):
-                reason = place.redactor.clean(why)
-                gone = await forget(place.files, place.changes, entry_id, key=place.key, who=who, why=reason)
-                await place.index.refresh()
-                return place.outward(gone.entry)
-        raise EntryNotFound(f"No memory has the id {entry_id}: `ricordo memory list` shows the ids.")
+        """Remove an entry from every document of every place, a change set for each place. Raises `EntryNotFound`."""
+        standing = await self._standing(entry_id)
+        gone = standing[0][0].outward(standing[0][1].entry)
+        for place in {place.label: place for place, _ in standing}.values():
+            reason = place.redactor.clean(why)
+            await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason)
+            await place.index.refresh()
+        return gone
 
-    async def history(self) -> list[HistoryItem]:
-        """Return every write to the visible places, newest first."""
-        found = [item for place in await self.places() for item in await history(place.files, place.changes)]
-        return sorted(found, key=lambda item: (item.at, item.id), reverse=True)
+    async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
+        """Return at most `limit` writes to the visible places, newest first."""
+        return [item for _, item in await self._history(limit=limit)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
         """Take back one write, the newest of all places when none is named. Raises `ChangeNotFound`, `UndoRefused`."""
-        item = chosen_item(await self.history(), change_id)
-        for place in await self.places():
-            if item.id in {known.id for known in await history(place.files, place.changes)}:
-                await undo(place.files, place.changes, item, who=who)
-                await place.index.refresh()
+        place, item = await self._chosen(change_id)
+        await undo(place.files, place.changes, item, who=who)
+        await place.index.refresh()
         return item
 
-    async def close(self) -> None:
-        """Let the indexes go."""
-        for place in await self.places():
-            await place.index.close()
+    async def _history(
+        self, *, limit: int | None = None, holding: str | None = None
+    ) -> list[tuple[Place, HistoryItem]]:
+        found = [
+            (place, item)
+            for place in await self.places()
+            for item in await history(place.files, place.changes, limit=limit, holding=holding)
+        ]
+        return sorted(found, key=lambda row: (row[1].at, row[1].id), reverse=True)[:limit]
+
+    async def _chosen(self, change_id: str | None) -> tuple[Place, HistoryItem]:
+        """Return the write that is meant; without a name a few of the newest are mostly enough to find it."""
+        rows = await self._history(limit=_FEW if change_id is None else None, holding=change_id)
+        if change_id is None and all(item.act == "undo" or item.undone for _, item in rows):
+            rows = await self._history()
+        try:
+            item = chosen_item([item for _, item in rows], change_id)
+        except ChangeNotFound:
+            if change_id and await self._forgotten(change_id):
+                raise ChangeNotFound(
+                    f"The memory {change_id} was forgotten: undo that change first, `ricordo history` shows its id."
+                ) from None
+            raise
+        return next(row for row in rows if row[1] is item)
+
+    async def _forgotten(self, entry_id: str) -> bool:
+        return any([entry_id in (await read_tombstones(place.files)).ids for place in await self.places()])
+
+    async def _standing(self, entry_id: str) -> list[tuple[Place, Located]]:
+        """Return where the one entry stands that this id, or its beginning, names. Raises `EntryNotFound`."""
+        rows = [(place, found) for place in await self.places() for found in await located_by_id(place.files, entry_id)]
+        chosen = chosen_id([found.entry.id for _, found in rows], entry_id)
+        return [row for row in rows if row[1].entry.id == chosen]
 
     async def _place_for(self, entry: Entry) -> Place:
         own, wanted = self._place.scope.parts(), entry.scope.parts() if entry.scope else {}
@@ -145,3 +176,18 @@ class LayeredDriver:
 
 def _newest(entry: Entry) -> tuple[float, str]:
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
+
+
+async def _newest_saved(files: FileStore) -> tuple[list[tuple[str, Entry]], int]:
+    """Return what was saved last, with the ledger of each, and about how much more there is in ledgers not read."""
+    saved: list[tuple[str, Entry]] = []
+    ledgers = [ledger for ledger in await newest_ledgers(files) if is_ledger(ledger.path)]
+    for number, ledger in enumerate(ledgers):
+        if len(saved) >= MOST_SAVED and _newest(saved[MOST_SAVED - 1][1])[0] > ledger.newest.timestamp():
+            return saved, sum(unread.saved for unread in ledgers[number:])
+        source = ledger.path.removeprefix(f"{WORKSPACE}/")
+        with suppress(FileMissing, StorageError):
+            located = await read_entries(files, ledger.path)
+            saved += [(source, found.entry) for found in located if found.entry.by in {"user", "agent", "hand"}]
+            saved.sort(key=lambda row: _newest(row[1]), reverse=True)
+    return saved, 0

@@ -1,0 +1,65 @@
+"""Which ledger can hold the newest: what is read stops as soon as no other ledger can hold anything newer."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from anyio.to_thread import run_sync
+
+from ricordo.audit.find import may_hold
+from ricordo.errors import FileMissing, StorageError
+from ricordo.files import FileStore
+from ricordo.workspace.layout import LEDGERS, ledger_date
+
+__all__ = ["LedgerOutline", "newest_ledgers"]
+
+_TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
+_BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
+_NOT_SAVED = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerOutline:
+    """A ledger that was not parsed: no entry in it is newer than `newest`, and about `saved` of them were saved by
+    somebody rather than extracted."""
+
+    path: str
+    newest: datetime
+    saved: int
+
+
+async def newest_ledgers(files: FileStore, *, holding: str | None = None) -> list[LedgerOutline]:
+    """Return the ledgers, the one with the newest entry first; only those that may hold an id that begins `holding`.
+
+    A ledger that can't be read is left out.
+    """
+    found = []
+    for info in await files.list(LEDGERS):
+        if ledger_date(info.path) is None:
+            continue
+        try:
+            data = (await files.read(info.path)).data
+        except (FileMissing, StorageError):
+            continue
+        if holding is None or may_hold(data, holding):
+            found.append(await run_sync(_outline, info.path, data))
+    return sorted(found, key=lambda ledger: (ledger.newest, ledger.path), reverse=True)
+
+
+def _outline(path: str, data: bytes) -> LedgerOutline:
+    times = {match[1] for match in _TIME.finditer(data)}
+    newest = max(map(_time, times), default=_EARLIEST)
+    saved = sum(1 for _ in _BULLET.finditer(data)) - sum(1 for _ in _NOT_SAVED.finditer(data))
+    return LedgerOutline(path=path, newest=newest, saved=max(saved, 0))
+
+
+def _time(text: bytes) -> datetime:
+    """Return the time that is written there; one that can't be read is no entry's time."""
+    try:
+        time = datetime.fromisoformat(text.decode("ascii"))
+        return time.astimezone(UTC) if time.tzinfo else _EARLIEST
+    except (ValueError, OverflowError):
+        return _EARLIEST
+
+
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
