@@ -2,18 +2,20 @@
 
 `backend.bind(scope)` returns a `Store`. It is one class for all backends: it stamps scope, id and time, checks the
 entry, and passes it through the guard, then hands it to the backend's driver, so no backend can skip that. What
-else a backend can do (list, forget, close) is found by type: `store.offers(Forgets)`.
+else a backend can do (list, forget, undo) is found by type: `store.offers(Forgets)` gives what that protocol names and
+nothing more, so what writes without the guard stays out of reach.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, final
+from typing import Protocol, TypeVar, cast, final
 
 from ricordo.clock import Clock, Ids, milliseconds
 from ricordo.errors import InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.events import Emitter
 from ricordo.guard import Redactor
-from ricordo.index.contract import Query
+from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.tokens import Tokens
@@ -83,17 +85,19 @@ class Store:
     async def save(self, entry: Entry) -> Entry:
         """Keep `entry` and return it with its id, time and scope; it is durable when this returns.
 
-        Without a scope the entry gets the store's own. Raises: InvalidEntry; ScopeMismatch for a scope that is not
-        the store's; ReasonRequired for one beyond the project without a reason; StorageFull and its siblings.
+        Without a scope the entry gets the store's own. A session is no border: it is kept as where the entry comes
+        from, `source.session`. Raises: InvalidEntry; ScopeMismatch for a scope that is not the store's;
+        ReasonRequired for one beyond the project without a reason; StorageFull and its siblings.
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
+            scope = self._scope_of(entry.checked())
             stamped = replace(
-                entry.checked(),
+                entry,
                 id=entry.id or self._parts.ids.new(),
                 time=milliseconds(entry.time) if entry.time else self._parts.clock.now(),
                 since=milliseconds(entry.since) if entry.since else None,
-                scope=self._scope_of(entry),
-                source=replace(entry.source, session=entry.source.session or self.scope.session),
+                scope=scope,
+                source=replace(entry.source, session=entry.source.session or scope.session),
             )
             progress.counts["entries"] = 1
             return await self._bound.write(redacted_entry(stamped, self._parts.redactor))
@@ -101,12 +105,13 @@ class Store:
     async def recall(self, query: str | Query, limit: int = 5) -> list[Hit]:
         """Return at most `limit` hits, best first; the newest for an empty query; empty when nothing matches.
 
-        Raises: InvalidQuery if `limit` is below 1.
+        A text is looked for in memories; a `Query` says itself which sorts of documents it means. Raises: InvalidQuery
+        if `limit` is below 1.
         """
         if limit < 1:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
-            asked = Query(text=query) if isinstance(query, str) else query
+            asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
             hits = (await self._bound.find(asked, limit))[:limit]
             progress.counts["entries"] = len(hits)
             return hits
@@ -117,8 +122,15 @@ class Store:
             return await self._bound.preface(budget)
 
     def offers(self, capability: type[_C]) -> _C | None:
-        """Return the backend as one of the optional capabilities, or None when it has not got it."""
-        return self._bound if isinstance(self._bound, capability) else None
+        """Return one of the optional capabilities with the methods it names, or None when the backend has not got it.
+
+        `capability` is a runtime-checkable protocol; one that names a method of `Driver` is never offered.
+        """
+        names = _methods_of(capability)
+        if not names or names & _methods_of(Driver) or not isinstance(self._bound, capability):
+            return None
+        view = {name: _forwarding(getattr(self._bound, name)) for name in names}
+        return cast("_C", type(capability.__name__, (), {**view, "__slots__": ()})())
 
     def _scope_of(self, entry: Entry) -> Scope:
         if entry.scope is None:
@@ -127,6 +139,23 @@ class Store:
         foreign = [name for name, value in wanted.items() if mine.get(name) not in {None, value}]
         if foreign:
             raise ScopeMismatch(f"This store is bound to {self.scope}: it can't save for {entry.scope}.")
+        if "session" in wanted:
+            return Scope(**mine | wanted)
         if "project" in mine and "project" not in wanted and not (entry.reason or "").strip():
             raise ReasonRequired
         return entry.scope
+
+
+def _methods_of(capability: type) -> frozenset[str]:
+    """Return the public methods that a protocol and those it extends name; none for a class that is no protocol."""
+    if not getattr(capability, "_is_protocol", False):
+        return frozenset()
+    protocols = (cls for cls in capability.__mro__ if getattr(cls, "_is_protocol", False))
+    return frozenset(name for cls in protocols for name in vars(cls) if not name.startswith("_"))
+
+
+def _forwarding(method: Callable[..., object]) -> Callable[..., object]:
+    def call(_view: object, *given: object, **named: object) -> object:
+        return method(*given, **named)
+
+    return call

@@ -1,0 +1,110 @@
+"""A bound store: what a backend offers is exactly what was asked for, and nothing gets past scope and guard."""
+
+from typing import Protocol, runtime_checkable
+
+import pytest
+
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.errors import ReasonRequired
+from ricordo.events import Emitter
+from ricordo.guard import Redactor
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.recall.hits import Hit
+from ricordo.scopes import Scope
+from ricordo.stores import Backend, Driver, Forgets, Lists, StoreParts, Undoes
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Entry
+
+pytestmark = pytest.mark.anyio
+
+SHOP = Scope(user="me", project="shop")
+
+
+class Shelf(Backend):
+    """A backend that somebody else wrote: a list."""
+
+    def __init__(self) -> None:
+        clock = SystemClock()
+        super().__init__(
+            StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))
+        )
+        self.kept: list[Entry] = []
+        self.asked: list[Query] = []
+
+    def _driver(self, scope: Scope) -> Driver:
+        del scope
+        return ShelfDriver(self)
+
+
+class ShelfDriver:
+    """Writes to the shelf and lists it, but can't forget."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+
+    async def write(self, entry: Entry) -> Entry:
+        self.shelf.kept.append(entry)
+        return entry
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        del limit
+        self.shelf.asked.append(query)
+        return []
+
+    async def preface(self, budget: Tokens | None) -> str:
+        del budget
+        return ""
+
+    async def entries(self) -> list[Entry]:
+        return list(self.shelf.kept)
+
+    async def get(self, entry_id: str) -> Entry:
+        return next(entry for entry in self.shelf.kept if entry.id == entry_id)
+
+
+@runtime_checkable
+class Writes(Protocol):
+    """What nobody outside may have."""
+
+    async def write(self, entry: Entry) -> Entry: ...
+
+
+@runtime_checkable
+class WritesAndLists(Lists, Writes, Protocol):
+    """The same, behind something harmless."""
+
+
+async def test_a_capability_has_only_what_its_protocol_names() -> None:
+    store = Shelf().bind(SHOP)
+    saved = await store.save(Entry(content="One."))
+    lists = store.offers(Lists)
+    assert isinstance(lists, Lists)
+    assert await lists.entries() == [saved]
+    assert await lists.get(saved.id) == saved
+    assert {name for name in dir(lists) if not name.startswith("__")} == {"entries", "get"}
+    for hook in ("write", "find", "preface", "shelf"):
+        assert not hasattr(lists, hook)
+    assert store.offers(Forgets) is None
+    assert store.offers(Undoes) is None
+
+
+@pytest.mark.parametrize("asked", [Writes, WritesAndLists, ShelfDriver, object])
+def test_what_writes_without_the_guard_is_never_handed_out(asked: type[object]) -> None:
+    assert Shelf().bind(SHOP).offers(asked) is None
+
+
+async def test_a_text_is_looked_for_in_memories_and_a_query_where_it_says() -> None:
+    shelf = Shelf()
+    store = shelf.bind(SHOP)
+    await store.recall("x")
+    await store.recall(Query(text="x"))
+    assert [query.sorts for query in shelf.asked] == [MEMORY_SORTS, Query(text="x").sorts]
+
+
+async def test_a_session_is_where_an_entry_comes_from_and_needs_no_reason() -> None:
+    store = Shelf().bind(SHOP)
+    entry = await store.save(Entry(content="Now.", scope=Scope(user="me", session="s1")))
+    assert entry.scope == Scope(user="me", project="shop", session="s1")
+    assert entry.source.session == "s1"
+    with pytest.raises(ReasonRequired):
+        await store.save(Entry(content="Everywhere.", scope=Scope(user="me")))
