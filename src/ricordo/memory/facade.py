@@ -8,9 +8,10 @@ from pathlib import Path
 from ricordo.audit import HistoryItem
 from ricordo.audit.doctor import Check, inspect
 from ricordo.clock import Clock
-from ricordo.errors import ScopeRequired
+from ricordo.errors import InvalidEntry, InvalidScope, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
+from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
@@ -36,7 +37,9 @@ _OPEN_TRANSCRIPTS = 64
 class Memory:
     """The memory of one scope, open. Use `async with Memory.open(...) as memory`.
 
-    `scope` says whose memory this is, `root` is the folder where it lies.
+    `scope` says whose memory this is, `root` is the folder where it lies. A project's root belongs to the project:
+    everybody who opens it sees all of it, whoever is stamped on an entry as its user. What is for one user alone is
+    saved with `scope=Scope(user=...)`.
     """
 
     def __init__(self, workspace: Workspace, layers: Layers) -> None:
@@ -63,10 +66,13 @@ class Memory:
 
         Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
         one at the top of the git work tree. `on_event` hears what happens; it never sees content. Raises:
-        ScopeRequired; ScopeMismatch if the root belongs to another tenant or project.
+        ScopeRequired; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to another tenant or
+        project.
         """
         if scope is None:
             raise ScopeRequired
+        if any(map(has_secret, scope.parts().values())):
+            raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=on_event)
         folder = Path(root) if root is not None else parts.settings.root or _nearest_root()
         async with open_workspace(folder, scope, parts) as workspace:
@@ -87,8 +93,11 @@ class Memory:
         """Save a memory and return it with its id; it is durable, and found, when this returns.
 
         A `scope` without the project, such as `Scope(user="me")`, makes it visible in all of that user's projects
-        and needs a `reason`. Raises: InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
+        and needs a `reason`. A session in it is no border: it is kept as the entry's `source.session`. Raises:
+        InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
         """
+        if isinstance(tags, str):
+            raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
         entry = Entry(content=content, kind=kind, tags=tuple(tags), scope=scope, reason=reason, by=by)
         return await self._workspace.store.save(entry)
 
@@ -105,23 +114,26 @@ class Memory:
         """Return at most `limit` memories, best first, each with its reason; the newest for an empty query.
 
         The filters take memories of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
-        `until`.
+        `until`. Raises: InvalidQuery if `limit` is below 1.
         """
         asked = Query(text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, sorts=MEMORY_SORTS)
         return await self._workspace.store.recall(asked, limit)
 
     async def search(self, query: str | Query, *, limit: int = 10) -> list[Hit]:
-        """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results."""
+        """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results.
+
+        Raises: InvalidQuery if `limit` is below 1.
+        """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query) if isinstance(query, str) else query
-            hits = await search(await self._sources(), asked, limit=limit)
+            hits = await search(await self._sources(), asked, limit=limit, now=self._workspace.place.clock.now())
             progress.counts["entries"] = len(hits)
             return hits
 
     async def answer(self, question: str) -> Answer:
         """Return the best hit quoted with its file and line, or "not in memory"; nothing is ever made up."""
         with self._workspace.emitter.stage("answer", self.scope) as progress:
-            found = await answer(await self._sources(), question)
+            found = await answer(await self._sources(), question, now=self._workspace.place.clock.now())
             progress.counts["entries"] = int(found.found)
             return found
 
@@ -149,8 +161,8 @@ class Memory:
             return await self._layers.undo(change_id, who="user")
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes, newest first."""
-        return (await self._layers.history())[:limit]
+        """Return at most `limit` writes (all when None), newest first. Raises `InvalidQuery` if it is below 1."""
+        return await self._layers.history(limit=limit)
 
     async def ingest(
         self, messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None
@@ -186,7 +198,10 @@ class Memory:
         return Session(info=info, messages=logged.messages, lines=logged.lines, broken=logged.broken)
 
     async def doctor(self) -> list[Check]:
-        """Return what a look at every part of the root found; nothing is changed."""
+        """Return what a look at every part of the visible roots found; it writes to nothing but the index.
+
+        Opening has put back before what changes that were cut off had written, so none is found here.
+        """
         places = await self._layers.places()
         return [check for place in places for check in await inspect(place.files, place.index)]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ricordo.errors import StorageError
+from ricordo.errors import InvalidQuery, StorageError
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit, Passage, Source
@@ -27,10 +27,11 @@ async def recall(
 ) -> list[Hit]:
     """Return at most `limit` memories for `query`, best first; empty when nothing in memory has to do with it.
 
-    Only memory documents are searched, no transcripts, unless the query names other sorts. `sources` come narrowest
-    first. `now` (aware, by default the clock's) is what ages are counted from.
+    A text is looked for in memory documents only, not in transcripts; a `Query` says itself which sorts it means, and
+    without any it means all. `sources` come narrowest first. `now` (aware, by default the system's time) is what ages
+    are counted from.
 
-    Raises: `StorageError` when no source can be searched.
+    Raises: `InvalidQuery` if `limit` is below 1, `StorageError` when no source can be searched.
     """
     asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
     return await search(sources, asked, limit=limit, now=now, config=config)
@@ -45,6 +46,8 @@ async def search(
     config: RecallConfig | None = None,
 ) -> list[Hit]:
     """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as `recall`."""
+    if limit < 1:
+        raise InvalidQuery(f"A search returns at least one hit: the limit can't be {limit}.")
     weights = config or RecallConfig()
     asked = replace(Query(text=query) if isinstance(query, str) else query, neighbours=True)
     passages: list[Passage] = []

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from ricordo.errors import FileMissing, InvalidMessage, SessionNotFound, StorageError
 from ricordo.files import FileInfo, FileStore
 from ricordo.messages.codec import decode
+from ricordo.scopes import path_part
 from ricordo.workspace.layout import WORKSPACE, session_of
 
 __all__ = ["SessionInfo", "find_session", "list_sessions"]
@@ -16,7 +17,8 @@ __all__ = ["SessionInfo", "find_session", "list_sessions"]
 class SessionInfo:
     """One session: how many messages its transcript has, when the first and the last were said, its size in bytes.
 
-    A session whose messages carry no times has those of its file.
+    `agent` is the folder of the agent: its name, percent-encoded, as `ricordo.scopes.path_part` writes it. A session
+    whose messages carry no times has those of its file.
     """
 
     session: str
@@ -33,10 +35,11 @@ async def list_sessions(files: FileStore, *, agent: str | None = None) -> list[S
 
     A transcript that can't be read is left out; `doctor` names it.
     """
+    folder = None if agent is None else path_part(agent)
     found = []
     for info in await files.list(f"{WORKSPACE}/agents"):
         named = session_of(info.path)
-        if named and agent in {None, named[0]}:
+        if named and folder in {None, named[0]}:
             try:
                 data = (await files.read(info.path)).data
             except (FileMissing, StorageError):
