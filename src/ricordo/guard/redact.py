@@ -83,10 +83,11 @@ class Redactor:
             spans = find_secrets(value)
             whole = len(spans) == 1 and (spans[0].start, spans[0].end) == (0, len(value))
             kind = "password" if strength is Strength.STRONG else "credential"
-            return self._mark(spans[0].type if whole else kind, value)
+            return self.mark(spans[0].type if whole else kind, value)
         return self.clean(value)
 
-    def _mark(self, type_: str, secret: str) -> str:
+    def mark(self, type_: str, secret: str) -> str:
+        """The mark that stands for `secret`, for a caller who has found one that no single text holds."""
         return f"[secret:{type_}:{self._digest(secret)}]"
 
     def _digest(self, secret: str) -> str:
@@ -101,7 +102,7 @@ class Redactor:
         read = written = 0
         for span in spans:
             secret = text[span.start : span.end]
-            mark = self._mark(span.type, secret)
+            mark = self.mark(span.type, secret)
             parts += [text[read : span.start], mark]
             start = written + span.start - read
             written, read = start + len(mark), span.end

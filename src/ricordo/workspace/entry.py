@@ -1,8 +1,9 @@
 """Entry: one memory, with where it came from and how far it can be trusted."""
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast, get_args
 
 from ricordo.errors import InvalidEntry
 from ricordo.scopes import Scope
@@ -17,6 +18,14 @@ PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "g
 
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 State: TypeAlias = Literal["active", "superseded", "retired"]
+
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_OWN_FIELDS = (
+    frozenset(("kind", "at", "since", "confidence", "by", "from", "quote", "origin", "state", "supersedes", "pinned"))
+    | frozenset(("reason", "long", "tag"))
+    | frozenset(part.name for part in fields(Scope))
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +45,9 @@ class Entry:
     `id` and `time` (when it was saved) are empty until the store gives them. `since` is when it was said or became
     true, where that is not the time of saving. `confidence` is in 0..1. `reason` says why it is visible beyond one
     project. `extra` holds fields of other tools in their order.
+
+    A given `id` has 1 to 64 ASCII letters, digits and dashes; the name of an extra field begins with a letter, has
+    letters, digits, `_` and `-`, and is none of our own.
     """
 
     content: str
@@ -55,7 +67,10 @@ class Entry:
     extra: tuple[tuple[str, str], ...] = ()
 
     def checked(self) -> "Entry":
-        """Return this entry; raise `InvalidEntry` when it lacks content, is too large or out of range."""
+        """Return this entry; raise `InvalidEntry` when its line could not be read back as what it is.
+
+        That is when it lacks content, is too large or out of range, or a name in it could be taken for another field.
+        """
         if not self.content.strip():
             raise InvalidEntry("An entry needs content.")
         size = len(self.content.encode("utf-8", "surrogatepass"))
@@ -67,4 +82,22 @@ class Entry:
             raise InvalidEntry(f"The confidence of an entry is between 0 and 1, not {self.confidence}.")
         if not self.kind.strip():
             raise InvalidEntry("An entry needs a kind, such as fact or decision.")
+        self._check_names()
         return self
+
+    def _check_names(self) -> None:
+        if self.id and not _ID.fullmatch(self.id):
+            raise InvalidEntry("The id of an entry has 1 to 64 letters, digits and dashes.")
+        if self.by not in get_args(Author):
+            raise InvalidEntry(f"An entry is by one of {', '.join(get_args(Author))}.")
+        if self.state not in get_args(State):
+            raise InvalidEntry(f"The state of an entry is one of {', '.join(get_args(State))}.")
+        # a text is a sequence of texts too, and not what is meant
+        tags, messages = cast("object", self.tags), cast("object", self.source.messages)
+        if isinstance(tags, str) or not all(isinstance(tag, str) for tag in self.tags):
+            raise InvalidEntry("The tags of an entry are several texts, not one.")
+        if isinstance(messages, str) or not all(self.source.messages):
+            raise InvalidEntry("The source of an entry names messages by their ids, none of which is empty.")
+        for key, _ in self.extra:
+            if not _FIELD.fullmatch(key) or key in _OWN_FIELDS:
+                raise InvalidEntry("A further field of an entry has a name of letters that is none of our own.")

@@ -5,15 +5,18 @@ derived ever holds a secret. The values that callers hold are left as they are.
 """
 
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
-from ricordo.errors import InvalidMessage
-from ricordo.guard.redact import Redactor
+from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
+from ricordo.guard.redact import Redactor, has_secret
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.redacted_text import clean_lines, clean_uri
 
 __all__ = ["redacted_entry", "redacted_message"]
+
+_P = TypeVar("_P", bound=Part)
 
 
 def redacted_message(message: Message, redactor: Redactor) -> Message:
@@ -23,14 +26,22 @@ def redacted_message(message: Message, redactor: Redactor) -> Message:
         message,
         id=redactor.clean(message.id),
         parent=message.parent and redactor.clean(message.parent),
-        parts=tuple(_part(part, redactor) for part in message.parts),
+        parts=tuple(_part(part, redactor) for part in _clean_together(message.parts, redactor)),
         name=redactor.clean(message.name) if message.name else message.name,
         metadata=metadata if isinstance(metadata, dict) else {},
     )
 
 
 def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
-    """Return `entry` with typed marks in the place of secrets, in every text it carries."""
+    """Return `entry` with typed marks in the place of secrets, in every text it carries.
+
+    Raises: InvalidEntry for a secret in its id or in the name of a field, InvalidScope for one in its scope, which
+    could not be what they are with a mark in them.
+    """
+    if has_secret(entry.id) or any(has_secret(key) for key, _ in entry.extra):
+        raise InvalidEntry("The id and the names of the fields of an entry hold no secrets.")
+    if entry.scope and any(map(has_secret, entry.scope.parts().values())):
+        raise InvalidScope("The scope of an entry holds no secrets.")
     source = replace(
         entry.source,
         session=entry.source.session and redactor.clean(entry.source.session),
@@ -46,14 +57,20 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         source=source,
         reason=entry.reason and redactor.clean(entry.reason),
         supersedes=entry.supersedes and redactor.clean(entry.supersedes),
-        extra=tuple((redactor.clean(key), redactor.clean(value)) for key, value in entry.extra),
+        extra=tuple((key, redactor.clean(value)) for key, value in entry.extra),
     )
 
 
 def _part(part: Part, redactor: Redactor) -> Part:
     match part:
-        case Text() | Thinking():
+        case Text():
             return replace(part, text=redactor.clean(part.text))
+        case Thinking():
+            return replace(
+                part,
+                text=redactor.clean(part.text),
+                signature=part.signature and redactor.clean(part.signature),
+            )
         case ToolCall():
             return replace(
                 part,
@@ -66,7 +83,7 @@ def _part(part: Part, redactor: Redactor) -> Part:
                 part,
                 call_id=redactor.clean(part.call_id),
                 name=part.name and redactor.clean(part.name),
-                parts=tuple(_inner(inner, redactor) for inner in part.parts),
+                parts=tuple(_inner(inner, redactor) for inner in _clean_together(part.parts, redactor)),
             )
         case Media() | Unknown():
             return _inner(part, redactor)
@@ -77,10 +94,29 @@ def _inner(part: Text | Media | Unknown, redactor: Redactor) -> Text | Media | U
         case Text():
             return replace(part, text=redactor.clean(part.text))
         case Unknown():
-            return replace(part, raw=_json_text(part.raw, redactor))
+            return replace(part, kind=redactor.clean(part.kind), raw=_json_text(part.raw, redactor))
         case Media():
-            uri = part.uri if part.uri.startswith("data:") else redactor.clean(part.uri)
-            return replace(part, uri=uri, description=part.description and redactor.clean(part.description))
+            return replace(
+                part,
+                media_type=redactor.clean(part.media_type),
+                uri=clean_uri(part.uri, redactor),
+                name=part.name and redactor.clean(part.name),
+                description=part.description and redactor.clean(part.description),
+            )
+
+
+def _clean_together(parts: tuple[_P, ...], redactor: Redactor) -> tuple[_P, ...]:
+    """Clean what the text parts say together: a secret can stand in one and its name in the one before."""
+    places = [number for number, part in enumerate(parts) if isinstance(part, Text)]
+    if len(places) < 2:
+        return parts
+    cleaned = clean_lines([part.text for part in parts if isinstance(part, Text)], redactor)
+    shown = list(parts)
+    for number, text in zip(places, cleaned, strict=True):
+        part = shown[number]
+        if isinstance(part, Text):
+            shown[number] = cast("_P", replace(part, text=text))
+    return tuple(shown)
 
 
 def _json_text(text: str, redactor: Redactor) -> str:
