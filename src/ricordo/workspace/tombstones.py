@@ -1,10 +1,12 @@
 """Tombstones: what was forgotten, without saying what it was.
 
 A tombstone keeps the id of the entry and a keyed digest of its content in plain words, so that extraction can
-recognise the same statement and leave it out, and nobody without the root's key can guess it.
+recognise the same statement and leave it out, and nobody without the root's key can guess it. The same statement is
+the same words but for case, white space and the punctuation of sentences: C++ is not C#, and -5 is not 5.
 """
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +17,12 @@ from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.layout import TOMBSTONES
 
 __all__ = ["Tombstones", "content_digest", "read_tombstones"]
+
+_BREAK = re.compile(r"[\s\u2014]+")
+_MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
+_OPENING = "\"'`([{\u00a1\u00bf\u00ab\u00bb\u2018\u201a\u201c\u201e\u300c\u300e\uff08"
+_CLOSING = ".,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f)]}\u00ab\u00bb\u201c\u201d\u300d\u300f\uff09`"
+_CLOSING_QUOTES = "\"'\u2019"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +43,27 @@ class Tombstones:
 
 
 def content_digest(content: str, key: bytes) -> str:
-    """Return 32 hex digits that are equal for texts with the same words, whatever their case and punctuation."""
-    folded = unicodedata.normalize("NFKC", content).casefold()
-    words = "".join(character if character.isalnum() else " " for character in folded).split()
-    return blake2b(" ".join(words).encode("utf-8", "replace"), key=key, digest_size=16).hexdigest()
+    """Return 32 hex digits that are equal for texts with the same words, whatever their case and sentence marks.
+
+    What is attached to a word in any other way belongs to it: symbols, signs, and points between digits. A text of
+    nothing but sentence marks is taken as it is.
+    """
+    folded = unicodedata.normalize("NFC", content).casefold()
+    words = [word for piece in _BREAK.split(folded) if (word := _word(piece))]
+    said = " ".join(words) or folded.strip()
+    return blake2b(said.encode("utf-8", "surrogatepass"), key=key, digest_size=16).hexdigest()
+
+
+def _word(piece: str) -> str:
+    """Return a word without the marks of the sentence around it; empty for nothing but such marks."""
+    if _MARKS.fullmatch(piece):
+        return ""
+    bare = piece.lstrip(_OPENING)
+    end = len(bare)
+    # a quotation mark after a digit is a unit: 5' is not 5"
+    while end and (bare[end - 1] in _CLOSING or (bare[end - 1] in _CLOSING_QUOTES and not bare[end - 2].isdigit())):
+        end -= 1
+    return bare[:end] or piece
 
 
 async def read_tombstones(files: FileStore) -> Tombstones:
