@@ -6,7 +6,7 @@ the same.
 """
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
@@ -43,10 +43,6 @@ class Scope:
         """Return the parts that are given, wide to narrow."""
         named = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: value for name, value in named if value is not None}
-
-    def narrowed(self, *, agent: str | None = None, session: str | None = None) -> "Scope":
-        """Return this scope bound to an agent and a session, where they are given."""
-        return replace(self, agent=agent or self.agent, session=session or self.session)
 
     def __str__(self) -> str:
         """Write the parts for people, such as `user=me project=shop`."""

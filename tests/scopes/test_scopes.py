@@ -27,9 +27,7 @@ def test_different_names_get_different_folders_on_any_file_system(first: str, se
     assert len(path_part(first)) <= 120
 
 
-def test_narrowing_adds_parts_and_keeps_the_rest() -> None:
-    """An agent and a session are bound to the scope that is there."""
-    scope = Scope(user="me", project="shop").narrowed(agent="coder", session="s1")
-    assert scope == Scope(user="me", project="shop", agent="coder", session="s1")
-    assert scope.narrowed(session="s2").session == "s2"
+def test_a_scope_is_written_from_wide_to_narrow() -> None:
+    """Whatever the order it was given in."""
+    scope = Scope(session="s1", agent="coder", project="shop", user="me")
     assert str(scope) == "user=me project=shop agent=coder session=s1"

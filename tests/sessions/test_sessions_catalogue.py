@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Message, Scope
-from ricordo.errors import SessionNotFound, StorageFailed
+from ricordo.errors import InvalidMessage, SessionNotFound, StorageFailed
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.messages import Text
@@ -58,8 +58,19 @@ async def test_a_session_is_found_by_the_beginning_of_its_id_when_that_is_enough
 
 @pytest.mark.parametrize("session", ["../x", "a/b", "", ".hidden", "a" * 121, "a\x00", "ünï", "a b"])
 def test_an_id_that_could_be_a_path_is_no_session(session: str) -> None:
-    with pytest.raises(SessionNotFound):
+    with pytest.raises(InvalidMessage):
         transcript_path("main", session)
+
+
+async def test_a_session_that_can_not_be_is_invalid_to_write_and_not_found_to_read(tmp_path: Path) -> None:
+    secret = "AKIA" + "Q7ZP4MX2WT6RB3KD"
+    async with Memory.open(tmp_path / "root", scope=SHOP) as memory:
+        for session in ("my session", secret):
+            with pytest.raises(InvalidMessage):
+                await memory.ingest([said("Hello.")], session=session)
+            with pytest.raises(SessionNotFound):
+                await memory.session(session)
+    assert not [path for path in (tmp_path / "root").rglob("*") if secret in path.name]
 
 
 async def test_a_transcript_that_can_not_be_read_hides_no_other_session() -> None:

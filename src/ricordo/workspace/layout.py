@@ -3,7 +3,8 @@
 import re
 from datetime import date
 
-from ricordo.errors import SessionNotFound
+from ricordo.errors import InvalidMessage
+from ricordo.guard.redact import has_secret
 from ricordo.scopes import path_part
 
 __all__ = [
@@ -75,12 +76,12 @@ def long_path(entry_id: str) -> str:
 
 
 def transcript_path(agent: str, session: str) -> str:
-    """Return where the transcript of a session lies. Raises `SessionNotFound` for an id that could not be one."""
+    """Return where the transcript of a session lies. Raises `InvalidMessage` for an id that could be none."""
     return f"{WORKSPACE}/agents/{path_part(agent)}/sessions/{_checked(session)}.log.jsonl"
 
 
 def cursor_path(agent: str, session: str) -> str:
-    """Return where it is kept how far a session has been extracted."""
+    """Return where it is kept how far a session has been extracted. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_checked(session)}.cursor.json"
 
 
@@ -91,8 +92,9 @@ def session_of(path: str) -> tuple[str, str] | None:
 
 
 def _checked(session: str) -> str:
+    """Return the id of a session that messages are to be kept under; it becomes the name of a file."""
     if not _SESSION.fullmatch(session):
-        raise SessionNotFound(
-            f"{session[:60]!r} is not the id of a session: it has 1 to 120 letters, digits, dots, dashes."
-        )
+        raise InvalidMessage("The id of a session has 1 to 120 letters, digits, dots, dashes.")
+    if has_secret(session):
+        raise InvalidMessage("The id of a session holds a secret: it would be written as the name of a file.")
     return session
