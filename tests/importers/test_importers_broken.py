@@ -20,7 +20,6 @@ GOOD = b'{"role":"user","content":"We deploy only from main."}'
     "broken",
     [
         GOOD[:-9],
-        b'{"role":"user","content":"caf\xe9"}',
         b"\0" * 40,
         b'{"role":"user","content":"a\0b"}',
         b"[" * 100_000,
@@ -123,15 +122,49 @@ def test_noise_before_the_first_record_is_reported_and_hides_nothing(tmp_path: P
     assert taken.lines_with_problems == [1, 2]
 
 
-def test_bytes_of_a_document_that_are_no_utf8_are_replaced_and_reported(tmp_path: Path) -> None:
-    taken = take(tmp_path / "chat.json", b'[\n{"role":"user","content":"caf\xe9"},\n' + GOOD + b"]")
-    assert taken.texts == ["caf\ufffd", "We deploy only from main."]
-    assert len(taken.problems) == 1
+@pytest.mark.parametrize("form", [b"[\n%b,\n%b]", b"%b\n%b\n"], ids=["document", "lines"])
+def test_bytes_that_are_no_utf8_are_replaced_and_counted_once_for_the_file(tmp_path: Path, form: bytes) -> None:
+    latin = '{"role":"user","content":"Größe"}'.encode("latin-1")
+    taken = take(tmp_path / "chat.json", form % (latin, latin))
+    assert taken.texts == ["Gr\ufffd\ufffde"] * 2
+    assert taken.lines_with_problems == []
+    assert taken.notes == ["read all the same: bytes that were no UTF-8 and are replaced by U+FFFD: 4"]
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
+@pytest.mark.parametrize("form", [b"[\n%b,\n%b]", b"%b\n%b\n"], ids=["document", "lines"])
+def test_a_number_that_json_does_not_know_costs_nothing_else(tmp_path: Path, form: bytes, number: bytes) -> None:
+    taken = take(tmp_path / "chat.json", form % (b'{"role":"user","content":"a","score":' + number + b"}", GOOD))
+    assert taken.texts == ["a", "We deploy only from main."]
+    assert taken.lines_with_problems == []
+    assert taken.notes == ["read all the same: numbers that were NaN or infinite and are taken as null: 1"]
+
+
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("form", ["[\n%s,\n%s]", "%s\r\n%s\r\n"], ids=["document", "lines"])
+def test_a_file_with_the_mark_of_utf16_is_read(tmp_path: Path, form: str, order: str) -> None:
+    said = '{"role":"user","content":"Größe 猫 \U0001f600"}'
+    taken = take(tmp_path / "chat.json", ("\ufeff" + form % (said, said)).encode(order))
+    assert taken.texts == ["Größe 猫 \U0001f600"] * 2
+    assert taken.problems == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf", b"\xff\xfe"])
+def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(HistoryUnreadable, match="is empty"):
+        take(tmp_path / "chat.json", content)
+
+
+def test_the_place_in_a_broken_line_is_said_in_plain_words(tmp_path: Path) -> None:
+    taken = take(tmp_path / "chat.jsonl", GOOD + b'\n{"role":"user","content":"a\x01b"}\n{"role":"user" 7}')
+    reasons = [problem.reason for problem in taken.problems]
+    assert reasons[0] == "This is not JSON: Invalid control character at column 28."
+    assert reasons[1].endswith(" at column 16.")
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\n\n", b"[]", b"{}", b"null", b"hello", b'{"messages":[]}', b'{"a":1}\n{"b":2}', b"\xff\xfe{\0}\0"],
+    [b"[]", b"{}", b"null", b"hello", b'{"messages":[]}', b'{"a":1}\n{"b":2}', b"\xff\xfe{\0}\0"],
 )
 def test_a_file_without_any_conversation_says_what_is_understood(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(HistoryUnreadable, match="Claude Code"):

@@ -28,7 +28,11 @@ class Taken:
 
     @property
     def lines_with_problems(self) -> list[int]:
-        return [problem.line for problem in self.problems]
+        return [problem.line for problem in self.problems if problem.skipped]
+
+    @property
+    def notes(self) -> list[str]:
+        return [problem.reason for problem in self.problems if not problem.skipped]
 
 
 def take(path: Path, content: str | bytes | None = None) -> Taken:

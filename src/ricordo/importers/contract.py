@@ -1,4 +1,4 @@
-"""What taking in a history gives: messages with their session, and the records that could not be read.
+"""What taking in a history gives: messages with their session, and what could not be read.
 
 Invariant: a broken record is one `Problem` and never the end of the reading; everything else in the file still arrives.
 """
@@ -26,8 +26,12 @@ class Imported:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A record that was skipped: where it stands (`line` counts from 1) and why, without quoting what it says."""
+    """Something to know about a record: where it stands (`line` counts from 1) and why, without quoting what it says.
+
+    It was `skipped`, or else it was read with what the reason tells.
+    """
 
     path: str
     line: int
     reason: str
+    skipped: bool = True

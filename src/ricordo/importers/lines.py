@@ -1,13 +1,16 @@
 """Lines of a file that anybody may have written: bounded, numbered, never decoded.
 
 Invariant: whatever the bytes, at most `LINE_LIMIT` of one line are in memory, and every line that is not blank is
-either given or reported. A byte-order mark at the start and the carriage return of CRLF belong to no line.
+either given or reported. A byte-order mark at the start and the carriage return of CRLF belong to no line. A file that
+begins with the mark of UTF-16 is read as the UTF-8 that says the same.
 """
 
+import codecs
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryFile
+from typing import BinaryIO, cast
 
 from ricordo.errors import FileMissing, HistoryUnreadable, StorageFailed
 
@@ -15,6 +18,8 @@ __all__ = ["LINE_LIMIT", "Line", "opened", "read_lines", "size_of"]
 
 LINE_LIMIT = 32 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CHUNK = 1024 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +33,7 @@ class Line:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open `path` for reading bytes.
+    """Open `path` for reading bytes, which are UTF-8 also where the file has the mark of UTF-16.
 
     Raises:
         FileMissing: there is no such file.
@@ -36,7 +41,7 @@ def opened(path: Path) -> BinaryIO:
         StorageFailed: the system refuses to open it.
     """
     try:
-        return path.open("rb")
+        return _as_utf8(path.open("rb"))
     except FileNotFoundError as error:
         raise FileMissing(f"There is no file {path}.") from error
     except IsADirectoryError as error:
@@ -45,8 +50,23 @@ def opened(path: Path) -> BinaryIO:
         raise StorageFailed(f"{path} can't be opened: {type(error).__name__}.") from error
 
 
+def _as_utf8(file: BinaryIO) -> BinaryIO:
+    if file.read(2) not in _UTF_16:
+        file.seek(0)
+        return file
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    copy = cast("BinaryIO", TemporaryFile())  # noqa: SIM115 - the caller closes it
+    with file:
+        while chunk := file.read(_CHUNK):
+            copy.write(decoder.decode(chunk).encode("utf-8"))
+        copy.write(decoder.decode(b"", final=True).encode("utf-8"))
+    copy.seek(0)
+    return copy
+
+
 def size_of(path: Path) -> int:
-    """Return the size of `path` in bytes; raises what `opened` raises."""
+    """Return the size of `path` in bytes as they are read; raises what `opened` raises."""
     with opened(path) as file:
         return file.seek(0, 2)
 

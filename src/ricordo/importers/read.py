@@ -36,12 +36,13 @@ def read_history(
 ) -> Iterator[Imported]:
     """Give the messages of the history in `path`, in the order of the file, as they are read.
 
-    `on_problem` gets each record that had to be skipped. `on_progress` gets the bytes read and the bytes to read; a
+    `on_problem` gets each record that had to be skipped, and what was read with losses.
+    `on_progress` gets the bytes read and the bytes to read; a
     transcript that is read twice counts twice. Messages keep the ids of the file where it has them and they are
     unique in their session; the others have an empty id.
 
     Raises:
-        FileMissing: there is no such file; raised at once. HistoryUnreadable: it is a folder, or (at its end) no
+        FileMissing: there is no such file; raised at once. HistoryUnreadable: it is a folder, empty, or (at its end) no
         record of it was a message; the text names the forms that are. StorageFailed: the system refuses to read it.
     """
     size_of(path)
@@ -56,7 +57,7 @@ def _read(path: Path, on_problem: Report, on_progress: Callable[[int, int], None
         empty = False
         yield imported
     if empty:
-        raise HistoryUnreadable(f"{path} holds no conversation. Understood are: {UNDERSTOOD}.")
+        raise HistoryUnreadable(f"{path} holds no conversation. {UNDERSTOOD}")
 
 
 def _holds_claude_code(source: Source) -> bool:

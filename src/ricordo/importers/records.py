@@ -4,18 +4,22 @@ A file is read line by line when its first line that is not blank is a JSON obje
 depends on the longest line, not on the file. Otherwise (a pretty-printed file, or one line above `LINE_LIMIT`) the
 whole file is tried as one document, up to `DOCUMENT_LIMIT`. When it is none, but some line near its beginning is a
 record, it is a file of lines with a broken beginning; else the file is one problem, not one for each of its lines.
+
+What other programs write beside strict JSON is read all the same, and told once for the file: bytes that are not UTF-8
+become U+FFFD, NaN and the infinities become null.
 """
 
+import codecs
+import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from ricordo.errors import InvalidMessage
+from ricordo.errors import HistoryUnreadable, InvalidMessage
 from ricordo.importers.contract import Problem
 from ricordo.importers.lines import LINE_LIMIT, Line, opened, read_lines, size_of
-from ricordo.messages.jsontext import loads
 from ricordo.messages.types import JsonValue
 
 __all__ = ["DOCUMENT_LIMIT", "Record", "Report", "Source", "open_source"]
@@ -25,8 +29,7 @@ _MIB = 1024 * 1024
 _PROGRESS_STEP = 64 * 1024
 # so many lines of something else may stand before the first record of a file of lines
 _LINES_TO_A_RECORD = 1_000
-_ONLY_LINE = re.compile(r": line 1 column (\d+) \(char \d+\)", re.ASCII)
-_UNDECODABLE = "Some bytes were no UTF-8 and are replaced by U+FFFD; the file is read all the same."
+_PLACE = re.compile(r"(?: at)?: line 1 column (\d+) \(char \d+\)", re.ASCII)
 
 Report = Callable[[Problem], None]
 
@@ -39,12 +42,36 @@ class Record:
     line: int
 
 
+@dataclass(kw_only=True)
+class _Leniency:
+    """How much in a file was no strict JSON and was read all the same, and the line where that began."""
+
+    replaced: int = 0
+    nulls: int = 0
+    line: int = 0
+
+    def count(self, replaced: int, nulls: int, line: int) -> None:
+        if (replaced or nulls) and not self.line:
+            self.line = line
+        self.replaced += replaced
+        self.nulls += nulls
+
+    def tell(self, path: Path, on_problem: Report) -> None:
+        told = [
+            f"bytes that were no UTF-8 and are replaced by U+FFFD: {self.replaced:,}" if self.replaced else "",
+            f"numbers that were NaN or infinite and are taken as null: {self.nulls:,}" if self.nulls else "",
+        ]
+        if self.line:
+            reason = f"read all the same: {'; '.join(filter(None, told))}"
+            on_problem(Problem(path=str(path), line=self.line, reason=reason, skipped=False))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A file that is one JSON value; `lossy` when bytes that are not UTF-8 had to be replaced."""
+    """A file that is one JSON value."""
 
     record: Record
-    lossy: bool
+    leniency: _Leniency = field(default_factory=_Leniency)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,18 +93,19 @@ class Source:
             case str():
                 on_problem(Problem(path=str(self.path), line=1, reason=self.document))
             case Document():
-                if self.document.lossy:
-                    on_problem(Problem(path=str(self.path), line=self.document.record.line, reason=_UNDECODABLE))
+                self.document.leniency.tell(self.path, on_problem)
                 yield self.document.record
         on_bytes(self.size)
 
     def _lines(self, on_problem: Report, on_bytes: Callable[[int], None]) -> Iterator[Record]:
+        leniency = _Leniency()
         for line in read_lines(self.path, on_bytes):
-            found = _parsed(line)
+            found = _parsed(line, leniency)
             if isinstance(found, str):
                 on_problem(Problem(path=str(self.path), line=line.number, reason=found))
             else:
                 yield found
+        leniency.tell(self.path, on_problem)
 
 
 def open_source(path: Path) -> Source:
@@ -85,12 +113,14 @@ def open_source(path: Path) -> Source:
 
     Raises:
         FileMissing: there is no such file.
-        HistoryUnreadable: it is a folder.
+        HistoryUnreadable: it is a folder, or empty.
         StorageFailed: the system refuses to open it.
     """
     size = size_of(path)
     first = next(read_lines(path), None)
-    if first is None or _holds_record(first):
+    if first is None:
+        raise HistoryUnreadable(f"{path} is empty.")
+    if _holds_record(first):
         return Source(path=path, size=size)
     document = _document(path, size, first.number)
     if isinstance(document, str) and any(map(_holds_record, islice(read_lines(path), _LINES_TO_A_RECORD))):
@@ -103,34 +133,45 @@ def _document(path: Path, size: int, line: int) -> Document | str:
         return f"The file has more than {DOCUMENT_LIMIT // _MIB} MiB and is not in JSON lines."
     with opened(path) as file:
         raw = file.read()
-    text = raw.decode("utf-8-sig", "replace")
+    leniency = _Leniency()
     try:
-        return Document(record=Record(value=loads(text), line=line), lossy="\ufffd" in text and not _is_utf8(raw))
+        value = _loads(raw.removeprefix(codecs.BOM_UTF8), line, leniency)
     except InvalidMessage as error:
         return str(error)
+    return Document(record=Record(value=value, line=line), leniency=leniency)
 
 
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _parsed(line: Line) -> Record | str:
+def _parsed(line: Line, leniency: _Leniency) -> Record | str:
     if line.too_long:
         return f"The line is longer than {LINE_LIMIT // _MIB} MiB and was skipped."
     if b"\0" in line.content:
         return "The line holds NUL bytes: it was not written to its end, or the file is not UTF-8 text."
     try:
-        return Record(value=loads(line.content), line=line.number)
+        return Record(value=_loads(line.content, line.number, leniency), line=line.number)
     except InvalidMessage as error:
-        return _ONLY_LINE.sub(r" at column \1", str(error))
+        return _PLACE.sub(r" at column \1", str(error))
+
+
+def _loads(raw: bytes, line: int, leniency: _Leniency) -> JsonValue:
+    """Read one JSON value and count in `leniency` what had to be read around. Raises `InvalidMessage`."""
+    try:
+        text, replaced = raw.decode("utf-8"), 0
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        replaced = len(raw) - len(raw.decode("utf-8", "ignore").encode("utf-8"))
+    nulls: list[str] = []
+    try:
+        value: JsonValue = json.loads(text, parse_constant=nulls.append)
+    except ValueError as error:
+        raise InvalidMessage(f"This is not JSON: {error}.") from error
+    except RecursionError as error:
+        raise InvalidMessage("This JSON is nested too deeply.") from error
+    leniency.count(replaced, len(nulls), line)
+    return value
 
 
 def _holds_record(line: Line) -> bool:
-    found = _parsed(line)
+    found = _parsed(line, _Leniency())
     return isinstance(found, Record) and isinstance(found.value, list | dict)
 
 

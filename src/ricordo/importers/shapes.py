@@ -24,8 +24,9 @@ __all__ = [
 ]
 
 UNDERSTOOD = (
-    "a list of messages with role and content; an object with messages, chat_messages, conversation, history or turns; "
-    "JSON lines of messages or of conversations; a Claude Code transcript; a dialogue with speaker_a and session_1"
+    "Understood are: a list of messages with role and content; an object with messages, chat_messages, conversation, "
+    "conversations, history or turns; JSON lines of messages or of conversations; a Claude Code transcript; a dialogue "
+    "with speaker_a and session_1."
 )
 _NESTED_LISTS = 3
 _DIALOGUE_SESSION = re.compile(r"session_\d{1,6}", re.ASCII)
