@@ -21,6 +21,8 @@ READING = [
     ["ingest", "chat.jsonl"],
     ["remember", "A."],
     ["undo"],
+    ["--version"],
+    ["demo", "--ask", "Where do we deploy from?"],
 ]
 FAILING = [
     (["forget", "01k00000000000000000000000"], 1, "EntryNotFound"),
@@ -36,6 +38,9 @@ FAILING = [
     (["recall", "a", "--limit", "0"], 2, "UsageError"),
     (["ingest"], 2, "UsageError"),
     (["nothing"], 2, "UsageError"),
+    (["memory"], 2, "UsageError"),
+    (["memory", "list", "--scope", "bla"], 2, "UsageError"),
+    (["--nothing"], 2, "UsageError"),
 ]
 NAMES = [" ".join(command) for command, _, _ in FAILING]
 
@@ -52,11 +57,11 @@ def test_with_json_a_command_prints_one_document_and_nothing_else(command: list[
 @pytest.mark.parametrize(("command", "code", "error"), FAILING, ids=NAMES)
 def test_a_failure_is_one_document_with_json_and_says_what_it_was(command: list[str], code: int, error: str) -> None:
     ricordo("remember", "We deploy only from main.")
-    done = ricordo("--json", *command)
-    assert done.code == code
-    assert done.err == ""
-    assert done.document["error"] == error
-    assert done.document["message"]
+    for arguments in (["--json", *command], [*command, "--json"]):
+        done = ricordo(*arguments)
+        assert (done.code, done.err) == (code, "")
+        assert done.document["error"] == error
+        assert done.document["message"]
 
 
 @pytest.mark.parametrize(("command", "code"), [row[:2] for row in FAILING], ids=NAMES)
@@ -100,3 +105,15 @@ def test_doctor_looks_at_the_rest_of_a_root_whose_marker_is_damaged() -> None:
     shown = ricordo("recall", "deploy")
     assert shown.code == 1
     assert shown.err.startswith("ricordo: project.json can't be read")
+
+
+def test_doctor_says_what_to_do_only_where_there_is_something_to_do() -> None:
+    ricordo("remember", "We deploy only from main.")
+    healthy = ricordo("doctor").out
+    assert "ids that stand twice\n" in healthy
+    assert "remove one" not in healthy
+    ledger = next(Path(".ricordo/workspace/memory").glob("*.md"))
+    ledger.write_text(ledger.read_text(encoding="utf-8") + "- We deploy only from main.\n", encoding="utf-8")
+    rows = {line.split()[1]: line.split()[0] for line in ricordo("doctor").out.splitlines()[1:]}
+    assert rows["duplicates"] == "note"
+    assert set(rows.values()) == {"note", "ok"}

@@ -72,13 +72,42 @@ def test_of_many_broken_lines_the_first_are_shown_and_all_are_counted() -> None:
     assert "Skipped 100 records." in done.out
 
 
-@pytest.mark.parametrize("content", ["", "{torn\n", '{"settings": {"theme": "dark"}}\n'])
+@pytest.mark.parametrize("content", ["{torn\n", '{"settings": {"theme": "dark"}}\n'])
 def test_a_file_without_a_conversation_fails_and_creates_no_root(content: str) -> None:
     Path("chat.jsonl").write_text(content, encoding="utf-8")
     done = ricordo("ingest", "chat.jsonl")
     assert done.code == 1
     assert "ricordo: chat.jsonl holds no conversation." in done.err
     assert not Path(".ricordo").exists()
+
+
+def test_an_empty_file_is_said_to_be_empty() -> None:
+    Path("chat.jsonl").write_text("", encoding="utf-8")
+    assert ricordo("ingest", "chat.jsonl").err == "ricordo: chat.jsonl is empty.\n"
+
+
+def test_the_forms_that_are_understood_are_listed_once() -> None:
+    for name in ("one.json", "two.json"):
+        Path(name).write_text("{}", encoding="utf-8")
+    done = ricordo("ingest", "one.json", "two.json")
+    assert done.err.count("holds no conversation.") == 2
+    assert done.err.count("Understood are:") == 1
+    assert "conversations" in done.err
+    told = ricordo("ingest", "one.json", "two.json", "--json").document
+    assert [each["message"] for each in told["unreadable"]] == [
+        "one.json holds no conversation.",
+        "two.json holds no conversation.",
+    ]
+    assert "Claude Code" in told["understood"]
+
+
+def test_a_file_that_is_not_utf8_is_noted_and_nothing_of_it_skipped() -> None:
+    Path("chat.jsonl").write_bytes('{"role": "user", "content": "Die Größe ist M."}\n'.encode("latin-1"))
+    done = ricordo("ingest", "chat.jsonl", "--session", "s")
+    assert done.err == "chat.jsonl:1: read all the same: bytes that were no UTF-8 and are replaced by U+FFFD: 2\n"
+    assert "kipped" not in done.out
+    again = ricordo("ingest", "chat.jsonl", "--session", "s", "--json").document
+    assert (again["problem_count"], len(again["notes"])) == (0, 1)
 
 
 def test_a_missing_file_does_not_keep_the_others_out() -> None:

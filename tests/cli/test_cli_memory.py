@@ -1,11 +1,13 @@
 """Remembering, finding, looking, forgetting and taking back, as a person does it."""
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from command_line import chat, ricordo
+from ricordo.cli.options import moment
 
 
 def _remember(text: str, *options: str) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def test_the_newest_write_is_undone_and_the_history_tells() -> None:
 def test_everything_is_searched_and_sessions_only_where_asked() -> None:
     ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
     _remember("The staging database is backed up at night.")
-    everything = ricordo("memory", "search", "staging database", "--json").document["hits"]
+    everything = ricordo("memory", "search", "deployments come from main; staging database", "--json").document["hits"]
     assert {"message"} < {hit["entry"]["kind"] for hit in everything}
     talk = ricordo("session", "search", "staging database", "--json").document["hits"]
     assert {hit["entry"]["kind"] for hit in talk} == {"message"}
@@ -171,9 +173,67 @@ def test_control_sequences_in_memory_do_not_reach_the_terminal() -> None:
     assert all("red" in done.out and not set("\x1b\x07\u202e") & set(done.out) for done in shown)
 
 
-@pytest.mark.parametrize("moment", ["yesterday", "2026-13-01", "7", "99999999999999d"])
+@pytest.mark.parametrize("moment", ["never", "2026-13-01", "yesterday or so", "7", "99999999999999d"])
 def test_a_time_that_can_not_be_read_is_a_wrong_use(moment: str) -> None:
     _remember("We use uv.")
     done = ricordo("recall", "uv", "--since", moment)
     assert done.code == 2
     assert "is no time" in done.err
+
+
+@pytest.mark.parametrize("day", ["yesterday", "2 weeks ago", "last monday", "2020-01-01"])
+def test_a_day_may_be_given_in_words(day: str) -> None:
+    _remember("We use uv.")
+    assert len(ricordo("recall", "uv", "--since", day, "--json").document["hits"]) == 1
+    assert ricordo("recall", "uv", "--until", day, "--json").document["hits"] == []
+
+
+def test_a_day_in_words_begins_at_midnight() -> None:
+    begins = moment("yesterday")
+    assert (begins.hour, begins.minute, begins.tzinfo is not None) == (0, 0, True)
+    assert begins.date() == datetime.now().astimezone().date() - timedelta(days=1)
+
+
+def test_the_history_tells_what_each_write_was_about_and_what_an_undo_undid() -> None:
+    saved = _remember("We use uv for environments.")
+    ricordo("forget", saved["entry"]["id"])
+    assert 'Took back forget "We use uv for environments."' in ricordo("undo").out
+    assert 'Took back save "We use uv for environments."' in ricordo("undo", saved["entry"]["id"]).out
+    lines = [line.strip() for line in ricordo("history").out.splitlines() if "We use uv" in line]
+    assert lines == [
+        'undid save "We use uv for environments."',
+        'undid forget "We use uv for environments."',
+        '"We use uv for environments."',
+    ]
+    assert ricordo("history", "--json").document["changes"][0]["about"] == "We use uv for environments."
+
+
+def test_the_history_says_which_files_are_in_the_users_own_root() -> None:
+    _remember("We use uv.")
+    _remember("I like tea.", "--everywhere", "--reason", "so it is")
+    own = [line for line in ricordo("history").out.splitlines() if "your own root" in line]
+    assert len(own) == 1
+    assert "so it is" in own[0]
+
+
+def test_a_scope_that_is_none_is_a_wrong_use() -> None:
+    _remember("We use uv.")
+    done = ricordo("memory", "list", "--scope", "bla")
+    assert (done.code, "is no scope" in done.err) == (2, True)
+    assert ricordo("memory", "list", "--scope", "user=nobody").out == "No memory matches.\n"
+
+
+def test_the_list_ends_with_an_ending_that_names_its_first_memory() -> None:
+    for number in range(3):
+        _remember(f"Thought {number}.")
+    shown = ricordo("memory", "list").out.splitlines()
+    assert shown[0].split()[0].endswith(shown[-1].split()[-1])
+    assert _contents("--id", shown[-1].split()[-1]) == ["Thought 2."]
+
+
+def test_a_long_message_is_cut_with_a_note_and_shown_whole_where_asked() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), [("user", "word " * 200_000)], session="monday"))
+    shown = ricordo("session", "show", "monday").out
+    assert len(shown) < 10_000
+    assert "more characters: --full shows all" in shown
+    assert len(ricordo("session", "show", "monday", "--full").out) > 900_000

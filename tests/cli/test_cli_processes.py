@@ -1,5 +1,6 @@
 """What shows only in processes of their own: the module, pipes, terminals, and the demo."""
 
+import json
 import os
 import pty
 import re
@@ -48,6 +49,18 @@ def test_text_that_the_terminal_can_not_show_does_not_stop_a_command(monkeypatch
     monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
     done = subprocess.run([*COMMAND, "recall", "Größe"], capture_output=True, timeout=60, check=True)
     assert done.stdout.startswith("1. Größe: \\u732b \\U0001f600\n".encode("latin-1"))
+
+
+def test_text_is_kept_as_it_was_typed_where_the_locale_can_not_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat(Path("Müller.jsonl"))
+    for name, value in (("LC_ALL", "C"), ("PYTHONUTF8", "0"), ("PYTHONCOERCECLOCALE", "0")):
+        monkeypatch.setenv(name, value)
+    _run("remember", "Frau Müller mag 猫", "--tag", "größe")
+    _run("ingest", "Müller.jsonl")
+    found = json.loads(_run("recall", "Müller", "--tag", "größe", "--json").stdout)
+    assert found["query"] == "Müller"
+    assert found["hits"][0]["entry"]["content"] == "Frau Müller mag 猫"
+    assert found["hits"][0]["entry"]["tags"] == ["größe"]
 
 
 @pytest.mark.parametrize("plain", [True, False])
@@ -102,10 +115,11 @@ def test_the_demo_learns_in_one_process_and_answers_with_sources_in_another() ->
 def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     question = ("--ask", "How are branches named?")
-    _run("demo", *question)
+    chat(Path("chat.jsonl"), [("user", "Branches are named ord-<ticket>-<slug>.")])
+    _run("demo", "chat.jsonl", *question)
     assert list(tmp_path.iterdir()) == []
-    assert list(Path.cwd().iterdir()) == []
-    kept = re.search(r"--root (\S+)", _run("demo", *question, "--keep").stdout)
+    assert [path.name for path in Path.cwd().iterdir()] == ["chat.jsonl"]
+    kept = re.search(r"--root (\S+)", _run("demo", "chat.jsonl", *question, "--keep").stdout)
     assert kept is not None
     assert "ord-<ticket>-<slug>" in _run("ask", question[1], "--root", kept[1]).stdout
 
@@ -117,7 +131,10 @@ def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
     Path("whole.jsonl").write_text("".join(lines), encoding="utf-8")
     Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
     asked = ("--ask", "How are branches named?")
-    assert "ord-<ticket>-<slug>" in _run("demo", "whole.jsonl", *asked).stdout
+    told = json.loads(_run("demo", "whole.jsonl", *asked, "--json").stdout)
+    assert "ord-<ticket>-<slug>" in told["answers"][0]["text"]
+    assert len(set(told["processes"])) == 2
+    assert told["ingested"]["messages"]["read"] == len(lines)
     assert "ord-<ticket>" not in _run("demo", "without.jsonl", *asked).stdout
 
 

@@ -2,6 +2,9 @@
 
 0 is success, 1 a `RicordoError`, 2 a wrong use of the command, 130 an interruption. A reader that closes the pipe early
 ends the command in silence.
+
+Invariant: text from the command line is valid Unicode when a command gets it, whatever the locale; names of files stay
+what the system gave.
 """
 
 import errno
@@ -12,21 +15,36 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from ricordo.cli.options import wants_json
+from ricordo.cli.options import decoded, expect_json, wants_json
 from ricordo.cli.render import emit, failed
 from ricordo.errors import RicordoError
 
-__all__ = ["Commands"]
+__all__ = ["Command", "Commands"]
 
 _FAILED, _MISUSED, _INTERRUPTED = 1, 2, 130
 # The base class of wrong use has no public name in every version of the parser.
 _UsageError = cast("type[Exception]", typer.BadParameter.__bases__[0])
 
 
+class Command(TyperCommand):
+    """A command; the texts it was given reach it decoded."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        ctx.params = {name: decoded(value) for name, value in ctx.params.items()}
+        return super().invoke(ctx)
+
+
 class Commands(TyperGroup):
     """The group of all commands; what they raise ends here."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options that stand before the command."""
+        expect_json(ctx, args)
+        with _failing_well(ctx):
+            return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -57,6 +75,8 @@ def _failing_well(context: typer.Context) -> Iterator[None]:
 
 
 def _explained(error: Exception) -> str:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return "A command is missing: --help lists them."
     explain = getattr(error, "format_message", None)
     return str(explain()) if explain else str(error)
 

@@ -27,7 +27,10 @@ _BATCH_BYTES = 16 * 1024 * 1024
 
 @dataclass(kw_only=True)
 class Tally:
-    """What taking in did; `unreadable` names the files without a conversation and why."""
+    """What taking in did; `unreadable` names the files without a conversation and why.
+
+    `notes` are what was read with losses, `understood` the forms that are, once a file had none of them.
+    """
 
     files: int = 0
     read: int = 0
@@ -35,7 +38,9 @@ class Tally:
     sessions: set[str] = field(default_factory=set)
     learned: Counter[str] = field(default_factory=Counter)
     problems: "list[Problem]" = field(default_factory=list)
+    notes: "list[Problem]" = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
+    understood: str = ""
 
     @property
     def known(self) -> int:
@@ -111,10 +116,15 @@ async def _next(
 ) -> "tuple[str, list[Message]] | None":
     from anyio import to_thread
 
+    from ricordo.importers import UNDERSTOOD
+
     try:
         return await to_thread.run_sync(next, batches, None)
     except RicordoError as error:
-        tally.unreadable.append((reading.name, str(error).replace(str(reading.path), reading.name)))
+        message = str(error).replace(str(reading.path), reading.name)
+        if message.endswith(UNDERSTOOD):
+            tally.understood = UNDERSTOOD
+        tally.unreadable.append((reading.name, message.removesuffix(UNDERSTOOD).strip()))
         return None
 
 

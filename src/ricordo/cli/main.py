@@ -21,8 +21,9 @@ from ricordo.cli.commands import (
     status,
     tracking,
 )
-from ricordo.cli.failures import Commands
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.failures import Command, Commands
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
+from ricordo.cli.render import emit, say
 
 __all__ = ["app", "run"]
 
@@ -33,9 +34,12 @@ _memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at
 _session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
 
 
-def _version(value: bool) -> None:
+def _version(context: typer.Context, value: bool) -> None:
     if value:
-        typer.echo(f"ricordo {__version__}")
+        if wants_json(context):
+            emit({"version": __version__})
+        else:
+            say(f"ricordo {__version__}")
         raise typer.Exit
 
 
@@ -60,26 +64,26 @@ def ricordo(
         status.status(root, user, project, as_json)
 
 
-app.command("demo")(demo.demo)
-app.command("ingest")(ingest.ingest)
-app.command("remember")(remembering.remember)
-app.command("recall")(asking.recall)
-app.command("ask")(asking.ask)
-app.command("forget")(remembering.forget)
-app.command("undo")(changes.undo)
-app.command("history")(changes.history)
-app.command("doctor")(doctor.doctor)
+app.command("demo", cls=Command)(demo.demo)
+app.command("ingest", cls=Command)(ingest.ingest)
+app.command("remember", cls=Command)(remembering.remember)
+app.command("recall", cls=Command)(asking.recall)
+app.command("ask", cls=Command)(asking.ask)
+app.command("forget", cls=Command)(remembering.forget)
+app.command("undo", cls=Command)(changes.undo)
+app.command("history", cls=Command)(changes.history)
+app.command("doctor", cls=Command)(doctor.doctor)
 
-_memory.command("list")(listing.list_memories)
-_memory.command("show")(listing.show)
-_memory.command("search")(listing.search)
-_memory.command("track")(tracking.track)
-_memory.command("untrack")(tracking.untrack)
+_memory.command("list", cls=Command)(listing.list_memories)
+_memory.command("show", cls=Command)(listing.show)
+_memory.command("search", cls=Command)(listing.search)
+_memory.command("track", cls=Command)(tracking.track)
+_memory.command("untrack", cls=Command)(tracking.untrack)
 app.add_typer(_memory, name="memory")
 
-_session.command("list")(sessions.list_sessions)
-_session.command("show")(sessions.show)
-_session.command("search")(sessions.search)
+_session.command("list", cls=Command)(sessions.list_sessions)
+_session.command("show", cls=Command)(sessions.show)
+_session.command("search", cls=Command)(sessions.search)
 app.add_typer(_session, name="session")
 
 

@@ -4,10 +4,12 @@ Invariant: `--root`, `--user`, `--project` and `--json` mean the same before and
 that stands last wins.
 """
 
+import os
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 import typer
 
@@ -21,18 +23,22 @@ __all__ = [
     "TagOption",
     "UserOption",
     "YesOption",
+    "decoded",
+    "expect_json",
     "moment",
     "wants_json",
 ]
 
 _T = TypeVar("_T")
 _AGO = re.compile(r"(\d{1,6})\s*([mhdw])", re.ASCII)
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def _inherited(context: typer.Context, parameter: typer.CallbackParam, value: _T) -> _T:
     """Keep what is given for the commands below, and take what was given above when nothing is given here."""
     key = f"ricordo.{parameter.name}"
+    value = decoded(value)
     if value:
         context.meta[key] = value
         return value
@@ -40,22 +46,53 @@ def _inherited(context: typer.Context, parameter: typer.CallbackParam, value: _T
     return inherited
 
 
+def expect_json(context: typer.Context, arguments: Sequence[str]) -> None:
+    """Remember that `--json` is among the arguments, for a failure that comes before they are read."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    context.meta["ricordo.expects_json"] = "--json" in options
+
+
 def wants_json(context: typer.Context) -> bool:
     """Tell whether `--json` was given before or after the name of the command."""
-    return bool(context.meta.get("ricordo.as_json"))
+    return bool(context.meta.get("ricordo.as_json") or context.meta.get("ricordo.expects_json"))
+
+
+def decoded(value: _T) -> _T:
+    """Return a text, or the texts of a list, as UTF-8 where the locale could not decode it; other values as they are.
+
+    Bytes that are not UTF-8 become U+FFFD.
+    """
+    if isinstance(value, list):
+        return cast("_T", [decoded(each) for each in value])
+    if not isinstance(value, str) or not _SURROGATES.search(value):
+        return value
+    return cast("_T", os.fsencode(value).decode("utf-8", "replace"))
 
 
 def moment(text: str) -> datetime:
-    """Read a time: `2026-11-22`, `2026-11-22T08:00`, with an offset or in local time, or an age such as `7d`."""
-    ago = _AGO.fullmatch(text.strip())
+    """Read a time: `2026-11-22`, `2026-11-22T08:00`, with an offset or in local time, an age such as `7d`, or a day.
+
+    A day in words, such as `yesterday`, `last monday` or `2 weeks ago`, is the local midnight at which it begins.
+    """
+    text = text.strip()
+    ago = _AGO.fullmatch(text)
     try:
         if ago:
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        return datetime.fromisoformat(text.strip()).astimezone()
+        day = _day_in_words(text)
+        return (datetime.fromisoformat(text) if day is None else datetime.combine(day, time.min)).astimezone()
     except (ValueError, OverflowError) as error:
         raise typer.BadParameter(
-            f"{text!r} is no time: write 2026-11-22, 2026-11-22T08:00, or an age such as 12h, 7d or 2w."
+            f"{text!r} is no time: write 2026-11-22, 2026-11-22T08:00, an age such as 12h, 7d or 2w, "
+            "or a day such as yesterday or 'last monday'."
         ) from error
+
+
+def _day_in_words(text: str) -> date | None:
+    from ricordo.language import find_dates
+
+    found = find_dates(text, datetime.now().astimezone().date())
+    return found[0].first if found and found[0].text == text else None
 
 
 RootOption = Annotated[
@@ -102,4 +139,11 @@ TagOption = Annotated[
     typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; more than one may be given."),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-EntryId = Annotated[str, typer.Argument(metavar="ID", help="The id of a memory, or the first six characters or more.")]
+EntryId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The id of a memory as `ricordo memory list` shows it, or six characters or more of its beginning or its "
+        "end that no other has.",
+    ),
+]

@@ -18,8 +18,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ricordo.cli.options import RootOption
-from ricordo.cli.render import bold, counted, dim, say, shown, size, wrapped
+from ricordo.cli.options import JsonOption, RootOption
+from ricordo.cli.render import bold, counted, dim, emit, say, shown, size, wrapped
 from ricordo.errors import RicordoError
 
 __all__ = ["demo"]
@@ -30,6 +30,7 @@ _EXAMPLES = 5
 _ANSWERED = 7
 _MARK = "[secret:"
 _LONGEST = 400
+_BUILT_IN = files("ricordo.cli") / "demo_data"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +69,7 @@ def demo(
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the folder that the demo writes.")] = False,
     root: RootOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """See it work, with no key and no network.
 
@@ -75,22 +77,35 @@ def demo(
     """
     with ExitStack() as stack:
         stage = _stage(stack, root, keep=keep)
-        built_in = files("ricordo.cli") / "demo_data"
-        conversation = file or stack.enter_context(as_file(built_in / "conversation.jsonl"))
+        conversation = file or stack.enter_context(as_file(_BUILT_IN / "conversation.jsonl"))
+        if as_json:
+            first, told = _taken_in(stage, conversation)
+            questions, _ = _questions(ask, file, _entries(stage))
+            second, answers = _answers(stage, questions)
+            emit({"ingested": told, "answers": list(answers), "processes": [first, second]})
+            return
         name = file or "a built-in conversation"
         say(f"One process takes in {shown(str(name))} and ends; then a new process answers questions about it.")
         first = _take_in(stage, conversation)
         entries = _entries(stage)
-        if ask:
-            questions = [_Question(text=text) for text in ask]
-        elif file:
-            questions = _own_questions(entries)
-        else:
-            questions = _known_questions(json.loads((built_in / "questions.json").read_text(encoding="utf-8")))
+        questions, are_made = _questions(ask, file, entries)
+        if are_made:
+            say(f"\nNo --ask was given, so up to {_QUESTIONS} questions are made from what was learned.")
         second = _answer(stage, questions)
         _show_inside(stage, entries)
         say(f"\nProcess {first} learned, process {second} answered; between them lay nothing but files.")
         _go_on(stage, is_kept=keep or root is not None)
+
+
+def _questions(
+    asked: Sequence[str] | None, file: Path | None, entries: Sequence[Mapping[str, Any]]
+) -> tuple[list[_Question], bool]:
+    """Return what is asked, and whether it was made from what was learned."""
+    if asked:
+        return [_Question(text=text) for text in asked], False
+    if file:
+        return _own_questions(entries), True
+    return _known_questions(json.loads((_BUILT_IN / "questions.json").read_text(encoding="utf-8"))), False
 
 
 def _stage(stack: ExitStack, root: Path | None, *, keep: bool) -> _Stage:
@@ -104,8 +119,12 @@ def _stage(stack: ExitStack, root: Path | None, *, keep: bool) -> _Stage:
     return _Stage(root=(root or folder / ".ricordo").absolute(), environment=environment)
 
 
+def _taken_in(stage: _Stage, conversation: Path) -> tuple[int, Any]:
+    return _run(stage, "ingest", str(conversation.absolute()), "--project", _PROJECT)
+
+
 def _take_in(stage: _Stage, conversation: Path) -> int:
-    process, told = _run(stage, "ingest", str(conversation.absolute()), "--project", _PROJECT)
+    process, told = _taken_in(stage, conversation)
     say(f"\n{bold(f'1. Taking in (process {process})')}")
     messages = told["messages"]
     say(f"   {counted(messages['read'], 'message')} in {counted(told['sessions'], 'session')}: {messages['new']:,} new")
@@ -119,12 +138,16 @@ def _take_in(stage: _Stage, conversation: Path) -> int:
     return process
 
 
-def _answer(stage: _Stage, questions: Sequence[_Question]) -> int:
+def _answers(stage: _Stage, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
     first, *rest = questions
     also = [part for question in rest for part in ("--also", question.text)]
     process, told = _run(stage, "ask", first.text, *also)
+    return process, [{key: value for key, value in told.items() if key != "also"}, *told.get("also", [])]
+
+
+def _answer(stage: _Stage, questions: Sequence[_Question]) -> int:
+    process, answers = _answers(stage, questions)
     say(f"\n{bold(f'2. Answering (process {process})')}")
-    answers = [told, *told.get("also", [])]
     for question, answer in zip(questions, answers, strict=True):
         say(f"\n   {bold(shown(question.text))}")
         _print_answer(answer, stage)
@@ -174,9 +197,11 @@ def _run(stage: _Stage, *arguments: str) -> tuple[int, Any]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(stage.environment), encoding="utf-8") as process:
         output, _ = process.communicate()
     told = json.loads(output or "{}")
-    problems = [each["message"] for each in told.get("unreadable", [])]
+    problems = [each["message"] for each in told.get("unreadable", [])] + [told.get("understood") or ""]
     if process.returncode:
-        raise RicordoError(" ".join(problems) or told.get("message") or f"`ricordo {arguments[0]}` did not end well.")
+        raise RicordoError(
+            " ".join(filter(None, problems)) or told.get("message") or f"`ricordo {arguments[0]}` did not end well."
+        )
     return process.pid, told
 
 
@@ -203,7 +228,6 @@ def _own_questions(entries: Sequence[Mapping[str, Any]]) -> list[_Question]:
     """Return questions made from what was learned, one for each kind first."""
     from ricordo.language.words import content_words
 
-    say(f"\nNo --ask was given, so up to {_QUESTIONS} questions are made from what was learned.")
     asked: list[_Question] = []
     for entry in _one_of_each_kind(entries):
         words = [word for word in dict.fromkeys(content_words(entry["content"])) if len(word) > 1][:5]

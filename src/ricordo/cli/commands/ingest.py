@@ -78,6 +78,10 @@ class _Reporter:
         self._tally = tally
 
     def __call__(self, problem: "Problem") -> None:
+        if not problem.skipped:
+            self._tally.notes.append(problem)
+            note(f"{shown(problem.path)}:{problem.line}: {shown(problem.reason)}")
+            return
         self._tally.problems.append(problem)
         if len(self._tally.problems) <= _PROBLEMS_SHOWN:
             note(f"{shown(problem.path)}:{problem.line}: skipped: {shown(problem.reason)}")
@@ -140,6 +144,8 @@ def _print_summary(target: Target, tally: Tally) -> None:
         note(f"… and {counted(hidden, 'more record')} skipped")
     for _, message in tally.unreadable:
         failed(message)
+    if tally.understood:
+        note(tally.understood)
     if not tally.read:
         return
     if not target.exists:
@@ -164,10 +170,13 @@ def _document(target: Target, tally: Tally) -> "dict[str, JsonValue]":
         "messages": {"read": tally.read, "new": tally.new, "known": tally.known},
         "entries": tally.learned.total(),
         "learned": dict(tally.learned.most_common()),
-        "problems": [
-            {"file": problem.path, "line": problem.line, "reason": problem.reason}
-            for problem in tally.problems[:_PROBLEMS_KEPT]
-        ],
+        "problems": _documents(tally.problems[:_PROBLEMS_KEPT]),
         "problem_count": len(tally.problems),
         "unreadable": [{"file": name, "message": message} for name, message in tally.unreadable],
+        "understood": tally.understood or None,
+        "notes": _documents(tally.notes),
     }
+
+
+def _documents(problems: "list[Problem]") -> "list[JsonValue]":
+    return [{"file": each.path, "line": each.line, "reason": each.reason} for each in problems]

@@ -1,7 +1,7 @@
 """`memory list`, `show` and `search`: everything that is remembered, and what each of it rests on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,8 +32,21 @@ if TYPE_CHECKING:
 __all__ = ["list_memories", "search", "show"]
 
 _LONGEST = 300
+_SHORTEST_END = 6
+_WIDTHS = ("project", "everywhere")
 
-_Beginning = Annotated[str, typer.Option("--id", metavar="ID", show_default=False, help="Only ids that begin so.")]
+
+def _known_scope(scope: str) -> str:
+    from ricordo.scopes import Scope
+
+    names = {field.name for field in fields(Scope)}
+    name, equals, value = scope.partition("=")
+    if scope not in {"", *_WIDTHS} and not (equals and name in names and value):
+        raise typer.BadParameter(f"{scope!r} is no scope: write project, everywhere, or a part such as user=me.")
+    return scope
+
+
+_Id = Annotated[str, typer.Option("--id", metavar="ID", show_default=False, help="Only ids that begin or end so.")]
 _Source = Annotated[
     str,
     typer.Option(
@@ -50,6 +63,7 @@ _Scope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
+        callback=_known_scope,
         show_default=False,
         help="Only of this scope: project, everywhere (all of the user's projects), or a part such as user=me.",
     ),
@@ -68,7 +82,7 @@ _NewerThan = Annotated[
 class _Filter:
     """What `memory list` lets through; what is empty lets everything through."""
 
-    beginning: str
+    part: str
     kinds: Sequence[str]
     tags: Sequence[str]
     source: str
@@ -79,7 +93,7 @@ class _Filter:
     def takes(self, entry: "Entry") -> bool:
         """Tell whether `entry` is shown."""
         return (
-            entry.id.startswith(self.beginning)
+            (entry.id.startswith(self.part) or entry.id.endswith(self.part))
             and (not self.kinds or entry.kind in self.kinds)
             and (not self.tags or not set(self.tags).isdisjoint(entry.tags))
             and (not self.source or self.source in {entry.by, entry.source.session})
@@ -91,7 +105,7 @@ class _Filter:
 
 def list_memories(
     *,
-    beginning: _Beginning = "",
+    part: _Id = "",
     kind: KindOption = None,
     tag: TagOption = None,
     source: _Source = "",
@@ -110,7 +124,7 @@ def list_memories(
     """
     target = existing(root, user, project)
     wanted = _Filter(
-        beginning=beginning,
+        part=part,
         kinds=kind or (),
         tags=tag or (),
         source=source,
@@ -118,16 +132,20 @@ def list_memories(
         before=older_than,
         after=newer_than,
     )
-    entries = [entry for entry in with_memory(target, lambda memory: memory.entries()) if wanted.takes(entry)]
+    remembered = with_memory(target, lambda memory: memory.entries())
+    entries = [entry for entry in remembered if wanted.takes(entry)]
     if as_json:
         emit({"total": len(entries), "entries": [entry_document(entry) for entry in entries[:limit]]})
         return
     if not entries:
-        say("No memory passes.")
+        say("No memory matches.")
+    length = _telling_length([entry.id for entry in remembered])
     for entry in entries[:limit]:
-        _print_row(entry)
+        _print_row(entry, length)
     if len(entries) > limit:
         say(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
+    if entries:
+        say(dim(f"\nThe last {length} characters of an id are enough: ricordo memory show {entries[0].id[-length:]}"))
 
 
 def show(
@@ -183,11 +201,20 @@ def search(
         print_hits(hits, target)
 
 
-def _print_row(entry: "Entry") -> None:
+def _telling_length(ids: Sequence[str]) -> int:
+    """Return how many characters at the end tell these ids apart, six or more."""
+    length = _SHORTEST_END
+    while len({each[-length:] for each in ids}) < len(set(ids)):
+        length += 1
+    return length
+
+
+def _print_row(entry: "Entry", length: int) -> None:
     source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
-    say(f"{bold(shown(entry.id))}  {shown(entry.kind)}  {age(entry.time)}  {shown(source)}  {dim(shown(scope))}")
+    name = f"{dim(shown(entry.id[:-length]))}{bold(shown(entry.id[-length:]))}"
+    say(f"{name}  {shown(entry.kind)}  {age(entry.time)}  {shown(source)}  {dim(shown(scope))}")
     say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
 
 
@@ -215,10 +242,10 @@ def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
 
 def _is_of(entry: "Entry", scope: str) -> bool:
     parts = entry.scope.parts() if entry.scope else {}
-    if scope in {"project", "everywhere"}:
+    if scope in _WIDTHS:
         return ("project" in parts) == (scope == "project")
     name, _, value = scope.partition("=")
-    return parts.get(name) == value if value else scope in parts.values()
+    return parts.get(name) == value
 
 
 def _moment(time: datetime | None) -> str:

@@ -47,7 +47,7 @@ def remember(
     if everywhere and not reason:
         raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
     target = find(root, user, project)
-    content = sys.stdin.read() if text == "-" else text
+    content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
 
     async def save(memory: "Memory") -> "tuple[Entry, Position | None]":
         scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["list_sessions", "search", "show"]
 
 _LONGEST_RESULT = 400
+_LONGEST_MESSAGE = 4_000
 
 
 def list_sessions(
@@ -47,7 +48,7 @@ def list_sessions(
 def show(
     *,
     session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session, or how it begins.")],
-    full: Annotated[bool, typer.Option("--full", help="Show the results of tools whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show long messages and the results of tools whole.")] = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -95,9 +96,13 @@ def _spoken(message: "Message", *, full: bool) -> list[str]:
     said = [message.text] if message.text else []
     said += [f"[calls {call.name}] {call.arguments}" for call in message.tool_calls]
     said += [f"[answer of {result.name or 'a tool'}] {result.text}" for result in message.tool_results]
-    if full or message.role != "tool":
-        return said
-    return [text if len(text) <= _LONGEST_RESULT else f"{text[:_LONGEST_RESULT]}… (--full shows all)" for text in said]
+    longest = _LONGEST_RESULT if message.role == "tool" else _LONGEST_MESSAGE
+    return said if full else [_cut(text, longest) for text in said]
+
+
+def _cut(text: str, longest: int) -> str:
+    left = len(text) - longest
+    return text if left <= 0 else f"{text[:longest]}… ({left:,} more characters: --full shows all)"
 
 
 def _document(found: "Session", target: Target) -> "dict[str, JsonValue]":
