@@ -9,11 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import PathRefused, RicordoError
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.files.paths import safe_path
-from ricordo.workspace.documents import create_document, edit_document, memory_lines
+from ricordo.guard import Redactor
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.documents import Replacement, create_document, edit_document, memory_lines
 
 if TYPE_CHECKING:
     from ricordo.files import FileStore
@@ -215,11 +218,21 @@ async def test_a_workspace_path_stays_in_the_workspace(tmp_path: Path) -> None:
     workspace, outside = tmp_path / "root" / "workspace", tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_text("theirs")
-    await create_document(files, "/plans/a..b.md", "mine")
-    await create_document(files, "..notes..", "mine too")
+    clock = SystemClock()
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+
+    async def create(path: str, content: str) -> None:
+        await create_document(files, changes, path, content, redactor=Redactor(bytes(32)), who="user")
+
+    async def edit(path: str, old: str, new: str) -> int:
+        replaced = Replacement(old=old, new=new)
+        return await edit_document(files, changes, path, replaced, redactor=Redactor(bytes(32)), who="user")
+
+    await create("/plans/a..b.md", "mine")
+    await create("..notes..", "mine too")
     assert (workspace / "plans" / "a..b.md").read_text() == "mine"
     assert (workspace / "..notes..").read_text() == "mine too"
-    assert await edit_document(files, "/plans/a..b.md", "mine", "changed") == 1
+    assert await edit("/plans/a..b.md", "mine", "changed") == 1
     (workspace / "out").symlink_to(outside)
     (workspace / "out-file").symlink_to(outside / "file")
     (workspace / "up").symlink_to("..")
@@ -234,8 +247,8 @@ async def test_a_workspace_path_stays_in_the_workspace(tmp_path: Path) -> None:
         "../../outside/x",
     ):
         with pytest.raises(PathRefused):
-            await create_document(files, path, "bad")
+            await create(path, "bad")
         with pytest.raises(PathRefused):
-            await edit_document(files, path, "theirs", "bad")
+            await edit(path, "theirs", "bad")
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("file", "theirs")]
-    assert sorted(path.name for path in (tmp_path / "root").iterdir()) == ["locks", "workspace"]
+    assert sorted(path.name for path in (tmp_path / "root").iterdir()) == ["history", "locks", "workspace"]

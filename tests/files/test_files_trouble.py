@@ -13,6 +13,7 @@ import anyio.to_thread
 import pytest
 
 from disks import FailingDisk, StepDisk
+from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import (
     AlreadyExists,
     EditRefused,
@@ -25,7 +26,9 @@ from ricordo.errors import (
 )
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
-from ricordo.workspace.documents import create_document, edit_document
+from ricordo.guard import Redactor
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.documents import Replacement, create_document, edit_document
 
 pytestmark = pytest.mark.anyio
 Act = Callable[[LocalFiles], Awaitable[object]]
@@ -260,16 +263,24 @@ import sys, anyio
 from pathlib import Path
 from ricordo.errors import AlreadyExists
 from ricordo.files.local import LocalFiles
-from ricordo.workspace.documents import create_document, edit_document
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.guard import Redactor
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.documents import create_document
 
 async def main():
     files = LocalFiles(Path(sys.argv[1]))
+    clock = SystemClock()
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    redactor = Redactor(bytes(32))
     won = []
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(int(sys.argv[3])):
         try:
-            await create_document(files, f"plans/{number}.md", sys.argv[2] * 2000)
+            await create_document(
+                files, changes, f"plans/{number}.md", sys.argv[2] * 2000, redactor=redactor, who="user"
+            )
             won.append(number)
         except AlreadyExists:
             pass
@@ -304,13 +315,28 @@ def _won_by(names: list[str], rounds: int, root: Path) -> dict[str, list[int]]:
     return won
 
 
+def _change_sets(files: LocalFiles) -> ChangeSets:
+    clock = SystemClock()
+    return ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+
+
+async def _create(files: LocalFiles, path: str, content: str) -> None:
+    await create_document(files, _change_sets(files), path, content, redactor=Redactor(bytes(32)), who="user")
+
+
+async def _edit(files: LocalFiles, old: str, new: str, *, every: bool = False) -> int:
+    edit = Replacement(old=old, new=new, every=every)
+    changes = _change_sets(files)
+    return await edit_document(files, changes, "plans/edit.md", edit, redactor=Redactor(bytes(32)), who="user")
+
+
 async def _refused_edits(files: LocalFiles) -> None:
-    await create_document(files, "plans/edit.md", "one two one")
+    await _create(files, "plans/edit.md", "one two one")
     with pytest.raises(EditRefused, match="2 times"):
-        await edit_document(files, "plans/edit.md", "one", "three")
+        await _edit(files, "one", "three")
     for missing in ("four", ""):
         with pytest.raises(EditRefused):
-            await edit_document(files, "plans/edit.md", missing, "x", replace_all=True)
+            await _edit(files, missing, "x", every=True)
 
 
 @pytest.mark.req("AS-FS-02")
@@ -320,10 +346,10 @@ async def test_creating_and_editing_refuse_rather_than_guess(tmp_path: Path) -> 
     await _refused_edits(files)
     assert document.read_text() == "one two one"
     with pytest.raises(AlreadyExists):
-        await create_document(files, "/plans/edit.md", "another")
+        await _create(files, "/plans/edit.md", "another")
     assert document.read_text() == "one two one"
-    assert await edit_document(files, "plans/edit.md", "two", "and") == 1
-    assert await edit_document(files, "plans/edit.md", "one", "1", replace_all=True) == 2
+    assert await _edit(files, "two", "and") == 1
+    assert await _edit(files, "one", "1", every=True) == 2
     assert document.read_text() == "1 and 1"
     names, rounds = ["a", "b"], 25
     won = await anyio.to_thread.run_sync(_won_by, names, rounds, tmp_path / "race")

@@ -5,12 +5,14 @@ These are the operations that an agent's tools and people's commands share; each
 
 from dataclasses import dataclass
 
-from ricordo.errors import EditRefused, InvalidInput, PathRefused
-from ricordo.files import FileStore
+from ricordo.errors import AlreadyExists, EditRefused, InvalidInput, PathRefused, VersionConflict
+from ricordo.files import ABSENT, FileStore
 from ricordo.files.paths import safe_path
+from ricordo.guard.redact import Redactor
+from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.layout import WORKSPACE, is_memory
 
-__all__ = ["Lines", "create_document", "edit_document", "memory_lines"]
+__all__ = ["Lines", "Replacement", "create_document", "edit_document", "memory_lines"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,30 +26,79 @@ class Lines:
     text: str
 
 
-async def create_document(files: FileStore, path: str, content: str) -> str:
-    """Create a file of the workspace, durably, and return its path below the workspace. Raises `AlreadyExists`."""
+@dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """An edit: `new` in the place of `old`, which occurs once, or of all its occurrences with `every`."""
+
+    old: str
+    new: str
+    every: bool = False
+
+    def within(self, data: bytes, path: str) -> tuple[bytes, int]:
+        """Return the edited document and how often the text was replaced. Raises `EditRefused`."""
+        wanted = self.old.encode("utf-8", "surrogatepass")
+        count = data.count(wanted) if wanted else 0
+        if count == 0:
+            raise EditRefused(f"The text to replace does not occur in {path}.")
+        if count > 1 and not self.every:
+            raise EditRefused(f"The text to replace occurs {count} times in {path}: quote more of it, or ask for all.")
+        return data.replace(wanted, self.new.encode("utf-8", "surrogatepass")), count
+
+
+async def create_document(
+    files: FileStore, changes: ChangeSets, path: str, content: str, *, redactor: Redactor, who: str, why: str = ""
+) -> str:
+    """Create a file of the workspace, durably and without secrets, and return its path below the workspace.
+
+    It is one change set by `who`. Raises `AlreadyExists`.
+    """
     inside = safe_path(path)
-    await files.create(f"{WORKSPACE}/{inside}", content.encode("utf-8", "surrogatepass"))
+    target = f"{WORKSPACE}/{inside}"
+    data = redactor.clean(content).encode("utf-8", "surrogatepass")
+    taken = AlreadyExists(f"{path} exists already and was left unchanged.")
+    if await files.info(target) is not None:
+        raise taken
+    try:
+        edit = Edit(path=target, expected=ABSENT, data=data)
+        await changes.apply([edit], act="create", who=who, why=redactor.clean(why))
+    except VersionConflict as error:
+        raise taken from error
     return inside
 
 
-async def edit_document(files: FileStore, path: str, old: str, new: str, *, replace_all: bool = False) -> int:
-    """Replace the text `old`, which must occur once unless `replace_all`, and return how often it was replaced.
+async def edit_document(
+    files: FileStore,
+    changes: ChangeSets,
+    path: str,
+    replaced: Replacement,
+    *,
+    redactor: Redactor,
+    who: str,
+    why: str = "",
+) -> int:
+    """Replace a text of a file of the workspace, and return how often it was replaced.
 
-    Raises: EditRefused if it is empty, missing or not unique; FileMissing; VersionConflict if the file changed
-    meanwhile.
+    It is one change set by `who`; the document has no secrets afterwards. Raises: EditRefused if the text is empty,
+    missing or not unique; FileMissing; VersionConflict if the file is changed by others again and again.
     """
     inside = f"{WORKSPACE}/{safe_path(path)}"
-    stored = await files.read(inside)
-    wanted = old.encode("utf-8", "surrogatepass")
-    count = stored.data.count(wanted) if wanted else 0
-    if count == 0:
-        raise EditRefused(f"The text to replace does not occur in {path}.")
-    if count > 1 and not replace_all:
-        raise EditRefused(f"The text to replace occurs {count} times in {path}: quote more of it, or ask for all.")
-    data = stored.data.replace(wanted, new.encode("utf-8", "surrogatepass"))
-    await files.replace(inside, data, expected=stored.version)
-    return count
+    counts: list[int] = []
+
+    async def plan() -> list[Edit]:
+        stored = await files.read(inside)
+        data, count = replaced.within(stored.data, path)
+        counts.append(count)
+        return [Edit(path=inside, expected=stored.version, data=_clean(data, redactor))]
+
+    await changes.rebase(plan, act="edit", who=who, why=redactor.clean(why))
+    return counts[-1]
+
+
+def _clean(data: bytes, redactor: Redactor) -> bytes:
+    """Clean a document; bytes that are no UTF-8 stay."""
+    text = data.decode("utf-8", "surrogateescape")
+    cleaned = redactor.clean(text)
+    return data if cleaned == text else cleaned.encode("utf-8", "surrogateescape")
 
 
 async def memory_lines(files: FileStore, path: str, start: int = 1, end: int | None = None) -> Lines:

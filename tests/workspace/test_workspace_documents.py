@@ -1,0 +1,60 @@
+"""Documents that are made and edited: one change set each, without secrets, and taken back to the byte."""
+
+import pytest
+
+from ricordo.audit import history, undo
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.errors import AlreadyExists, FileMissing
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.documents import Replacement, create_document, edit_document
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"
+REDACTOR = Redactor(bytes(32))
+
+
+async def test_creating_and_editing_are_change_sets_without_secrets() -> None:
+    files = InMemoryFiles()
+    clock = SystemClock()
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    path = await create_document(files, changes, "/plans/a.md", f"- token {SECRET}\n", redactor=REDACTOR, who="agent")
+    made = (await files.read(f"workspace/{path}")).data
+    assert made.startswith(b"- token [secret:")
+    halves = Replacement(old="- token", new=f"- {SECRET[:9]}")
+    await edit_document(files, changes, path, halves, redactor=REDACTOR, who="agent", why=SECRET)
+    joined = Replacement(old=f"{SECRET[:9]} ", new=f"{SECRET} ")
+    assert await edit_document(files, changes, path, joined, redactor=REDACTOR, who="agent") == 1
+    every = [(await files.read(info.path)).data for info in await files.list("")]
+    assert not [data for data in every if SECRET.encode() in data]
+    items = await history(files, changes)
+    assert [(item.act, item.who) for item in items] == [("edit", "agent"), ("edit", "agent"), ("create", "agent")]
+    for item in items[:2]:
+        await undo(files, changes, item, who="user")
+    assert (await files.read(f"workspace/{path}")).data == made
+    await undo(files, changes, items[2], who="user")
+    with pytest.raises(FileMissing):
+        await files.read(f"workspace/{path}")
+
+
+async def test_what_is_there_is_left_alone_and_leaves_no_change() -> None:
+    files = InMemoryFiles()
+    clock = SystemClock()
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    await files.create("workspace/plans/a.md", b"mine")
+    with pytest.raises(AlreadyExists):
+        await create_document(files, changes, "plans/a.md", "theirs", redactor=REDACTOR, who="agent")
+    assert (await files.read("workspace/plans/a.md")).data == b"mine"
+    assert await changes.records() == []
+
+
+async def test_bytes_that_are_no_text_survive_an_edit() -> None:
+    files = InMemoryFiles()
+    clock = SystemClock()
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    await files.create("workspace/plans/a.md", b"\xff\xfe one \x80")
+    edit = Replacement(old="one", new="two")
+    await edit_document(files, changes, "plans/a.md", edit, redactor=REDACTOR, who="agent")
+    assert (await files.read("workspace/plans/a.md")).data == b"\xff\xfe two \x80"
