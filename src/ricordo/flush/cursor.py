@@ -1,15 +1,18 @@
-"""The cursor of a session: how far its messages were extracted, and the block that may be half written."""
+"""The cursor of a session: how far its messages were extracted, and the block that may be half written.
+
+A cursor that can't be read is not one that has extracted nothing: `ricordo.flush.recovery` makes it anew from what
+memory holds of the session.
+"""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
-from ricordo.workspace.entry_codec import Located, parse_entries
-from ricordo.workspace.tombstones import read_tombstones
+from ricordo.messages.types import JsonValue
 
-__all__ = ["Cursor", "load_cursor", "save_cursor", "settled_cursor"]
+__all__ = ["Cursor", "load_cursor", "save_cursor"]
 
 _KEPT = 32
 
@@ -18,7 +21,9 @@ _KEPT = 32
 class Cursor:
     """`done` are the last messages that were extracted, newest last; there are several, as one may be erased.
 
-    With `next` set, which is `done` as it will be, `block` is on its way to the ledger at `path`.
+    With `next` set, which is `done` as it will be, `block` is on its way to the ledger at `path`, which had `offset`
+    bytes before. The message `anchor` stands at byte `place` of the log; what comes before is not needed again.
+    `damaged` says that the file holds no cursor, `rebuilt` that some messages after `done` may have been extracted.
     """
 
     at: str
@@ -26,6 +31,11 @@ class Cursor:
     next: tuple[str, ...] = ()
     path: str = ""
     block: str = ""
+    offset: int = 0
+    place: int = 0
+    anchor: str = ""
+    rebuilt: bool = False
+    damaged: bool = False
     version: str = ABSENT
 
     def position(self, messages: Iterable[str]) -> int:
@@ -33,80 +43,65 @@ class Cursor:
         done = frozenset(self.done)
         return max((number for number, name in enumerate(messages, start=1) if name in done), default=0)
 
-    def moved(self, messages: Sequence[str]) -> "Cursor":
+    def moved(self, messages: Sequence[str], *, place: int, anchor: str) -> "Cursor":
         """Return the cursor on its way past `messages`."""
-        return replace(self, next=(*self.done, *messages)[-_KEPT:])
+        return replace(self, next=(*self.done, *messages)[-_KEPT:], place=place, anchor=anchor, rebuilt=False)
 
     def settled(self) -> "Cursor":
         """Return the cursor after its block was written."""
-        return Cursor(at=self.at, done=self.next, version=self.version)
+        return Cursor(at=self.at, done=self.next, place=self.place, anchor=self.anchor, version=self.version)
 
 
 async def load_cursor(files: FileStore, at: str) -> Cursor:
-    """Return the cursor kept at `at`; one that is missing or unreadable has extracted nothing."""
+    """Return the cursor kept at `at`; a missing one has extracted nothing, an unreadable one is `damaged`."""
     try:
         stored = await files.read(at)
     except FileMissing:
         return Cursor(at=at)
     try:
-        value = json.loads(stored.data)
-        done, following = (tuple(str(name) for name in value[key]) for key in ("done", "next"))
-        return Cursor(
-            at=at,
-            version=stored.version,
-            done=done,
-            next=following,
-            path=str(value["path"]),
-            block=str(value["block"]),
-        )
-    except (ValueError, TypeError, KeyError):
-        return Cursor(at=at, version=stored.version)
+        return _decoded(at, stored.version, json.loads(stored.data))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Cursor(at=at, version=stored.version, damaged=True)
 
 
 async def save_cursor(files: FileStore, cursor: Cursor) -> Cursor:
-    """Replace the cursor durably and return it with its new version."""
-    value = {"done": cursor.done, "next": cursor.next, "path": cursor.path, "block": cursor.block}
+    """Replace the cursor durably and return it with its new version. Raises `VersionConflict`."""
+    value = {
+        "done": cursor.done,
+        "next": cursor.next,
+        "path": cursor.path,
+        "block": cursor.block,
+        "offset": cursor.offset,
+        "place": cursor.place,
+        "anchor": cursor.anchor,
+        "rebuilt": cursor.rebuilt,
+    }
     data = json.dumps(value).encode() + b"\n"
-    return replace(cursor, version=await files.replace(cursor.at, data, expected=cursor.version))
+    return replace(cursor, version=await files.replace(cursor.at, data, expected=cursor.version), damaged=False)
 
 
-async def settled_cursor(files: FileStore, at: str) -> Cursor:
-    """Return the cursor with its block whole in the ledger: what a crash cut off is written now.
-
-    A bullet that was torn by the crash is taken out first; what was forgotten meanwhile stays away.
-    """
-    cursor = await load_cursor(files, at)
-    if not cursor.next:
-        return cursor
-    found = await _entries_at(files, cursor.path)
-    gone = {located.entry.id for located in found} | (await read_tombstones(files)).ids
-    missing = [bullet for entry_id, bullet in _bullets(cursor.block) if entry_id not in gone]
-    if missing:
-        await _cut_torn(files, cursor.path, found, missing[0])
-        heading = cursor.path.rpartition("/")[2].removesuffix(".md")
-        await files.append(cursor.path, b"".join(missing), header=f"# {heading}\n\n".encode())
-    return await save_cursor(files, cursor.settled())
+def _decoded(at: str, version: str, value: Mapping[str, JsonValue]) -> Cursor:
+    return Cursor(
+        at=at,
+        version=version,
+        done=_names(value["done"]),
+        next=_names(value["next"]),
+        path=str(value["path"]),
+        block=str(value["block"]),
+        offset=_number(value["offset"]),
+        place=_number(value["place"]),
+        anchor=str(value["anchor"]),
+        rebuilt=bool(value["rebuilt"]),
+    )
 
 
-async def _entries_at(files: FileStore, path: str) -> list[Located]:
-    try:
-        return parse_entries((await files.read(path)).data, path)
-    except FileMissing:
-        return []
+def _names(value: JsonValue) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("ids are a list")
+    return tuple(str(name) for name in value)
 
 
-def _bullets(block: str) -> list[tuple[str, bytes]]:
-    data = block.encode("utf-8", "surrogatepass")
-    return [(found.entry.id, data[found.offset : found.offset + found.length]) for found in parse_entries(data, "")]
-
-
-async def _cut_torn(files: FileStore, path: str, found: list[Located], bullet: bytes) -> None:
-    """Take out the beginning of `bullet` that a crash left behind as a bullet of its own."""
-    if not found:
-        return
-    stored = await files.read(path)
-    for located in reversed(found):
-        start, end = located.offset, located.offset + located.length
-        if bullet.startswith(stored.data[start:end].rstrip(b"\n")):
-            await files.replace(path, stored.data[:start] + stored.data[end:], expected=stored.version)
-            return
+def _number(value: JsonValue) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise TypeError("an offset is a number")
+    return value

@@ -2,18 +2,22 @@
 
 A cursor per session says how far it was extracted. Before a block goes to the ledger the cursor keeps the block
 itself, so whoever finds it there after a crash writes what is missing of it, and nothing is lost or added twice.
+Extraction holds no lock: who finds that somebody else moved the cursor meanwhile begins anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from zlib import crc32
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, Ids, milliseconds
+from ricordo.errors import VersionConflict
 from ricordo.files import FileStore
-from ricordo.flush.cursor import Cursor, save_cursor, settled_cursor
+from ricordo.flush.cursor import Cursor, load_cursor, save_cursor
 from ricordo.flush.extract import extract
+from ricordo.flush.recovery import ever_extracted, settled_cursor
 from ricordo.flush.types import Finding
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message
@@ -21,8 +25,9 @@ from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
+from ricordo.workspace.redaction import redacted_entry
 from ricordo.workspace.tombstones import content_digest, read_tombstones
-from ricordo.workspace.transcript import read_log
+from ricordo.workspace.transcript import Logged, read_log, read_log_from
 
 __all__ = ["CORRECTION", "Flushed", "Flusher"]
 
@@ -58,25 +63,51 @@ class Flusher:
         `scope` is stamped on the entries. A second flush without new messages does nothing.
         """
         path = cursor_path(agent, session)
-        async with self.files.lock(f"flush-{crc32(path.encode()) % _LOCKS:x}"):
-            cursor = await settled_cursor(self.files, path)
-            logged = await read_log(self.files, transcript_path(agent, session))
+        while True:
+            cursor = await self._settled(path, session)
+            logged = await self._log(transcript_path(agent, session), cursor)
             position = cursor.position(message.id for message in logged.messages)
             new = logged.messages[position:]
             if not new:
                 return Flushed()
             context = logged.messages[max(0, position - _CONTEXT) : position]
             entries = await self._entries(session, context, new, scope)
-            block = await self._write(cursor.moved([message.id for message in new]), entries)
-            return Flushed(block=block, messages=len(new))
+            if cursor.rebuilt:
+                entries = await self._unknown(session, entries)
+            start = max(0, len(logged.messages) - _CONTEXT)
+            moved = cursor.moved(
+                [message.id for message in new], place=logged.offsets[start], anchor=logged.messages[start].id
+            )
+            with suppress(VersionConflict):
+                return Flushed(block=await self._write(moved, entries), messages=len(new))
+
+    @asynccontextmanager
+    async def _lock(self, path: str) -> AsyncIterator[None]:
+        async with self.files.lock(f"flush-{crc32(path.encode()) % _LOCKS:x}"):
+            yield
+
+    async def _settled(self, path: str, session: str) -> Cursor:
+        cursor = await load_cursor(self.files, path)
+        if not cursor.damaged and not cursor.next:
+            return cursor
+        async with self._lock(path):
+            return await settled_cursor(self.files, path, session)
+
+    async def _log(self, path: str, cursor: Cursor) -> Logged:
+        """Return the log from where the cursor needs it on, all of it when that place is not what it was."""
+        if cursor.anchor:
+            logged = await read_log_from(self.files, path, offset=cursor.place, message_id=cursor.anchor)
+            if logged is not None and cursor.position(message.id for message in logged.messages):
+                return logged
+        return await read_log(self.files, path)
 
     async def _entries(
         self, session: str, context: Sequence[Message], new: Sequence[Message], scope: Scope | None
     ) -> list[Entry]:
         fresh = {message.id for message in new}
+        findings = await run_sync(self.extract, [*context, *new])
         forgotten = (await read_tombstones(self.files)).digests
         now = self.clock.now()
-        findings = await run_sync(self.extract, [*context, *new])
         return [
             Entry(
                 content=finding.content,
@@ -95,13 +126,32 @@ class Flusher:
             and (not forgotten or content_digest(finding.content, self.key) not in forgotten)
         ]
 
+    async def _unknown(self, session: str, entries: list[Entry]) -> list[Entry]:
+        """Leave out what was extracted from the same messages before."""
+        known = {(entry.source.messages, entry.content) for entry in await ever_extracted(self.files, session)}
+        return [
+            entry
+            for entry in entries
+            if (entry.source.messages, redacted_entry(entry, self.redactor).content) not in known
+        ]
+
     async def _write(self, cursor: Cursor, entries: list[Entry]) -> Block | None:
-        if not entries:
-            await save_cursor(self.files, cursor.settled())
-            return None
-        rendered = await render_block(self.files, self.clock.today(), entries, self.redactor)
-        intent = replace(cursor, path=rendered.path, block=rendered.data.decode("utf-8", "surrogatepass"))
-        intent = await save_cursor(self.files, intent)
-        block = await append_block(self.files, rendered)
-        await save_cursor(self.files, intent.settled())
-        return block
+        """Append the entries and move the cursor. Raises `VersionConflict` before when somebody else moved it."""
+        async with self._lock(cursor.at):
+            if (await load_cursor(self.files, cursor.at)).version != cursor.version:
+                raise VersionConflict(f"{cursor.at} changed since it was read.")
+            if not entries:
+                await save_cursor(self.files, cursor.settled())
+                return None
+            rendered = await render_block(self.files, self.clock.today(), entries, self.redactor)
+            ledger = await self.files.info(rendered.path)
+            intent = replace(
+                cursor,
+                path=rendered.path,
+                block=rendered.data.decode("utf-8", "surrogatepass"),
+                offset=ledger.size if ledger else 0,
+            )
+            intent = await save_cursor(self.files, intent)
+            block = await append_block(self.files, rendered)
+            await save_cursor(self.files, intent.settled())
+            return block

@@ -10,7 +10,7 @@ them.
 
 import json
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -20,9 +20,10 @@ from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
 from ricordo.files.uncut import uncut
+from ricordo.workspace.layout import is_memory
 from ricordo.workspace.merge import merged
 
-__all__ = ["Change", "ChangeSets", "Edit", "FileChange"]
+__all__ = ["Change", "ChangeSets", "Edit", "FileChange", "replaced_memory"]
 
 _CHANGES = "history/changes"
 _PENDING = "history/pending"
@@ -121,11 +122,7 @@ class ChangeSets:
 
     async def records(self) -> list[Change]:
         """Return all change sets, newest first; a record that can't be read is left out."""
-        found = []
-        for info in reversed(await self._files.list(_CHANGES)):
-            with suppress(FileMissing, DocumentInvalid):
-                found.append(_decoded((await self._files.read(info.path)).data))
-        return found
+        return await _records(self._files)
 
     async def record(self, change_id: str) -> Change:
         """Return one change set. Raises `ChangeNotFound`."""
@@ -139,15 +136,7 @@ class ChangeSets:
 
         Raises: FileMissing, or DocumentInvalid when what was kept is damaged.
         """
-        if version == ABSENT:
-            return None
-        try:
-            data = zlib.decompress((await self._files.read(_object(version))).data)
-        except zlib.error as error:
-            raise DocumentInvalid(f"The content {version} that history kept can't be read.") from error
-        if version_of(data) != version:
-            raise DocumentInvalid(f"The content {version} that history kept was changed.")
-        return data
+        return await _content(self._files, version)
 
     async def _carry_out(self, change: Change, edits: Sequence[Edit]) -> None:
         await self._files.create(f"{_PENDING}/{change.id}.json", _encoded(change))
@@ -223,6 +212,35 @@ class ChangeSets:
             await self._files.delete(path, expected=expected)
         else:
             await self._files.replace(path, data, expected=expected)
+
+
+async def replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
+    """Yield the path and the content of each memory document that a change replaced, as far as both are kept."""
+    for change in await _records(files):
+        for changed in change.files:
+            if is_memory(changed.path):
+                with suppress(FileMissing, DocumentInvalid):
+                    yield changed.path, await _content(files, changed.before) or b""
+
+
+async def _records(files: FileStore) -> list[Change]:
+    found = []
+    for info in reversed(await files.list(_CHANGES)):
+        with suppress(FileMissing, DocumentInvalid):
+            found.append(_decoded((await files.read(info.path)).data))
+    return found
+
+
+async def _content(files: FileStore, version: str) -> bytes | None:
+    if version == ABSENT:
+        return None
+    try:
+        data = zlib.decompress((await files.read(_object(version))).data)
+    except zlib.error as error:
+        raise DocumentInvalid(f"The content {version} that history kept can't be read.") from error
+    if version_of(data) != version:
+        raise DocumentInvalid(f"The content {version} that history kept was changed.")
+    return data
 
 
 def _file_change(edit: Edit) -> FileChange:

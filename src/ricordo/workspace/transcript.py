@@ -21,7 +21,7 @@ from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import fingerprint, with_ids, with_parents
 from ricordo.workspace.redaction import redacted_message
 
-__all__ = ["BrokenLine", "Logged", "Recorded", "Transcript", "read_log"]
+__all__ = ["BrokenLine", "Logged", "Recorded", "Transcript", "read_log", "read_log_from"]
 
 _LOCKS = 16
 
@@ -36,10 +36,14 @@ class BrokenLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Logged:
-    """What a log holds: its messages in order, the 1-based line of each, and the lines that can't be read."""
+    """What a log holds: its messages in order, the 1-based line and the byte offset of each, and the broken lines.
+
+    Lines are counted from where reading began, offsets from the start of the log.
+    """
 
     messages: tuple[Message, ...] = ()
     lines: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
 
 
@@ -129,28 +133,53 @@ async def read_log(files: FileStore, path: str) -> Logged:
         stored = await files.read(path)
     except FileMissing:
         return Logged()
-    found, broken = await run_sync(_decoded, stored.data)
+    return await run_sync(_logged, stored.data, 0)
+
+
+async def read_log_from(files: FileStore, path: str, *, offset: int, message_id: str) -> Logged | None:
+    """Return what the log holds from byte `offset` on; None when the message `message_id` does not stand there."""
+    try:
+        data = await files.read_from(path, max(0, offset - 1))
+    except FileMissing:
+        return None
+    if offset and not data.startswith(b"\n"):
+        return None
+    logged = await run_sync(_logged, data[1:] if offset else data, offset)
+    first = (logged.messages[0].id, logged.offsets[0]) if logged.messages else None
+    return logged if first == (message_id, offset) else None
+
+
+def _logged(data: bytes, offset: int) -> Logged:
+    found, broken, starts = _decoded(data)
     messages = list(found.values())
     if broken:
         messages = _rechained(messages)
-    return Logged(messages=tuple(messages), lines=tuple(found), broken=tuple(broken))
+    return Logged(
+        messages=tuple(messages),
+        lines=tuple(found),
+        offsets=tuple(offset + start for start in starts),
+        broken=tuple(broken),
+    )
 
 
 def _redacted(messages: Iterable[Message], redactor: Redactor) -> list[Message]:
     return [redacted_message(message, redactor) for message in messages]
 
 
-def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine]]:
+def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
+    """Return the messages by line, the lines that hold none, and where the former begin."""
     found: dict[int, Message] = {}
-    broken = []
+    broken, starts = [], []
+    start = 0
     for number, line in enumerate(data.split(b"\n"), start=1):
-        if not line.strip():
-            continue
         try:
-            found[number] = decode(line)
+            if line.strip():
+                found[number] = decode(line)
+                starts.append(start)
         except InvalidMessage as error:
             broken.append(BrokenLine(line=number, reason=str(error)))
-    return found, broken
+        start += len(line) + 1
+    return found, broken, starts
 
 
 def _rechained(messages: list[Message]) -> list[Message]:
