@@ -1,12 +1,15 @@
 """Roots: found from anywhere below, claimed once, and put together from the settings that were given."""
 
+import errno
+import os
 from pathlib import Path
 
 import anyio
 import pytest
 
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.errors import DocumentInvalid, ScopeMismatch
+from ricordo.errors import DocumentInvalid, ScopeMismatch, StorageFailed, StorageFull
+from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.runtime import Settings, find_root, new_root, open_workspace
 from ricordo.runtime.assembly import Parts
@@ -90,19 +93,110 @@ async def test_of_two_that_claim_a_new_root_at_once_one_is_refused(tmp_path: Pat
 
 
 @pytest.mark.anyio
-async def test_a_marker_that_can_not_be_read_is_not_replaced(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "marker",
+    [
+        *(b"{", b"", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"scope": 5}', b'{"scope": {}}'),
+        *(b'{"scope": {"project": 5}}', b'{"scope": {"project": ""}}', b'{"scope": {"colour": "red"}}'),
+        b'{"scope": {"project": "shop", "user": []}}',
+    ],
+    ids=lambda marker: repr(marker[:30]),
+)
+async def test_a_marker_that_can_not_be_read_is_not_replaced(marker: bytes, tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")
-    await files.create("project.json", b"{")
+    await files.create("project.json", marker)
+    with pytest.raises(DocumentInvalid):
+        await read_marker(files)
     with pytest.raises(DocumentInvalid):
         await claim_root(files, SHOP, clock=CLOCK, ids=MonotonicIds(CLOCK))
-    assert (await files.read("project.json")).data == b"{"
+    assert (await files.read("project.json")).data == marker
+
+
+class NoNewKey(Disk):
+    """A disk on which no file can be made that could become the key."""
+
+    def __init__(self, number: int) -> None:
+        """Refuse with the system's error `number`."""
+        self._number = number
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        if ".lock" in path:
+            return super().make_file(path, flags)
+        raise OSError(self._number, os.strerror(self._number))
+
+
+async def claimed_without_a_key(root: Path) -> None:
+    async with open_workspace(root, SHOP, Parts.standard()) as workspace:
+        await workspace.store.save(Entry(content="The door is red."))
+    await anyio.Path(root / "guard.key").unlink()
+
+
+@pytest.mark.anyio
+async def test_without_room_for_the_key_a_root_is_not_opened_with_one_that_would_be_forgotten(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    await claimed_without_a_key(root)
+    for number, error in ((errno.ENOSPC, StorageFull), (errno.EIO, StorageFailed)):
+        with pytest.raises(error):
+            async with open_workspace(root, SHOP, Parts.standard(disk=NoNewKey(number))):
+                pass
+    assert not await anyio.Path(root / "guard.key").exists()
+
+
+@pytest.mark.anyio
+async def test_a_root_that_can_only_be_read_is_read_without_a_key(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    await claimed_without_a_key(root)
+    async with open_workspace(root, SHOP, Parts.standard(disk=NoNewKey(errno.EROFS))) as workspace:
+        assert [hit.entry.content for hit in await workspace.store.recall("door")] == ["The door is red."]
+    assert not await anyio.Path(root / "guard.key").exists()
+
+
+@pytest.mark.anyio
+async def test_the_key_that_another_process_made_first_is_used(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    keys: set[bytes] = set()
+
+    async def look() -> None:
+        async with open_workspace(root, SHOP, Parts.standard()) as workspace:
+            keys.add(workspace.place.key)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(8):
+            group.start_soon(look)
+    assert keys == {await anyio.Path(root / "guard.key").read_bytes()}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tenant", [None, "acme"])
+async def test_reading_makes_no_root_out_of_a_folder_that_is_none(tenant: str | None, tmp_path: Path) -> None:
+    settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")
+    folder = user_root(settings.data, "me", tenant)
+    await anyio.Path(folder).mkdir(parents=True)
+    scope = Scope(tenant=tenant, user="me", project="shop")
+    async with open_workspace(tmp_path / "root", scope, Parts.standard(settings=settings)) as workspace:
+        await workspace.store.save(Entry(content="The door is red."))
+        assert await workspace.store.recall("door")
+        assert await workspace.store.preamble()
+        assert os.listdir(folder) == []
+        await workspace.store.save(Entry(content="Tea.", scope=Scope(tenant=tenant, user="me"), reason="always"))
+        assert [hit.entry.content for hit in await workspace.store.recall("tea")] == ["Tea."]
+    assert "project.json" in os.listdir(folder)
 
 
 def test_settings_come_from_the_environment_that_is_given() -> None:
-    given = {"RICORDO_ROOT": "/r", "RICORDO_USER": "ana", "RICORDO_DATA": "/d", "RICORDO_CACHE": "/c"}
-    assert Settings.from_environment(given) == Settings(root=Path("/r"), user="ana", data=Path("/d"), cache=Path("/c"))
-    empty = Settings.from_environment({"RICORDO_ROOT": "", "RICORDO_USER": ""})
+    given = {
+        "RICORDO_ROOT": "/r",
+        "RICORDO_USER": "ana",
+        "RICORDO_DATA": "/d",
+        "RICORDO_CACHE": "/c",
+        "RICORDO_INDEX": "/i",
+    }
+    assert Settings.from_environment(given) == Settings(
+        root=Path("/r"), user="ana", data=Path("/d"), cache=Path("/c"), index=Path("/i")
+    )
+    empty = Settings.from_environment({"RICORDO_ROOT": "", "RICORDO_USER": "", "RICORDO_INDEX": ""})
     assert empty.root is None
+    assert empty.index is None
     assert empty.user
 
 
@@ -121,7 +215,7 @@ async def test_a_store_of_a_workspace_stamps_who_saves(tmp_path: Path) -> None:
     scope = Scope(user="me", project="shop", agent="coder", session="s1")
     async with open_workspace(tmp_path / "root", scope, Parts.standard(settings=settings)) as workspace:
         saved = await workspace.store.save(Entry(content="One."))
-        assert saved.scope == scope
+        assert saved.scope == Scope(user="me", project="shop", agent="coder")
         assert saved.source.session == "s1"
     line = next((tmp_path / "root/workspace/memory").glob("*.md")).read_text()
     assert "[user:: me]" in line

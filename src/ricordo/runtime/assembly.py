@@ -11,7 +11,7 @@ import anyio
 
 from ricordo.audit.doctor import Check, inspect
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
-from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, StorageReadOnly
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
@@ -19,7 +19,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.flush.flush import Flusher
 from ricordo.guard import Redactor
 from ricordo.index.keyword import KeywordIndex
-from ricordo.runtime.marker import claim_root
+from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
@@ -125,7 +125,7 @@ class _Wider:
         if self._place is None and user is not None and self._scope.project is not None:
             folder = user_root(self._parts.settings.data, user, self._scope.tenant)
             async with self._opening:
-                if self._place is None and (create or await anyio.Path(folder).is_dir()):
+                if self._place is None and (create or await _is_root(folder, self._parts)):
                     scope = Scope(user=user, tenant=self._scope.tenant)
                     self._place = await _open_place(folder, scope, "user", self._parts)
         return self._place
@@ -159,22 +159,39 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
 
 
 def _index_path(root: Path, parts: Parts) -> Path:
-    """Return where the index goes: into the root, or into the user's cache when the root can't be written to."""
-    return root / INDEX if os.access(root, os.W_OK) else cache_folder(parts.settings.cache, root) / INDEX
+    """Return where the index goes: where the settings say, else the root, or the cache if that can't be written to."""
+    settings = parts.settings
+    if settings.index is not None:
+        return cache_folder(settings.index.absolute(), root) / INDEX
+    return root / INDEX if os.access(root, os.W_OK) else cache_folder(settings.cache, root) / INDEX
+
+
+async def _is_root(folder: Path, parts: Parts) -> bool:
+    return await read_marker(LocalFiles(folder, disk=parts.disk)) is not None
 
 
 async def _key(files: FileStore) -> bytes:
-    """Return the root's secret; one that can't be stored holds for this process. Raises `DocumentInvalid`."""
-    key = secrets.token_bytes(_KEY_BYTES)
+    """Return the root's secret, which is made when there is none. Raises `DocumentInvalid`, `StorageFull`."""
     try:
         key = (await files.read(GUARD_KEY)).data
     except FileMissing:
-        with suppress(AlreadyExists, StorageError):
-            await files.create(GUARD_KEY, key)
-        with suppress(FileMissing):
-            key = (await files.read(GUARD_KEY)).data
+        key = await _new_key(files)
     if len(key) != _KEY_BYTES:
         raise DocumentInvalid(
             f"{GUARD_KEY} is damaged: restore it from a backup, or delete it, which lets what was forgotten come back."
         )
+    return key
+
+
+async def _new_key(files: FileStore) -> bytes:
+    """Store a new secret and return it, or the one that another process stored meanwhile.
+
+    In a root that can only be read it holds for this process: nothing is written that would need it later.
+    """
+    key = secrets.token_bytes(_KEY_BYTES)
+    with suppress(StorageReadOnly):
+        try:
+            await files.create(GUARD_KEY, key)
+        except AlreadyExists:
+            return (await files.read(GUARD_KEY)).data
     return key

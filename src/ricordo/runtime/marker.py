@@ -8,12 +8,12 @@ import json
 from contextlib import suppress
 
 from ricordo.clock import Clock, Ids, rfc3339
-from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, InvalidScope, ScopeMismatch
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch
 from ricordo.files import FileStore
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import IGNORE_FILE, PROJECT
 
-__all__ = ["claim_root", "owner_of", "read_marker"]
+__all__ = ["claim_root", "owner_of", "read_marker", "scope_in"]
 
 _OWNING = ("project", "team", "user", "agent", "session")
 
@@ -32,9 +32,14 @@ async def read_marker(files: FileStore) -> Scope | None:
         stored = await files.read(PROJECT)
     except FileMissing:
         return None
+    return scope_in(stored.data)
+
+
+def scope_in(marker: bytes) -> Scope:
+    """Return whose root it is by its marker. Raises `DocumentInvalid`."""
     try:
-        return Scope(**json.loads(stored.data)["scope"])
-    except (ValueError, TypeError, KeyError, InvalidScope) as error:
+        return Scope(**json.loads(marker)["scope"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         message = f"{PROJECT} can't be read: restore it from a backup, or write the scope of this root into it again."
         raise DocumentInvalid(message) from error
 

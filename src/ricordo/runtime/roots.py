@@ -35,6 +35,6 @@ def user_root(data: Path, user: str, tenant: str | None = None) -> Path:
 
 
 def cache_folder(cache: Path, root: Path) -> Path:
-    """Return where the index of a root goes that can't be written to."""
+    """Return the folder below `cache` for the index of a root that does not hold it itself."""
     digest = hashlib.sha256(str(root.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
     return cache / "roots" / digest[:24]
