@@ -1,7 +1,9 @@
 """Searching a workspace: what is found, in which order, through which filters, and after which changes of the files."""
 
 import os
+import sqlite3
 import tempfile
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo.database.sqlite import Connection
 from ricordo.errors import StorageFailed
 from ricordo.files.contract import Stored
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
-from ricordo.index.contract import Match, Query
+from ricordo.index import tables
+from ricordo.index.contract import Chunk, Match, Query
 from ricordo.index.keyword import KeywordIndex
 from ricordo.messages.codec import encode
 from ricordo.messages.types import Message, Text
@@ -60,15 +64,14 @@ def places(matches: list[Match]) -> list[tuple[str, int]]:
 async def test_after_opening_curated_memory_and_old_ledgers_are_found(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "# Memory\n\n- The mascot is a wombat.\n")
     place(tmp_path, "workspace/memory/2025-01-02.md", b"# 2025-01-02\n\n" + bullet("The printer is called Quill."))
-    index = await opened(tmp_path)
-    await index.refresh()
-    assert index.freshness().state == "fresh"
-    assert places(await index.search("wombat")) == [(MEMORY, 3)]
-    assert places(await index.search("Quill")) == [("workspace/memory/2025-01-02.md", 3)]
-    await index.close()
+    for first, second in (("wombat", "Quill"), ("Quill", "wombat")):
+        index = await KeywordIndex.open(tmp_path / f"{first}.db", LocalFiles(tmp_path))
+        found = {query: places(await index.search(query)) for query in (first, second)}
+        assert found == {"wombat": [(MEMORY, 3)], "Quill": [("workspace/memory/2025-01-02.md", 3)]}
+        assert index.freshness().state == "fresh"
+        await index.close()
 
 
-@pytest.mark.req("AS-INDEX-01")
 async def test_the_first_search_after_opening_waits_for_no_refresh(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The mascot is a wombat.\n")
     index = await opened(tmp_path)
@@ -78,7 +81,6 @@ async def test_the_first_search_after_opening_waits_for_no_refresh(tmp_path: Pat
     await index.close()
 
 
-@pytest.mark.req("AS-INDEX-03")
 async def test_the_index_is_one_full_text_database_where_it_is_told_to_be(tmp_path: Path) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "cache" / "of" / "root.db"
     place(root, MEMORY, "- The mascot is a wombat.\n")
@@ -286,6 +288,77 @@ async def test_a_file_that_fails_to_be_read_keeps_its_rows_and_takes_no_other_do
     files.broken = ""
     assert (await index.search("wombat"))[0].content == "The wombat wakes up."
     assert index.freshness().state == "fresh"
+    await index.close()
+
+
+def rows(database: Path, path: str) -> list[str]:
+    """Return the rows that an index holds of a file, as another process would read them."""
+    select = "SELECT content FROM chunk JOIN document ON document.id = document WHERE path = ? ORDER BY line"
+    with closing(sqlite3.connect(database)) as connection:
+        return [row[0] for row in connection.execute(select, (path,))]
+
+
+OLD = ["The wombat sleeps.", "The quokka eats.", "The numbat digs."]
+NEW = ["The wombat wakes.", "The quokka drinks.", "The numbat hides.", "The bilby jumps."]
+
+
+@pytest.mark.may_block("the check reads the database itself")
+@pytest.mark.req("AS-BUG-26")
+@pytest.mark.parametrize("at", range(4))
+async def test_a_re_index_that_fails_in_the_middle_of_writing_leaves_the_previous_rows(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in OLD))
+    index = await opened(tmp_path)
+    await index.refresh()
+    place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in NEW))
+
+    def failing(chunk: Chunk, terms: int) -> tuple[int | str | None, ...]:
+        if chunk.content == NEW[at]:
+            raise ValueError("This row can't be written.")
+        return columns(chunk, terms)
+
+    columns = tables._columns
+    with monkeypatch.context() as broken:
+        broken.setattr(tables, "_columns", failing)
+        report = await index.refresh()
+        assert report.failed == {MEMORY: f"{MEMORY}: This row can't be written."}
+        assert rows(tmp_path / INDEX, MEMORY) == OLD
+        assert places(await index.search("sleeps")) == [(MEMORY, 1)]
+    await index.refresh()
+    assert rows(tmp_path / INDEX, MEMORY) == NEW
+    await index.close()
+
+
+@pytest.mark.may_block("the check reads the database itself")
+@pytest.mark.req("AS-BUG-26")
+async def test_whichever_commit_fails_a_file_has_all_of_its_previous_rows_or_all_of_its_new_ones(
+    tmp_path: Path,
+) -> None:
+    left = 1_000
+
+    def commit(connection: Connection) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        connection.execute("COMMIT")
+
+    place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in OLD))
+    index = await KeywordIndex.open(tmp_path / INDEX, LocalFiles(tmp_path), commit=commit)
+    await index.refresh()
+    before, after = OLD, NEW
+    for left_now in range(4):
+        place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in after))
+        left = left_now
+        await index.refresh()
+        assert rows(tmp_path / INDEX, MEMORY) in (before, after)
+        left = 1_000
+        await index.refresh()
+        assert rows(tmp_path / INDEX, MEMORY) == after
+        before, after = after, before
     await index.close()
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def test_messages_that_went_through_a_transcript_keep_their_ids(history: list[Me
     assert _ids(with_ids(reread, session="s")) == _ids(with_ids(history, session="s"))
 
 
+@pytest.mark.req("AS-TRANS-01")
 def test_ids_differ_by_session_role_name_time_and_content() -> None:
     base = Message(role="user", parts=(Text(text="ok"),))
     variants = [
@@ -71,6 +73,7 @@ def test_usage_and_metadata_do_not_change_what_a_message_says() -> None:
     assert fingerprint(plain) == fingerprint(replace(plain, id="x", parent="y", metadata={"a": 1}))
 
 
+@pytest.mark.req("AS-TRANS-01")
 def test_the_id_of_a_message_is_the_same_in_every_version() -> None:
     (message,) = with_ids([Message(role="user", parts=(Text(text="hello"),))], session="s1")
     assert message.id == "5nc9991a30qdmysgyhevms2nm6"

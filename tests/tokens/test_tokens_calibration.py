@@ -1,11 +1,13 @@
 """The estimate, corrected by what providers report."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.messages import JsonValue, Message, Text, ToolSpec, Usage
-from ricordo.tokens import Calibration, Correction, estimate_request
+from ricordo.tokens import Calibration, Correction, estimate_request, estimate_text
 
 _sizes = st.integers(1, 1_000_000)
 _ratios = st.floats(0.25, 4)
@@ -22,11 +24,21 @@ def test_after_one_report_the_same_history_is_estimated_as_reported(estimated: i
 @pytest.mark.parametrize("density", [0.6, 1.0, 1.7])
 def test_a_whole_request_is_estimated_and_then_corrected_by_its_report(density: float) -> None:
     history = [Message(role="user", parts=(Text(text="Where do the fixtures live? " * 40),))] * 10
-    tool = ToolSpec(name="search", description="Find files.", parameters={"type": "object", "properties": {}})
+    schema: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {
+            f"filter_{number}": {"type": "string", "description": "Only files whose path begins with this folder."}
+            for number in range(20)
+        },
+    }
+    tool = ToolSpec(name="search", description="Find files by their names.", parameters=schema)
     bare = estimate_request(history)
     whole = estimate_request(history, system="Help. " * 300, memory="Tea. " * 300, tools=[tool], reserved_output=700)
-    for part in (whole.system, whole.memory, whole.tools, whole.reserved):
-        assert part > 0
+    assert whole.tools >= estimate_text(json.dumps(schema, separators=(",", ":"))) + estimate_text(tool.description)
+    assert whole.system >= estimate_text("Help. " * 300) > 300
+    assert whole.memory >= estimate_text("Tea. " * 300) > 300
+    assert whole.messages == bare.messages >= 10 * estimate_text("Where do the fixtures live? " * 40)
+    assert whole.reserved == 700
     assert whole.total == bare.total + whole.system + whole.memory + whole.tools + whole.reserved
     usage = Usage(input=round(whole.input * density) + 120)
     calibration = Calibration().observe("m", estimated=whole.input, reported=usage.input)
