@@ -11,6 +11,7 @@ DEV := $(VENV)/.dev-$(KEY)
 REPORT := build/requirements.json
 # These take a path to data of their own as an argument.
 BENCHMARKS := $(filter-out benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py,$(wildcard benchmarks/*.py))
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto
 
 .PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench soak fuzz docs format clean
@@ -35,14 +36,14 @@ $(BIN)/python:
 # A stamp is named after the content of pyproject.toml, so a changed dependency installs again and a touched file does not.
 $(RUNTIME): | $(BIN)/python
 	@echo "Installing ricordo into $(VENV) (once; this can take a minute) ..."
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(PIP) --editable .
 	@rm -f $(VENV)/.runtime-* && touch $@
 
 # pip reads dependency groups from version 25.1 on.
 $(DEV): | $(BIN)/python
 	@echo "Installing ricordo and its development tools into $(VENV) (once; this can take a few minutes) ..."
-	@$(BIN)/python -m pip install --quiet "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable . --group dev --group docs
+	@$(PIP) "pip>=25.1"
+	@$(PIP) --editable . --group dev --group docs
 	@rm -f $(VENV)/.runtime-* $(VENV)/.dev-* && touch $(RUNTIME) $@
 
 demo: $(RUNTIME) ## see it work: no key, no server, no network
