@@ -72,13 +72,14 @@ def test_what_holds_no_secret_stays_as_it_is(part: Part) -> None:
     assert redacted_message(message, KEY) == message
 
 
-def test_a_secret_whose_name_stands_in_the_part_before_is_marked_where_it_stands() -> None:
-    told = (Text(text="The password is:"), Unknown(kind="x", raw="{}"), Text(text=PASSWORD), Text(text="Bye."))
+@pytest.mark.parametrize(("name", "lead"), [("The password is:", ""), ("The password", "is: ")])
+def test_a_secret_whose_name_stands_in_the_part_before_is_marked_where_it_stands(name: str, lead: str) -> None:
+    told = (Text(text=name), Unknown(kind="x", raw="{}"), Text(text=lead + PASSWORD), Text(text="Bye."))
     first, _, second, third = redacted_message(Message(role="user", parts=told), KEY).parts
     assert (first, third) == (told[0], told[3])
     assert isinstance(second, Text)
-    assert second.text.startswith("[secret:")
-    result = ToolResult(call_id="c", parts=(Text(text="The password is:"), Text(text=PASSWORD)))
+    assert second.text.startswith(f"{lead}[secret:")
+    result = ToolResult(call_id="c", parts=(Text(text=name), Text(text=lead + PASSWORD)))
     assert PASSWORD not in repr(redacted_message(Message(role="tool", parts=(result,)), KEY))
 
 

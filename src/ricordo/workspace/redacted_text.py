@@ -35,10 +35,13 @@ def clean_uri(uri: str, redactor: Redactor) -> str:
 
 
 def clean_lines(texts: Sequence[str], redactor: Redactor) -> list[str]:
-    """Return these texts, read as one that is joined by newlines, with a mark in each that held part of a secret."""
-    shown = list(texts)
-    while spans := find_secrets("\n".join(shown)):
-        joined = "\n".join(shown)
+    """Return these texts, read as one that is joined by newlines or spaces, with a mark in each that held some of a
+    secret."""
+    return _cleaned(_cleaned(list(texts), " ", redactor), "\n", redactor)
+
+
+def _cleaned(shown: list[str], separator: str, redactor: Redactor) -> list[str]:
+    while spans := find_secrets(joined := separator.join(shown)):
         starts = [0, *accumulate(len(text) + 1 for text in shown)]
         for span in reversed(spans):
             mark = redactor.mark(span.type, joined[span.start : span.end])
