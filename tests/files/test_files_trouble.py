@@ -320,7 +320,7 @@ def _change_sets(files: LocalFiles) -> ChangeSets:
     return ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
 
 
-async def _create(files: LocalFiles, path: str, content: str) -> None:
+async def _create_document(files: LocalFiles, path: str, content: str) -> None:
     await create_document(files, _change_sets(files), path, content, redactor=Redactor(bytes(32)), who="user")
 
 
@@ -331,7 +331,7 @@ async def _edit(files: LocalFiles, old: str, new: str, *, every: bool = False) -
 
 
 async def _refused_edits(files: LocalFiles) -> None:
-    await _create(files, "plans/edit.md", "one two one")
+    await _create_document(files, "plans/edit.md", "one two one")
     with pytest.raises(EditRefused, match="2 times"):
         await _edit(files, "one", "three")
     for missing in ("four", ""):
@@ -346,7 +346,7 @@ async def test_creating_and_editing_refuse_rather_than_guess(tmp_path: Path) -> 
     await _refused_edits(files)
     assert document.read_text() == "one two one"
     with pytest.raises(AlreadyExists):
-        await _create(files, "/plans/edit.md", "another")
+        await _create_document(files, "/plans/edit.md", "another")
     assert document.read_text() == "one two one"
     assert await _edit(files, "two", "and") == 1
     assert await _edit(files, "one", "1", every=True) == 2
