@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import ricordo
+
 _HERE = Path(__file__).parent
 _SUPPORT = _HERE.parent / "support"
 Case = dict[str, Any]
@@ -24,13 +26,16 @@ def crashes(tmp_path: Path) -> Callable[..., list[Case]]:
         folder.mkdir()
         done = subprocess.run(
             [sys.executable, str(_HERE / "crash_driver.py"), scenario, str(folder)],
-            env=os.environ | {"PYTHONPATH": str(_SUPPORT)},
+            env=os.environ
+            | {"PYTHONPATH": os.pathsep.join(filter(None, (str(_SUPPORT), os.environ.get("PYTHONPATH"))))},
             capture_output=True,
             text=True,
             timeout=110,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        driven, *told = [json.loads(line) for line in done.stdout.splitlines()]
+        assert driven == ricordo.__file__, "the driver runs another package than the tests"
+        return told
 
     return run

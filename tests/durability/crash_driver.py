@@ -20,6 +20,7 @@ from pathlib import Path
 
 import anyio
 
+import ricordo
 from disks import KillingDisk
 from ricordo import Memory, Message, Scope
 from ricordo.files.disk import Disk
@@ -244,6 +245,7 @@ def main() -> None:
     async def prepare(emit: Emit) -> None:
         await scenario.prepare(prepared, Disk(), emit)
 
+    print(json.dumps(ricordo.__file__), flush=True)
     in_child(prepare)
     warm_up()
     gc.freeze()

@@ -24,6 +24,7 @@ from ricordo.files.local import LocalFiles
 
 async def main():
     files = LocalFiles(Path(sys.argv[1]))
+    print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(int(sys.argv[2])):
         while True:
@@ -40,10 +41,20 @@ anyio.run(main)
 
 def _two_processes_add_lines(root: Path, lines: int) -> None:
     running = [
-        subprocess.Popen([sys.executable, "-c", _ADDER, str(root), str(lines)], stdin=subprocess.PIPE) for _ in range(2)
+        subprocess.Popen(
+            [sys.executable, "-c", _ADDER, str(root), str(lines)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
     ]
     for process in running:
-        process.communicate(b"\n", timeout=60)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    for process in running:
+        process.communicate(timeout=60)
         assert process.returncode == 0
 
 

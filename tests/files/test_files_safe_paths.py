@@ -211,6 +211,29 @@ async def test_a_link_does_not_leave_the_folder_at_the_top_either(tmp_path: Path
     assert (await memory_lines(files, "memory/same.md")).text == "x"
 
 
+@pytest.mark.parametrize("path", ["..", "../x", "a/../x", "/..", "a/..", "./../x", " .. ", "．．/x"])
+def test_a_parent_segment_is_refused_by_the_text_alone(path: str) -> None:
+    with pytest.raises(PathRefused):
+        safe_path(path)
+
+
+@pytest.mark.anyio
+async def test_a_listing_follows_neither_links_to_folders_nor_links_to_files(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder in (root / "workspace" / "real", outside):
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text("x")
+    for name, target in {
+        "folder": outside,
+        "file.md": outside / "a.md",
+        "inner": root / "workspace" / "real",
+        "inner.md": root / "workspace" / "real" / "a.md",
+    }.items():
+        (root / "workspace" / name).symlink_to(target)
+    for prefix in ("", "workspace"):
+        assert [info.path for info in await LocalFiles(root).list(prefix)] == ["workspace/real/a.md"]
+
+
 @pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_workspace_path_stays_in_the_workspace(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ricordo.errors import DocumentInvalid, StorageFailed
 
-__all__ = ["Commit", "Schema", "end_transaction", "migrate"]
+__all__ = ["Commit", "Schema", "end_transaction", "migrate", "steps_taken"]
 
 Commit = Callable[[sqlite3.Connection], None]
 
@@ -36,10 +36,10 @@ def migrate(connection: sqlite3.Connection, schema: Schema, done: Commit) -> Non
         DocumentInvalid: the file belongs to another program.
         StorageFailed: a newer Ricordo wrote it.
     """
-    while (number := _steps_taken(connection, schema)) < len(schema.steps):
+    while (number := steps_taken(connection, schema)) < len(schema.steps):
         connection.execute("BEGIN IMMEDIATE")
         try:
-            if _steps_taken(connection, schema) == number:
+            if steps_taken(connection, schema) == number:
                 _take(connection, schema, number)
             done(connection)
         except BaseException:
@@ -55,7 +55,11 @@ def _take(connection: sqlite3.Connection, schema: Schema, number: int) -> None:
     connection.execute(f"PRAGMA user_version = {number + 1}")
 
 
-def _steps_taken(connection: sqlite3.Connection, schema: Schema) -> int:
+def steps_taken(connection: sqlite3.Connection, schema: Schema) -> int:
+    """Return how many steps the database has taken; this reads only.
+
+    Raises: DocumentInvalid, StorageFailed as `migrate` does.
+    """
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     taken = int(connection.execute("PRAGMA user_version").fetchone()[0])
     holds_tables = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None

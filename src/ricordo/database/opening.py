@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ricordo.database.migrations import Commit, Schema, migrate
+from ricordo.database.migrations import Commit, Schema, migrate, steps_taken
 from ricordo.database.translate import is_busy, translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFailed, StorageReadOnly
 
@@ -65,27 +65,28 @@ def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
 
 
 def _connect(how: Opening) -> tuple[sqlite3.Connection, str]:
-    _make_private(how.path)
     try:
+        _refuse_links(how.path)
+        _make_file(how.path)
         return _open(how), ""
     except (sqlite3.DatabaseError, DocumentInvalid) as error:
         broken = error if isinstance(error, DocumentInvalid) else translated(error, str(how.path))
         if not how.cache or not isinstance(broken, DocumentInvalid):
             raise
     aside = put_aside(how.path)
-    _make_private(how.path)
+    _make_file(how.path)
     return _open(how), aside
 
 
 def put_aside(path: Path) -> str:
     """Rename a database and its logs to `<name>.broken-<n>`, return that name; the caller holds the folder's lock."""
     number = 1
-    while (target := path.with_name(f"{path.name}.broken-{number}")).exists():
+    while os.path.lexists(target := path.with_name(f"{path.name}.broken-{number}")):
         number += 1
     path.rename(target)
     for suffix in _SIDE_FILES:
         side = path.with_name(path.name + suffix)
-        if side.exists():
+        if os.path.lexists(side):
             side.rename(target.with_name(target.name + suffix))
     return target.name
 
@@ -142,13 +143,22 @@ def _flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
             return
 
 
-def _make_private(path: Path) -> None:
-    """Create an empty file with mode 0600, or narrow the mode of the one that is there."""
+def _refuse_links(path: Path) -> None:
+    """Refuse a database that a link leads to: a root from a repository must not make us write elsewhere."""
+    if any(path.with_name(path.name + suffix).is_symlink() for suffix in ("", *_SIDE_FILES)):
+        raise DocumentInvalid(f"{path} is a symbolic link.")
+
+
+def _narrow_modes(path: Path) -> None:
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
+        with suppress(OSError):
+            if name.stat().st_mode & 0o077:
+                name.chmod(0o600)
+
+
+def _make_file(path: Path) -> None:
+    """Create an empty file with mode 0600 when there is none."""
     if path.exists():
-        for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
-            with suppress(OSError):
-                if name.stat().st_mode & 0o077:
-                    name.chmod(0o600)
         return
     # a log that outlived its database would be played back into the new one
     for suffix in _SIDE_FILES:
@@ -165,6 +175,9 @@ def _open(how: Opening) -> sqlite3.Connection:
     # every call runs on one thread at a time, though not always on the same one
     connection = sqlite3.connect(how.path, timeout=how.busy_seconds, isolation_level=None, check_same_thread=False)
     try:
+        # nothing of a file that is not ours is changed, not even its mode
+        patiently(lambda: steps_taken(connection, how.schema), how.busy_seconds)
+        _narrow_modes(how.path)
         patiently(lambda: _switch_to_wal(connection, how.path), how.busy_seconds)
         connection.execute(f"PRAGMA synchronous = {how.synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -53,7 +53,8 @@ class LocalFiles:
     ) -> None:
         """Use the folder `root`, which is created by the first write, and wait `busy_seconds` for a lock at most."""
         self._root = os.path.realpath(root)
-        self._locks = os.path.realpath(locks or root / "locks")
+        self._locks = os.path.realpath(locks) if locks else os.path.join(self._root, "locks")
+        self._own_locks = locks is None
         self._disk = disk or Disk()
         self._busy_seconds = busy_seconds
 
@@ -88,6 +89,10 @@ class LocalFiles:
     async def delete(self, path: str, *, expected: str | None = None) -> None:
         """Delete the file. Raises `FileMissing`, `VersionConflict`."""
         await _in_thread(self._delete, path, expected)
+
+    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the folders below `prefix` that `list` leaves out because they can't be read, sorted."""
+        return await _in_thread(self._closed, prefix)
 
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files below `prefix`, sorted by path; symbolic links are left out."""
@@ -246,6 +251,9 @@ class LocalFiles:
         self._disk.sync_folder(parent)
 
     def _file_lock(self, name: str) -> FileLock:
+        # a root that came with a repository must not make us write elsewhere
+        if self._own_locks and os.path.islink(self._locks):
+            raise PathRefused("The folder locks/ of a root must not be a symbolic link: remove it.")
         try:
             self._make_folders(self._locks)
         except OSError as error:
@@ -253,11 +261,17 @@ class LocalFiles:
         return FileLock(os.path.join(self._locks, f"{name}.lock"), mode=0o600, thread_local=False)
 
     def _found(self, prefix: str) -> tuple[FileInfo, ...]:
-        try:
-            found = tuple(_walk(self._real(prefix), safe_path(prefix)))
-        except OSError as error:
-            raise _unreadable(error, prefix) from error
-        return tuple(sorted(found, key=lambda info: info.path))
+        closed: list[str] = []
+        found = sorted(_walk(self._real(prefix), safe_path(prefix), closed), key=lambda info: info.path)
+        if not found and set(closed) == {safe_path(prefix)}:
+            raise StorageFailed(f"The folder {prefix or '/'} can't be read.")
+        return tuple(found)
+
+    def _closed(self, prefix: str) -> tuple[str, ...]:
+        closed: list[str] = []
+        for _ in _walk(self._real(prefix), safe_path(prefix), closed):
+            pass
+        return tuple(sorted(set(closed)))
 
     def _sweep(self) -> int:
         before = time.time() - _STALE_SECONDS
@@ -272,21 +286,29 @@ class LocalFiles:
         return removed
 
 
-def _walk(folder: str, path: str) -> Iterator[FileInfo]:
+def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
+    """Yield the files below `folder`; a folder that can't be read hides no other and is added to `closed`."""
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        closed.append(path)
         return
     for entry in entries:
         inside = f"{path}/{entry.name}" if path else entry.name
         if not _is_safe(inside):
             continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(entry.path, inside)
-        elif entry.is_file(follow_symlinks=False) and not _TEMPORARY.fullmatch(entry.name):
-            with suppress(FileNotFoundError):
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(entry.path, inside, closed)
+            elif entry.is_file(follow_symlinks=False) and not _TEMPORARY.fullmatch(entry.name):
                 found = entry.stat(follow_symlinks=False)
                 yield FileInfo(path=inside, size=found.st_size, modified_ns=found.st_mtime_ns)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            closed.append(path)
 
 
 def _is_safe(path: str) -> bool:

@@ -22,19 +22,19 @@ _T = TypeVar("_T")
 async def uncut(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
     """Return what `act` returns; a cancellation that comes meanwhile is raised when it has ended."""
     await anyio.lowlevel.checkpoint_if_cancelled()
+    cancelled: asyncio.CancelledError | None = None
     with anyio.CancelScope(shield=True):
         if not _on_asyncio():
             return await act()
         work = asyncio.ensure_future(act())
-        cancelled: asyncio.CancelledError | None = None
         while not work.done():
             try:
                 await asyncio.wait([work])
             except asyncio.CancelledError as error:
                 cancelled = error
-        if cancelled is None:
-            return work.result()
-        raise cancelled from (None if work.cancelled() else work.exception())
+    if cancelled is None:
+        return work.result()
+    raise cancelled from (None if work.cancelled() else work.exception())
 
 
 def _on_asyncio() -> bool:

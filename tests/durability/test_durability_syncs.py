@@ -1,0 +1,87 @@
+"""What a process kill can't show: bytes are on the medium before anything builds on them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ricordo import Memory, Message, Scope
+from ricordo.files.disk import Disk
+from ricordo.messages import Text
+
+pytestmark = pytest.mark.anyio
+
+SHOP = Scope(user="me", project="shop")
+
+
+class RecordingDisk(Disk):
+    """A disk that notes each write, sync and rename with the path it is about."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, str]] = []
+        self._paths: dict[int, str] = {}
+
+    def open(self, path: str, flags: int) -> int:
+        descriptor = super().open(path, flags)
+        self._paths[descriptor] = path
+        return descriptor
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        descriptor = super().make_file(path, flags)
+        self._paths[descriptor] = path
+        return descriptor
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        self.steps.append(("write", self._paths[descriptor]))
+        super().write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        self.steps.append(("sync", self._paths[descriptor]))
+        super().sync(descriptor)
+
+    def rename(self, source: str, target: str) -> None:
+        self.steps.append(("rename", source))
+        super().rename(source, target)
+        self.steps.append(("renamed", target))
+
+    def sync_folder(self, path: str) -> None:
+        self.steps.append(("sync_folder", path))
+        super().sync_folder(path)
+
+
+def check(steps: list[tuple[str, str]]) -> None:
+    """Each write is synced next, each rename follows the sync of its file and is followed by that of its folder."""
+    for number, (step, path) in enumerate(steps):
+        if step == "write":
+            assert steps[number + 1] == ("sync", path)
+        elif step == "rename":
+            assert steps[number - 1] == ("sync", path)
+        elif step == "renamed":
+            assert steps[number + 1] == ("sync_folder", os.path.dirname(path))
+
+
+async def test_every_write_is_synced_before_the_act_returns_and_before_its_file_is_put_in_place(tmp_path: Path) -> None:
+    disk = RecordingDisk()
+    async with Memory.open(tmp_path, scope=SHOP, disk=disk) as memory:
+        entry = await memory.remember("A first memory.")
+        assert disk.steps[-1][0] == "sync"
+        await memory.ingest([Message(role="user", parts=(Text(text="We deploy only from main."),))], session="s")
+        await memory.forget(entry.id)
+        await memory.undo()
+    check(disk.steps)
+    appended = [path for step, path in disk.steps if step == "write" and "/.~" not in path]
+    assert sum(path.endswith(".log.jsonl") for path in appended) == 1
+    assert sum(path.endswith(".md") for path in appended) == 2
+
+
+async def test_the_file_of_a_long_entry_is_durable_before_the_line_that_points_to_it(tmp_path: Path) -> None:
+    disk = RecordingDisk()
+    async with Memory.open(tmp_path, scope=SHOP, disk=disk) as memory:
+        await memory.remember("A first memory.")
+        disk.steps.clear()
+        await memory.remember("The long one. " * 400)
+    long = next(number for number, (step, path) in enumerate(disk.steps) if step == "renamed" and "/long/" in path)
+    line = next(number for number, (step, path) in enumerate(disk.steps) if step == "write" and "/.~" not in path)
+    assert disk.steps[long + 1][0] == "sync_folder"
+    assert long + 1 < line
+    check(disk.steps)
