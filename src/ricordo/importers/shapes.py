@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ricordo.importers.chatgpt import branch_of, is_chatgpt
 from ricordo.importers.fields import CONTENT_KEYS, MESSAGE_LISTS, SESSION_KEYS, first, identifier, role_of
 from ricordo.messages.types import JsonValue
 
@@ -25,8 +26,9 @@ __all__ = [
 
 UNDERSTOOD = (
     "Understood are: a list of messages with role and content; an object with messages, chat_messages, conversation, "
-    "conversations, history or turns; JSON lines of messages or of conversations; a Claude Code transcript; a dialogue "
-    "with speaker_a and session_1."
+    "conversations, history or turns; JSON lines of messages or of conversations; ChatGPT's "
+    "conversations.json; a Claude Code transcript; a dialogue with speaker_a and session_1. "
+    "Codex rollouts and LangChain's messages_to_dict are not read yet."
 )
 _NESTED_LISTS = 3
 _DIALOGUE_SESSION = re.compile(r"session_\d{1,6}", re.ASCII)
@@ -107,6 +109,8 @@ def _in_object(value: dict[str, JsonValue]) -> list[Shape]:
     if _is_dialogue(value):
         return [Dialogue(record=value, sample=identifier(first(value, ("sample_id", "id"))))]
     session = identifier(first(value, (*SESSION_KEYS, "id", "uuid")))
+    if is_chatgpt(value):
+        return [Conversation(messages=branch_of(value), session=session)]
     lists = (value.get(key) for key in MESSAGE_LISTS)
     messages = next((found for found in lists if isinstance(found, list)), None)
     return [Foreign()] if messages is None else [Conversation(messages=messages, session=session)]
