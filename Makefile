@@ -11,7 +11,8 @@ DEV := $(VENV)/.dev-$(KEY)
 REPORT := build/requirements.json
 # These take a path to data of their own as an argument.
 BENCHMARKS := $(filter-out benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py,$(wildcard benchmarks/*.py))
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Quiet about warnings, which a machine's own settings can give for each package; errors are shown.
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto
 
 .PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench soak fuzz docs format clean
