@@ -1,13 +1,13 @@
 """Does `answer` know what it does not know, and does it quote the right passage?
 
-    python benchmarks/answers.py DATA [--floor F] [--notes]
+    python benchmarks/answers.py DATA [--floor F] [--curve] [--notes]
 
 DATA is a JSON list of conversations with `conversation` (sessions of turns), `qa` (questions with evidence turns and
 a category from 1 to 5) and two speakers. Each conversation is written as transcripts and asked three kinds of
 question: its own (categories 1 to 4, answerable), those of the next conversation with that one's names (foreign) or
 this one's (swapped), neither of which was ever talked about here. Category 5, whose questions name the wrong speaker,
 is reported apart. The floor is chosen on the first half of the conversations, for the best mean of answerable
-questions answered and never-said ones declined (of several within a point, the highest), and measured on the other
+questions answered and never-said ones declined (of several within half a point, the highest), and measured on the other
 half. Nothing of the data is kept.
 """
 
@@ -40,7 +40,8 @@ __all__ = ["main"]
 
 _NOW = datetime(2024, 1, 1, tzinfo=UTC)
 _ADVERSARIAL = 5
-_TOLERANCE = 0.01
+_TOLERANCE = 0.005
+_CURVE = (0.24, 0.26, 0.28, 0.29, 0.30, 0.32, 0.35, 0.40)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +182,7 @@ async def ask_all(conversations: Sequence[Conversation], *, notes: bool) -> list
 
 
 def chosen_floor(asked: Sequence[Asked]) -> float:
-    """Return the highest floor whose balanced accuracy is within a point of the best: a false answer costs more."""
+    """Return the highest floor whose balanced accuracy is within half a point: false answers cost more."""
     floors = sorted({round(row.answer.score, 2) for row in asked})
     best = max(_balanced(asked, floor) for floor in floors)
     return max(floor for floor in floors if _balanced(asked, floor) >= best - _TOLERANCE)
@@ -224,6 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--floor", type=float, action="append", help="measure at this floor instead of choosing one")
+    parser.add_argument("--curve", action="store_true", help="measure at several floors")
     parser.add_argument("--notes", action="store_true", help="remember what readers noted (`observation`) besides")
     arguments = parser.parse_args()
     conversations = read(arguments.data)
@@ -231,7 +233,7 @@ def main() -> None:
     half = len(conversations) // 2
     chosen = [row for row in asked if row.conversation < half]
     held_out = [row for row in asked if row.conversation >= half]
-    for floor in arguments.floor or [chosen_floor(chosen)]:
+    for floor in arguments.floor or (_CURVE if arguments.curve else [chosen_floor(chosen)]):
         print(f"floor {floor:.3f}")
         for name, rows in (("chosen on", chosen), ("held out", held_out)):
             print(name, {key: round(value, 3) for key, value in report(rows, floor).items()})

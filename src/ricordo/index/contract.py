@@ -85,9 +85,10 @@ class Match:
     """One chunk that was found.
 
     `rank` counts from 1, the best. `score` is its BM25 in 0..1 of the most that this query can reach, higher is
-    nearer. `signals` holds what the score was made of and what recall ranks by: `bm25` (the chunk alone), `context`
-    (with its neighbours), `coverage` (the share of the query's words in the chunk, by weight), each in 0..1. `words`
-    are the words of the query that the chunk holds.
+    nearer. `words` are the words of the query that the chunk holds, `absent` those that no document of the index holds
+    in any form, generic ones left out. `signals` holds what the score was made of and what recall ranks by, each in
+    0..1: `bm25` (the chunk alone), `context` (with its neighbours), `coverage` (the share of the query's words in the
+    chunk, by weight), `reach` (the same with its neighbours), `absent` (the share that the absent words have).
     """
 
     path: str
@@ -98,6 +99,7 @@ class Match:
     score: float
     chunk: Chunk
     words: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -219,7 +219,7 @@ def _select(reader: Connection, query: Query, words: Words, limit: int, skipped:
         for row in literal(reader, query, wanted)
         if row.chunk.path not in skipped and holds_literally(row.chunk.content, query.text)
     ]
-    return as_they_come(typed[:limit], score=LITERAL_SCORE)
+    return as_they_come(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
 
 def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:

@@ -3,13 +3,14 @@
 A piece of a long entry has the fields of the bullet that points to it, so filters treat both alike.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TypeAlias, cast
 
 from ricordo.database.sqlite import Connection
 from ricordo.index.contract import Chunk, Query, Sort
-from ricordo.index.scoring import Candidate, Statistics
+from ricordo.index.scoring import Candidate, Statistics, stem
 from ricordo.index.terms import Words
 
 __all__ = ["full_text", "literal", "newest", "statistics"]
@@ -17,6 +18,9 @@ __all__ = ["full_text", "literal", "newest", "statistics"]
 _Values: TypeAlias = "list[str | int]"
 _AROUND_WEIGHT = 0.4
 _FIRST = 4
+_MOST_COUNTED = 4_000
+_MOST_OF_HEAP, _MOST_TWINS = 20, 3
+_HEAP = """chunk.document || CASE WHEN chunk.message <> '' OR chunk.markup <> '' THEN '/' || chunk.line ELSE '' END"""
 _FIELDS = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
     coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
     chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content,
@@ -26,23 +30,51 @@ _JOINS = """JOIN document ON document.id = chunk.document
 
 
 def full_text(connection: Connection, query: Query, words: Words, limit: int) -> list[Candidate]:
-    """Return at most `limit` chunks that hold a word of the query or stand beside one, the likeliest first."""
+    """Return at most `limit` chunks that hold a word of the query or stand beside one, the likeliest first.
+
+    Of one message, or of a document that is neither a transcript nor entries, at most 20 are taken, of equal texts 3,
+    so that no pile of the same hides the rest.
+    """
     conditions, values = _filters(query)
     terms = " OR ".join(f'"{term}"' for term in words.terms)
     expression = f"{{own around}} : ({terms})" if query.neighbours else f"own : ({terms})"
-    order = f"ORDER BY bm25(words, 1.0, {_AROUND_WEIGHT}), words.rowid DESC LIMIT ?"
-    first = connection.execute(f"SELECT rowid FROM words WHERE words MATCH ? {order}", (expression, _FIRST * limit))
-    numbers = [row[0] for row in first]
+    score = f"bm25(words, 1.0, {_AROUND_WEIGHT})"
+    likeliest = f"SELECT rowid FROM words WHERE words MATCH ? ORDER BY {score}, rowid DESC LIMIT ?"
+    first = _FIRST * limit
+    numbers = [row[0] for row in connection.execute(likeliest, (expression, first))]
     allowed = connection.execute(
-        f"SELECT chunk.id FROM chunk {_JOINS} WHERE chunk.id IN ({_numbered(numbers)}) {conditions}", values
+        f"SELECT chunk.id, {_HEAP}, chunk.content FROM chunk {_JOINS} "
+        f"WHERE chunk.id IN ({_numbered(numbers)}) {conditions}",
+        values,
     )
-    passing = {row[0] for row in allowed}
-    if len(passing) < limit and len(numbers) == _FIRST * limit:
-        # filters that let little through are joined, which costs every match a look-up
-        joined = f"SELECT words.rowid FROM words JOIN chunk ON chunk.id = words.rowid {_JOINS}"
-        found = connection.execute(f"{joined} WHERE words MATCH ? {conditions} {order}", (expression, *values, limit))
-        return _candidates(connection, [row[0] for row in found])
-    return _candidates(connection, [number for number in numbers if number in passing][:limit])
+    chosen = _spread(numbers, {row[0]: (row[1], row[2]) for row in allowed})
+    if len(chosen) < limit and len(numbers) == first:
+        # filters that let little through, and piles, are joined, which costs every match a look-up
+        found = connection.execute(
+            f"""WITH found AS MATERIALIZED (SELECT rowid AS id, {score} AS score FROM words WHERE words MATCH ?)
+            SELECT id FROM (SELECT found.id AS id, score,
+                row_number() OVER (PARTITION BY {_HEAP} ORDER BY score, found.id DESC) AS nth,
+                row_number() OVER (PARTITION BY chunk.content ORDER BY score, found.id DESC) AS twin
+                FROM found JOIN chunk ON chunk.id = found.id {_JOINS} WHERE TRUE {conditions})
+            WHERE nth <= {_MOST_OF_HEAP} AND twin <= {_MOST_TWINS} ORDER BY score, id DESC LIMIT ?""",
+            (expression, *values, limit),
+        )
+        chosen = [row[0] for row in found]
+    return _candidates(connection, chosen[:limit])
+
+
+def _spread(numbers: Iterable[int], allowed: Mapping[int, tuple[str, str]]) -> list[int]:
+    """Return those that are allowed, in their order, without what is too much of one heap or one text."""
+    taken: Counter[str] = Counter()
+    chosen = []
+    for number in numbers:
+        if number not in allowed:
+            continue
+        heap, content = allowed[number]
+        if taken[heap] < _MOST_OF_HEAP and taken[f"= {content}"] < _MOST_TWINS:
+            taken.update((heap, f"= {content}"))
+            chosen.append(number)
+    return chosen
 
 
 def newest(connection: Connection, query: Query, limit: int) -> list[Candidate]:
@@ -68,15 +100,31 @@ def literal(connection: Connection, query: Query, limit: int) -> list[Candidate]
 
 
 def statistics(connection: Connection, words: Words) -> Statistics:
-    """Return how many chunks there are, their average length, and how many hold each term of the query."""
-    chunks, terms = connection.execute("SELECT chunks, terms FROM total").fetchone()
-    frequencies = {
-        term: connection.execute(
-            "SELECT coalesce(sum(doc), 0) FROM vocabulary WHERE term = ? AND col = 'own'", (term,)
-        ).fetchone()[0]
-        for term in words.terms
-    }
-    return Statistics(chunks=chunks, average=terms / max(chunks, 1), frequencies=frequencies)
+    """Return in how many places each term of the query stands, and which unknown terms have a relative."""
+    frequencies = {term: _places(connection, term) for term in words.terms}
+    related = {term for term, count in frequencies.items() if not count and _has_relative(connection, stem(term))}
+    return Statistics(frequencies=frequencies, related=frozenset(related))
+
+
+def _places(connection: Connection, term: str) -> int:
+    """Return in how many places a term stands, see `scoring.place_of`; of many chunks the first 4,000 are looked at."""
+    count: int = connection.execute(
+        """SELECT count(*) FROM (SELECT DISTINCT
+            CASE WHEN message <> '' OR markup <> '' THEN substr(content, 1, 200) ELSE document END
+            FROM (SELECT min(content) AS content, message, markup, document FROM chunk
+                WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)
+                GROUP BY document, line))""",
+        (f'own : "{term}"', _MOST_COUNTED),
+    ).fetchone()[0]
+    return count
+
+
+def _has_relative(connection: Connection, start: str) -> bool:
+    if not start:
+        return False
+    bounds = (start, f"{start}\U0010ffff")
+    found = connection.execute("SELECT 1 FROM vocabulary WHERE term >= ? AND term < ? AND col = 'own' LIMIT 1", bounds)
+    return found.fetchone() is not None
 
 
 def _filters(query: Query) -> tuple[str, _Values]:

@@ -16,7 +16,7 @@ from ricordo.index.chunking import rows_of
 from ricordo.index.contract import Match, Query
 from ricordo.index.documents import Document
 from ricordo.index.plan import holds_literally, passes
-from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, document_frequencies, ranked
+from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, ranked, scanned_statistics
 from ricordo.index.terms import Words
 
 __all__ = ["Scan"]
@@ -59,14 +59,14 @@ def _cut(document: Document, data: bytes) -> list[Candidate]:
 def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: int) -> list[Match]:
     passing = [candidate for candidate in candidates if passes(candidate.chunk, query)]
     if words.groups and (
-        found := ranked(passing, words, document_frequencies(candidates, words), neighbours=query.neighbours)
+        found := ranked(passing, words, scanned_statistics(candidates, words), neighbours=query.neighbours)
     ):
         return found[:limit]
     if not query.text.strip():
         newest = sorted(_in_order(passing), key=lambda candidate: candidate.chunk.time or _NEVER, reverse=True)
         return as_they_come(newest[:limit], score=0.0)
     literal = [candidate for candidate in _in_order(passing) if holds_literally(candidate.chunk.content, query.text)]
-    return as_they_come(literal[:limit], score=LITERAL_SCORE)
+    return as_they_come(literal[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
 
 def _in_order(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -2,26 +2,42 @@
 
 BM25 is that of Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), with k1 1.2 and b 0.75 and the
 idf that never falls below 0. Divided by the most that the query's words can give, a score is in 0..1 and says how
-much of the question a chunk covers, which a threshold can be put to. A small store says little about how rare a word
-is, so a store counts as one of at least 500 chunks.
+much of the question a chunk covers, which a threshold can be put to.
+
+Invariant: a document that holds no word of the query changes no score. So a chunk's length is compared with that of a
+usual message, not with the average of what is stored, and a word's rarity is counted in the places that hold it, not
+in their share of the whole. A message or entry is one place however long it is, so is the same text said again, and
+so is any other document; a word said often in one chunk counts three times.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.index.contract import Chunk, Match
 from ricordo.index.terms import Words
 
-__all__ = ["LITERAL_SCORE", "Candidate", "Statistics", "as_they_come", "document_frequencies", "ranked"]
+__all__ = [
+    "LITERAL_SCORE",
+    "Candidate",
+    "Statistics",
+    "as_they_come",
+    "place_of",
+    "ranked",
+    "scanned_statistics",
+    "stem",
+]
 
 LITERAL_SCORE = 0.5
 """The score of a chunk that holds the query as it was typed, where no word of it is indexed."""
 
 _K1, _B = 1.2, 0.75
-_FEWEST_CHUNKS = 500
+_USUAL_LENGTH = 40.0
+_SCALE = 500.0
+_MOST_REPEATED = 3
 _OWN_SHARE = 0.6
+_STEM = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,17 +51,39 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """Of one index: how many chunks, how many terms they have on average, how many chunks hold each term."""
+    """Of one index: in how many places each term stands, and which terms it has none of but a relative."""
 
-    chunks: int
-    average: float
     frequencies: Mapping[str, int]
+    related: frozenset[str] = frozenset()
 
     def weights(self, words: Words) -> list[float]:
-        """Return the idf of each word of a query; a word's variants count as one, as often as the commonest of them."""
-        total = max(self.chunks, _FEWEST_CHUNKS)
-        found = [max((self.frequencies.get(term, 0) for term in group), default=0) for group in words.groups]
-        return [math.log(1 + (total - count + 0.5) / (count + 0.5)) for count in found]
+        """Return the weight of each word of a query: the rarer, the more, a generic word little.
+
+        A word's variants count as one, as often as the commonest of them.
+        """
+        return [math.log(1 + _SCALE / (count + 0.5)) * share for count, share in self._counted(words)]
+
+    def absent(self, words: Words) -> tuple[str, ...]:
+        """Return the words of a query that stand nowhere, in no form, generic ones left out."""
+        return tuple(
+            word
+            for word, group, (count, share) in zip(words.shown, words.groups, self._counted(words), strict=True)
+            if not count and share == 1.0 and not group & self.related
+        )
+
+    def _counted(self, words: Words) -> Iterable[tuple[int, float]]:
+        for group, share in zip(words.groups, words.shares, strict=True):
+            yield max((self.frequencies.get(term, 0) for term in group), default=0), share
+
+
+def stem(term: str) -> str:
+    """Return the beginning that a word's relatives have in common with it; empty when the word is too short."""
+    return term[: max(_STEM, len(term) - 3)] if term.isalpha() and len(term) > _STEM else ""
+
+
+def place_of(chunk: Chunk) -> str:
+    """Return what counts as one place: the text of a message or entry, which may be repeated, else the document."""
+    return chunk.content[:200] if chunk.message or chunk.markup else chunk.path
 
 
 def ranked(
@@ -56,19 +94,22 @@ def ranked(
     With `neighbours` a candidate matches also by what stands beside it.
     """
     weights = statistics.weights(words)
+    absent = statistics.absent(words)
     found = []
     for candidate in candidates:
-        measured, held = _measured(candidate, words, weights, statistics.average)
+        measured, held = _measured(candidate, words, weights)
         score = _OWN_SHARE * measured["bm25"] + (1 - _OWN_SHARE) * measured["context"]
         if score > 0 and (neighbours or held):
             found.append((score, candidate.chunk, measured, held))
+    silent = _covered([word in absent for word in words.shown], weights) / (sum(weights) or 1.0)
     found.sort(key=lambda row: (-row[0], -(row[1].time.timestamp() if row[1].time else 0.0), *_place(row[1])))
-    return [_match(chunk, rank, score, measured, held) for rank, (score, chunk, measured, held) in enumerate(found, 1)]
+    return [
+        _match(chunk, rank, score, {**measured, "absent": silent}, held=held, absent=absent)
+        for rank, (score, chunk, measured, held) in enumerate(found, 1)
+    ]
 
 
-def _measured(
-    candidate: Candidate, words: Words, weights: Sequence[float], average: float
-) -> tuple[dict[str, float], tuple[str, ...]]:
+def _measured(candidate: Candidate, words: Words, weights: Sequence[float]) -> tuple[dict[str, float], tuple[str, ...]]:
     """Return the signals of one candidate, each in 0..1, and the words of the query that it holds."""
     own, around = candidate.own.split(), candidate.around.split()
     own_counts = Counter(own)
@@ -77,38 +118,65 @@ def _measured(
     held = [sum(own_counts[term] for term in group) for group in words.groups]
     near = [sum(all_counts[term] for term in group) for group in words.groups]
     measured = {
-        "bm25": _bm25(held, weights, len(own), average) / most,
-        "context": _bm25(near, weights, len(own) + len(around), average * (3 if around else 1)) / most,
-        "coverage": sum(weight for weight, count in zip(weights, held, strict=True) if count) / most,
+        "bm25": _bm25(held, weights, len(own), _USUAL_LENGTH) / most,
+        "context": _bm25(near, weights, len(own) + len(around), _USUAL_LENGTH * (3 if around else 1)) / most,
+        "coverage": _covered(held, weights) / most,
+        "reach": _covered(near, weights) / most,
     }
     return measured, tuple(word for word, count in zip(words.shown, held, strict=True) if count)
 
 
-def document_frequencies(candidates: Sequence[Candidate], words: Words) -> Statistics:
+def _covered(counts: Sequence[int], weights: Sequence[float]) -> float:
+    return sum(weight for weight, count in zip(weights, counts, strict=True) if count)
+
+
+def scanned_statistics(candidates: Sequence[Candidate], words: Words) -> Statistics:
     """Return the statistics of chunks that are not in an index."""
-    counts: Counter[str] = Counter()
-    total = 0
+    places: defaultdict[str, dict[tuple[str, int], str]] = defaultdict(dict)
+    known: set[str] = set()
     wanted = set(words.terms)
     for candidate in candidates:
-        terms = candidate.own.split()
-        total += len(terms)
-        counts.update(wanted.intersection(terms))
-    return Statistics(chunks=len(candidates), average=total / max(len(candidates), 1), frequencies=counts)
+        chunk = candidate.chunk
+        terms = set(candidate.own.split())
+        known |= terms
+        for term in wanted & terms:
+            at, place = (chunk.path, chunk.line_number), place_of(chunk)
+            # the pieces of one message are one place
+            places[term][at] = min(place, places[term].get(at, place))
+    stems = {term: start for term in wanted - known if (start := stem(term))}
+    related = {term for term, start in stems.items() if any(other.startswith(start) for other in known)}
+    return Statistics(
+        frequencies={term: len(set(found.values())) for term, found in places.items()}, related=frozenset(related)
+    )
 
 
-def as_they_come(candidates: Iterable[Candidate], *, score: float) -> list[Match]:
-    """Return the candidates as matches in their order, all with this score."""
-    measured = {"bm25": score, "context": score, "coverage": 1.0 if score else 0.0}
-    return [_match(candidate.chunk, rank, score, measured) for rank, candidate in enumerate(candidates, 1)]
+def as_they_come(candidates: Iterable[Candidate], *, score: float, typed: str = "") -> list[Match]:
+    """Return the candidates as matches in their order, all with this score; all hold what was `typed`."""
+    whole = 1.0 if score else 0.0
+    measured = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
+    held = (typed,) if typed else ()
+    return [
+        _match(candidate.chunk, rank, score, measured, held=held, absent=())
+        for rank, candidate in enumerate(candidates, 1)
+    ]
 
 
 def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average: float) -> float:
     """Return BM25 without its constant factor k1 + 1, so that each word gives at most its weight."""
-    norm = _K1 * (1 - _B + _B * length / max(average, 1.0))
-    return sum(weight * count / (count + norm) for count, weight in zip(counts, weights, strict=True) if count)
+    norm = _K1 * (1 - _B + _B * length / average)
+    capped = [min(count, _MOST_REPEATED) for count in counts]
+    return sum(weight * count / (count + norm) for count, weight in zip(capped, weights, strict=True) if count)
 
 
-def _match(chunk: Chunk, rank: int, score: float, measured: Mapping[str, float], held: tuple[str, ...] = ()) -> Match:
+def _match(
+    chunk: Chunk,
+    rank: int,
+    score: float,
+    measured: Mapping[str, float],
+    *,
+    held: tuple[str, ...],
+    absent: tuple[str, ...],
+) -> Match:
     return Match(
         path=chunk.path,
         line_number=chunk.line_number,
@@ -118,6 +186,7 @@ def _match(chunk: Chunk, rank: int, score: float, measured: Mapping[str, float],
         score=score,
         chunk=chunk,
         words=held,
+        absent=absent,
         signals=measured,
     )
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from ricordo.index.contract import Chunk
+from ricordo.index.generic_words import GENERIC_SHARE, is_generic
 from ricordo.language import LANGUAGES, Language, detect_language, fold, is_stop_word, script_of, words
 
 __all__ = ["Words", "around_terms", "own_terms", "query_words"]
@@ -31,10 +32,14 @@ _MOST_WORDS = 48
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """The content words of a query in order, each once, and for each the terms that stand for it."""
+    """The content words of a query in order, each once, for each the terms that stand for it and how much it says.
+
+    `shares` are in 0..1: 1 for a word that says what is asked for, less for a generic one.
+    """
 
     shown: tuple[str, ...] = ()
     groups: tuple[frozenset[str], ...] = ()
+    shares: tuple[float, ...] = ()
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -67,7 +72,11 @@ def query_words(text: str) -> Words:
         if not is_stop_word(word, language):
             groups.setdefault(frozenset(_term(word, tongue) for tongue in (language, *LANGUAGES)), word)
     chosen = list(groups.items())[:_MOST_WORDS]
-    return Words(shown=tuple(word for _, word in chosen), groups=tuple(group for group, _ in chosen))
+    return Words(
+        shown=tuple(word for _, word in chosen),
+        groups=tuple(group for group, _ in chosen),
+        shares=tuple(GENERIC_SHARE if is_generic(word, language) else 1.0 for _, word in chosen),
+    )
 
 
 def _terms(text: str) -> tuple[str, ...]:

@@ -27,6 +27,11 @@ class RecallConfig:
     `recency` that it is new. An answer adds `coverage` of the question's words and takes off `asking` from a passage
     that asks itself.
 
+    Shares that an answer loses: `absent` of the part of the question's words that memory holds nowhere, `stranger`
+    where another person speaks than the one whom the question names, `thin` where the passage holds but one of the
+    several words that say what is asked for, `bare` where it holds none of them,
+    `uncounted` where a number is asked for and the passage holds none.
+
     `candidates` is how many matches each source gives at most. `floor` is the fitness in 0..1 below which `answer` says
     "not in memory". `near` is the difference of scores up to which the newer of two statements on one subject wins.
     `duplicate` is the similarity in 0..1 from which two hits count as one.
@@ -43,7 +48,12 @@ class RecallConfig:
     default_half_life: float = 120.0
     coverage: float = 0.2
     asking: float = 0.05
+    absent: float = 0.3
+    stranger: float = 0.3
+    thin: float = 0.2
+    bare: float = 0.5
+    uncounted: float = 0.3
     candidates: int = 200
-    floor: float = 0.32
+    floor: float = 0.29
     near: float = 0.08
     duplicate: float = 0.9

@@ -6,12 +6,13 @@ compared by it, though each counts its own words. Order is total: of equal score
 narrower source, then the place in the files.
 
 Invariant: ranking never makes a hit of a passage that no source gave, and never drops one but as the duplicate of
-another, as superseded, or for the limit.
+another, as superseded, for the limit, or because it holds no word of the question. A question without text asks for
+nothing but the newest.
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -29,14 +30,20 @@ __all__ = ["rank"]
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _BEST_OF_SESSION = 3
 _SAME_SUBJECT = 0.5
+_SHARED = 3
+_CORRECTION = "correction"
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """What every passage is measured against; `named` is the one speaker the question is about, or empty."""
+    """What every passage is measured against.
+
+    `named` is the one speaker the question is about, or empty; `absent` are its words that no source holds.
+    """
 
     question: Question
     named: str
+    absent: frozenset[str]
     sessions: Mapping[tuple[str, str], float]
     now: datetime
     config: RecallConfig
@@ -50,6 +57,7 @@ class _Scored:
     entry: Entry
     score: float
     signals: Mapping[str, float]
+    outdated: bool = False
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -68,14 +76,23 @@ def rank(
     asked = _Asked(
         question=question,
         named=_named(question, passages),
+        absent=_absent(passages),
         sessions=_session_scores(passages, config),
         now=now,
         config=config,
     )
-    scored = [_scored(passage, asked) for passage in passages]
-    scored = [row for row in scored if row.entry.state != "superseded"]
+    blank = not question.text.strip()
+    scored = [_scored(passage, asked) for passage in passages if blank or passage.match.words]
+    scored = [replace(row, score=0.0) if blank else row for row in scored if row.entry.state != "superseded"]
     scored.sort(key=_order)
-    return [_hit(row, now) for row in _newer_first(_folded(scored, config, limit), config)][:limit]
+    rows = _folded(scored, config, limit)
+    return [_hit(row, now) for row in (rows if blank else _newer_first(rows, config))][:limit]
+
+
+def _absent(passages: Iterable[Passage]) -> frozenset[str]:
+    """Return the words of the question that no source holds."""
+    by_source = {passage.label: frozenset(passage.match.absent) for passage in passages}
+    return frozenset.intersection(*by_source.values()) if by_source else frozenset()
 
 
 def _order(row: _Scored) -> tuple[float, float, int, str, int, int]:
@@ -92,8 +109,11 @@ def _scored(passage: Passage, asked: _Asked) -> _Scored:
         "bm25": match.signals.get("bm25", match.score),
         "context": match.signals.get("context", match.score),
         "coverage": match.signals.get("coverage", match.score),
+        "reach": match.signals.get("reach", match.score),
+        "absent": match.signals.get("absent", 0.0) * len(asked.absent) / max(len(match.absent), 1),
         "session": _company_score(passage, asked.sessions, config),
         "speaker": float(bool(asked.named) and _is_about(match.chunk, asked.named)),
+        "stranger": float(bool(asked.named) and _is_by_another(match.chunk, asked.named)),
         "expected": float(holds_expected(match.content, asked.question.expected)),
         "memory": float(bool(match.chunk.markup)),
         "recency": _freshness(entry, asked.now, config),
@@ -144,6 +164,12 @@ def _is_about(chunk: Chunk, named: str) -> bool:
         return chunk.speaker.casefold() == named
     # a memory says whom it is about, or it is about the user
     return named == "user" or named in chunk.content.casefold()
+
+
+def _is_by_another(chunk: Chunk, named: str) -> bool:
+    """Tell whether another person says it and does not name the one asked about."""
+    speaker = chunk.speaker.casefold()
+    return speaker not in {"", "assistant", "tool", "user", named} and named not in chunk.content.casefold()
 
 
 def _company(passage: Passage) -> tuple[str, str]:
@@ -204,22 +230,51 @@ def _same(left: _Scored, right: _Scored, duplicate: float) -> bool:
 
 
 def _newer_first(rows: list[_Scored], config: RecallConfig) -> list[_Scored]:
-    """Let the newer of two memories on one subject go first where their scores are near: a changed decision wins."""
+    """Let the newer of two memories on one subject go first: a changed decision wins.
+
+    A correction wins wherever it stands, another memory where their scores are near.
+    """
     placed: list[_Scored] = []
     for row in rows:
-        at = len(placed)
-        if row.signals["memory"]:
-            for index, other in enumerate(placed):
-                near = other.score - row.score <= config.near
-                if near and other.signals["memory"] and row.time > other.time and _one_subject(row, other):
-                    at = index
-                    break
-        placed.insert(at, replace(row, score=placed[at].score) if at < len(placed) else row)
-    return placed
+        at = next((at for at, other in enumerate(placed) if _replaces(row, other, config)), len(placed))
+        if at == len(placed):
+            placed.append(row)
+            continue
+        older = placed[at]
+        placed.insert(at, replace(row, score=older.score))
+        placed[at + 1 :] = [
+            replace(other, score=min(other.score, row.score), outdated=True) if _corrects(row, other) else other
+            for other in placed[at + 1 :]
+        ]
+        placed[at + 1 :] = sorted(placed[at + 1 :], key=_score_order)
+    return [replace(row, outdated=row.outdated or any(_corrects(other, row) for other in placed)) for row in placed]
 
 
-def _one_subject(left: _Scored, right: _Scored) -> bool:
-    return left.entry.kind == right.entry.kind and overlap(left.words, right.words) >= _SAME_SUBJECT
+def _score_order(row: _Scored) -> float:
+    return -row.score
+
+
+def _replaces(row: _Scored, other: _Scored, config: RecallConfig) -> bool:
+    """Tell whether `row`, which ranks below `other`, is the memory that holds now."""
+    if not _is_later_memory(row, other):
+        return False
+    near = other.score - row.score <= config.near and row.entry.kind == other.entry.kind
+    return _corrects(row, other) or (near and overlap(row.words, other.words) >= _SAME_SUBJECT)
+
+
+def _corrects(row: _Scored, other: _Scored) -> bool:
+    """Tell whether `row` is tagged as a correction and is later and on the subject of `other`."""
+    shared = len(row.words & other.words)
+    return (
+        _CORRECTION in row.entry.tags
+        and _is_later_memory(row, other)
+        and (overlap(row.words, other.words) >= _SAME_SUBJECT or shared >= _SHARED)
+        and set(row.passage.match.words) >= set(other.passage.match.words)
+    )
+
+
+def _is_later_memory(row: _Scored, other: _Scored) -> bool:
+    return bool(row.signals["memory"] and other.signals["memory"]) and row.time > other.time
 
 
 def _hit(row: _Scored, now: datetime) -> Hit:
@@ -241,7 +296,7 @@ def _hit(row: _Scored, now: datetime) -> Hit:
 def _why(row: _Scored, now: datetime) -> str:
     """Return the reasons of a hit in words, the strongest first."""
     words = row.passage.match.words
-    reasons = [f"has {', '.join(words)}" if words else "stands beside what was asked for"]
+    reasons = [f"has {', '.join(words)}"] if words else []
     if row.signals["speaker"]:
         speaker = row.passage.match.chunk.speaker
         reasons.append(f"by {speaker}" if speaker else "about the one asked for")
@@ -250,4 +305,6 @@ def _why(row: _Scored, now: datetime) -> str:
     if row.time != _NEVER:
         days = (now - row.time).days
         reasons.append("today" if days < 1 else f"{days} days ago" if days > 1 else "yesterday")
+    if row.outdated:
+        reasons.append("a later statement exists")
     return "; ".join(reasons)

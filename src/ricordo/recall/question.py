@@ -4,10 +4,13 @@ The signs are those of a few languages' question words; where none is found, not
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Expected", "Question", "holds_expected", "read_question"]
+from ricordo.index.terms import query_words
+
+__all__ = ["Expected", "Question", "core_words", "holds_expected", "read_question"]
 
 Expected: TypeAlias = Literal["time", "number", "place", "person", ""]
 
@@ -33,6 +36,9 @@ _TIME = re.compile(
 )
 _NUMBER_WORDS = "one two three four five six seven eight nine ten eleven twelve once twice dozen several"
 _NUMBER = re.compile(rf"\d|\b(?:{_NUMBER_WORDS.replace(' ', '|')})\b", re.IGNORECASE)
+_CAPITALISED = re.compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
+_POSSESSIVE = re.compile(r"[’']s?$")
+_LONGEST = 500
 _NAME = re.compile(r"(?<=[^.!?\s] )[A-Z][a-z]+")
 _PLACE = re.compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w./-]+")
 
@@ -48,9 +54,21 @@ class Question:
 
 def read_question(text: str) -> Question:
     """Return what the question asks for, judged by its first 500 characters."""
-    lowered = text[:500].lower()
+    lowered = text[:_LONGEST].lower()
     expected: Expected = next((kind for pattern, kind in _SIGNS if re.search(pattern, lowered)), "")
     return Question(text=lowered, expected=expected, about_me=_FIRST_PERSON.search(lowered) is not None)
+
+
+def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
+    """Return the words of a question that say what is asked for: no generic words, no names of things or `people`."""
+    asked = text[:_LONGEST]
+    capitalised = _CAPITALISED.findall(asked)
+    names = {name.casefold() for name in (*people, *capitalised)}
+    words = query_words(asked)
+    own = (word for word, share in zip(words.shown, words.shares, strict=True) if share == 1.0)
+    # `sql` is a part of the name PostgreSQL
+    names |= {part for name in capitalised for part in query_words(name).shown}
+    return frozenset(word for word in own if _POSSESSIVE.sub("", word) not in names)
 
 
 def holds_expected(text: str, expected: Expected) -> bool:

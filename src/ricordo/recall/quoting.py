@@ -6,18 +6,20 @@ what a person said is quoted before what an assistant said, and that before what
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 
 from ricordo.language import Act, acts, content_words, is_correction
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit
+from ricordo.recall.question import core_words, read_question
 
 __all__ = ["best_to_quote", "fitness"]
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _LONGEST = 600
 _SHARED = 2
+_ASKED = 1.5
 _CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
 _LEFT_BEHIND = re.compile(
     r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
@@ -27,28 +29,74 @@ _STATING: frozenset[Act] = frozenset({"convention", "correction", "decision", "g
 
 def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> tuple[Hit, float] | None:
     """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
-    # who asks about a change wants the change, not what came after it
-    about_change = _CHANGE.search(question[:_LONGEST]) is not None
-    fit = [(fitness(hit, config), hit) for hit in hits if hit.words]
+    core = core_words(question, [hit.speaker for hit in hits])
+    counts = read_question(question).expected == "number"
+    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words]
     if not fit:
         return None
     fit.sort(key=lambda pair: -pair[0])
-    best, chosen = fit[0]
+    best, chosen = fit[0][0], _statement(fit, config)
     for near, hit in fit[1:]:
         if best - near <= config.near and _is_plainer(hit, chosen):
             chosen = hit
+    # who asks about a change wants the change, not what came after it
+    about_change = _CHANGE.search(question[:_LONGEST]) is not None
     for near, hit in fit:
-        if (best - near <= config.near and _restates(hit, chosen)) or (not about_change and _takes_back(hit, chosen)):
-            return hit, best
-    return chosen, best
+        if (best - near <= config.near and _restates(hit, chosen)) or (
+            not about_change and _takes_back(hit, chosen, core)
+        ):
+            chosen = hit
+            break
+    return _memory_of(chosen, fit, config), best
 
 
-def fitness(hit: Hit, config: RecallConfig) -> float:
-    """Return how well a hit answers, in 0..1: its score, what it covers of the question, less if it asks itself."""
-    asks = hit.entry.content.rstrip().endswith(("?", "？"))
+def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = False) -> float:
+    """Return how well a hit answers, in 0..1.
+
+    Its score and what it covers of the question, less where it asks itself, and of that a share for the strongest
+    sign that what is asked for was never said. `core` are the words that say what is asked for; with
+    `counts` it is a number.
+    """
     whole = 1.0 + config.coverage
-    fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * asks
-    return min(max(fit / whole, 0.0), 1.0)
+    fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _asks(hit)
+    lost = max(
+        config.absent * hit.signals.get("absent", 0.0),
+        config.stranger * hit.signals.get("stranger", 0.0),
+        config.uncounted * (counts and not hit.signals.get("expected")),
+        _thinness(hit, core, config),
+    )
+    return min(max(fit * (1 - lost) / whole, 0.0), 1.0)
+
+
+def _thinness(hit: Hit, core: Set[str], config: RecallConfig) -> float:
+    held = len(core & set(hit.words))
+    if held > 1 or held == len(core):
+        return 0.0
+    return config.thin if held else config.bare
+
+
+def _asks(hit: Hit) -> bool:
+    return hit.entry.content.rstrip().endswith(("?", "？"))
+
+
+def _statement(fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
+    """Return the best hit that states something, where one is near; else the best."""
+    best, chosen = fit[0]
+    if not _asks(chosen):
+        return chosen
+    near = [hit for fitness, hit in fit if best - fitness <= _ASKED * config.near and not _asks(hit)]
+    return max(near, key=lambda hit: hit.score, default=chosen)
+
+
+def _memory_of(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
+    """Return the memory that rests on the chosen message and says as much of the question, else what was chosen."""
+    messages = set(chosen.entry.source.messages)
+    if chosen.signals.get("memory") or not messages:
+        return chosen
+    at = next(fitness for fitness, hit in fit if hit is chosen)
+    near = (hit for fitness, hit in fit if at - fitness <= _ASKED * config.near and hit.signals.get("memory"))
+    rests = (hit for hit in near if messages & set(hit.entry.source.messages) and set(hit.words) >= set(chosen.words))
+    return next(rests, chosen)
 
 
 def _is_plainer(hit: Hit, other: Hit) -> bool:
@@ -68,10 +116,11 @@ def _restates(hit: Hit, other: Hit) -> bool:
     return _is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)
 
 
-def _takes_back(hit: Hit, other: Hit) -> bool:
+def _takes_back(hit: Hit, other: Hit, core: Set[str]) -> bool:
     """Tell whether `hit` is later and speaks of a change, of what only `other` names or as a memory of its kind."""
     said = hit.entry.content[:_LONGEST]
-    if not _is_later(hit, other) or len(set(hit.words) & set(other.words)) < _SHARED:
+    shared = set(hit.words) & set(other.words)
+    if not _is_later(hit, other) or len(shared) < _SHARED or not shared >= core & set(other.words):
         return False
     changes = _CHANGE.search(said) is not None or is_correction(said)
     named = set(content_words(other.entry.content[:_LONGEST])) - set(content_words(" ".join(other.words)))
