@@ -126,6 +126,7 @@ async def ingested_as_a_strange_session(memory: Memory, secret: str) -> None:
 DEEP: dict[str, JsonValue] = {"@": "x", "note": "@", "deep": [{"@": ["@"]}]}
 PLACES: dict[str, Act] = {
     "text": told(Text(text="We decided to use @ in the shop.")),
+    "thinking signature": told(Thinking(text="Hm.", signature="@")),
     "thinking": told(Thinking(text="Use @.")),
     "tool call id": told(ToolCall(id="call-@", name="run")),
     "tool call name": told(ToolCall(id="c1", name="run @")),
@@ -156,8 +157,12 @@ PLACES: dict[str, Act] = {
     "kind": remembered(kind="kind @"),
     "tags": remembered(tags=["@", "tag @"]),
     "reason": remembered(scope=Scope(user="me"), reason="because of @"),
-    "source": kept(Entry(content="Plain.", source=Source(session="@", messages=("@",), quote="q @", origin="o @"))),
-    "extra": kept(Entry(content="Plain.", extra=(("note", "@"), ("key-@", "value")))),
+    "extra field": kept(Entry(content="Plain.", extra=(("note", "@"),))),
+    "name of an extra field": kept(Entry(content="Plain.", extra=(("key-@", "value"),))),
+    "session of a source": kept(Entry(content="Plain.", source=Source(session="@"))),
+    "messages of a source": kept(Entry(content="Plain.", source=Source(session="s1", messages=("@",)))),
+    "quote of a source": kept(Entry(content="Plain.", source=Source(session="s1", quote="q @"))),
+    "origin of a source": kept(Entry(content="Plain.", source=Source(session="s1", origin="o @"))),
     "supersedes": kept(Entry(content="Plain.", supersedes="@")),
     "entry id": kept(Entry(content="Plain.", id="@")),
     "reason of forgetting": forgotten_for_a_reason,
