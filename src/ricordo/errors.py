@@ -33,6 +33,7 @@ is its default message; backends translate their drivers' errors at their own ed
     ├── UndoRefused
     ├── HistoryUnreadable         a conversation that can't be ingested
     ├── IndexUnavailable
+    ├── MemoryClosed
     └── ExtraMissing              an optional part is not installed
 """
 
@@ -52,6 +53,7 @@ __all__ = [
     "InvalidQuery",
     "InvalidScope",
     "InvalidSetting",
+    "MemoryClosed",
     "NotFound",
     "PathRefused",
     "ReasonRequired",
@@ -194,6 +196,10 @@ class HistoryUnreadable(RicordoError):
 
 class IndexUnavailable(RicordoError):
     """The search index can't be used: `ricordo doctor` says why, and searching reads the files meanwhile."""
+
+
+class MemoryClosed(RicordoError):
+    """This memory is closed: use it inside its `async with` block."""
 
 
 class ExtraMissing(RicordoError):

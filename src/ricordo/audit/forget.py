@@ -1,7 +1,8 @@
 """Forget: take an entry out of memory at once, in one change set that can be undone.
 
 Its bullet is cut from every document of the root that holds it, also where somebody copied it to; the file of a long
-entry goes too, and a content-free tombstone keeps extraction from learning the same again.
+entry goes too, and a content-free tombstone keeps extraction from learning the same again, and answers from quoting
+the message it rested on.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import TOMBSTONES, WORKSPACE
-from ricordo.workspace.tombstones import content_digest, read_tombstones
+from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
 __all__ = ["Forgotten", "forget"]
 
@@ -53,8 +54,14 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
         rest = without_entries(stored.data, path, {found.entry.id for found in standing})
         edits.append(Edit(path=path, expected=stored.version, data=rest))
     stones = await read_tombstones(files)
-    digests = dict.fromkeys((found.entry.id, content_digest(found.entry.content, key)) for found in standing)
-    edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(digests)))
+    buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
+    edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
+
+
+def _tombstone(entry: Entry, key: bytes) -> Tombstone:
+    stating = entry.source.messages[0] if entry.source.messages else ""
+    digest = content_digest(entry.content, key)
+    return Tombstone(id=entry.id, digest=digest, session=entry.source.session or "", message=stating)

@@ -7,7 +7,7 @@ would be left with nothing but its heading was created by that block and goes wi
 from collections.abc import Sequence
 from itertools import takewhile
 
-from ricordo.audit.find import SHORTEST_PREFIX
+from ricordo.audit.find import names
 from ricordo.audit.history import HistoryItem, blocks, undone_ids
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
@@ -46,8 +46,8 @@ async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who:
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
     """Return the newest open write for None, else the one with this id, or the id of an entry it added.
 
-    Six or more characters that only one of them starts with are enough. An undo is not taken back unless it is named.
-    Raises: ChangeNotFound if there is none, or more than one.
+    Six or more characters that only one of them begins or ends with are enough. An undo is not taken back unless it
+    is named. Raises: ChangeNotFound if there is none, or more than one.
     """
     if change_id is None:
         newest = next((item for item in items if item.act != "undo" and not item.undone), None)
@@ -55,10 +55,10 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
             raise ChangeNotFound("There is nothing to undo.")
         return newest
     named = [item for item in items if change_id in {item.id, *item.entries}]
-    if not named and len(change_id) >= SHORTEST_PREFIX:
-        named = [item for item in items if any(one.startswith(change_id) for one in (item.id, *item.entries))]
+    if not named:
+        named = [item for item in items if any(names(change_id, one) for one in (item.id, *item.entries))]
         if len(named) > 1:
-            raise ChangeNotFound(f"{len(named)} changes have ids that start with {change_id}: write more of the id.")
+            raise ChangeNotFound(f"{len(named)} changes have ids that begin or end with {change_id}: write more of it.")
     if not named:
         raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.")
     return named[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from ricordo.audit import HistoryItem
 from ricordo.audit.doctor import Check, inspect
 from ricordo.clock import Clock
-from ricordo.errors import InvalidEntry, InvalidScope, ScopeRequired
+from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope, InvalidSetting, MemoryClosed, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
@@ -44,8 +44,7 @@ class Memory:
 
     def __init__(self, workspace: Workspace, layers: Layers) -> None:
         """Use `Memory.open` instead."""
-        self._workspace = workspace
-        self._layers = layers
+        self._parts: tuple[Workspace, Layers] | None = workspace, layers
         self.scope = workspace.scope
         self.root = Path(workspace.place.folder)
         self._transcripts: dict[str, Transcript] = {}
@@ -78,7 +77,11 @@ class Memory:
         async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None
-            yield cls(workspace, layers)
+            memory = cls(workspace, layers)
+            try:
+                yield memory
+            finally:
+                memory._parts = None
 
     async def remember(
         self,
@@ -139,6 +142,8 @@ class Memory:
 
     async def preamble(self, budget: Tokens | None = None) -> str:
         """Return what belongs into the system prompt, fenced, within `budget` tokens (4,000 when None)."""
+        if budget is not None and not isinstance(budget, Tokens):
+            raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {budget!r}.")
         return await self._workspace.store.preamble(budget)
 
     async def entries(self) -> list[Entry]:
@@ -146,7 +151,7 @@ class Memory:
         return await self._layers.entries()
 
     async def entry(self, entry_id: str) -> Entry:
-        """Return one memory by its id or the six or more characters it starts with. Raises `EntryNotFound`."""
+        """Return one memory by its id, or six or more characters of its beginning or end. Raises `EntryNotFound`."""
         return await self._layers.get(entry_id)
 
     async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
@@ -156,7 +161,11 @@ class Memory:
             return await self._layers.forget(entry_id, who="user", why=reason)
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
-        """Take back one write, the newest when none is named, and return it. Raises `ChangeNotFound`, `UndoRefused`."""
+        """Take back one write and return it, the newest when none is named.
+
+        What was written for all of a user's projects is taken back by its id only: when it is the newest, a call
+        without an id is refused. Raises: ChangeNotFound, UndoRefused.
+        """
         with self._workspace.emitter.stage("undo", self.scope):
             return await self._layers.undo(change_id, who="user")
 
@@ -172,9 +181,12 @@ class Memory:
         `known` counts, by fingerprint, the messages of the same conversation that were given before, for messages
         without ids that are read again from its beginning; None when they follow what the transcript holds.
         """
+        given = list(messages)
+        if not all(isinstance(message, Message) for message in given):
+            raise InvalidMessage("Messages are `Message` values: `ricordo.messages.dialects.from_openai` makes them.")
         agent = self.scope.agent or DEFAULT_AGENT
         with self._workspace.emitter.stage("record", self.scope) as progress:
-            recorded = await self._transcript(agent, session).append(messages, known=known)
+            recorded = await self._transcript(agent, session).append(given, known=known)
             progress.counts["messages"] = len(recorded.added)
         with self._workspace.emitter.stage("extract", self.scope) as progress:
             flushed = await self._workspace.flusher.flush(agent, session, scope=self._authorship())
@@ -205,8 +217,20 @@ class Memory:
         places = await self._layers.places()
         return [check for place in places for check in await inspect(place.files, place.index)]
 
+    @property
+    def _workspace(self) -> Workspace:
+        if self._parts is None:
+            raise MemoryClosed
+        return self._parts[0]
+
+    @property
+    def _layers(self) -> Layers:
+        if self._parts is None:
+            raise MemoryClosed
+        return self._parts[1]
+
     async def _sources(self) -> list[Source]:
-        return [Source(label=place.label, index=place.index) for place in await self._layers.places()]
+        return [await place.source() for place in await self._layers.places()]
 
     async def _indexed(self, block: Block) -> None:
         with self._workspace.emitter.stage("index", self.scope) as progress:

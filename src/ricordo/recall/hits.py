@@ -11,10 +11,14 @@ __all__ = ["Answer", "Hit", "Passage", "Source"]
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A visible workspace: the label that hits from it carry, such as `project`, and its index."""
+    """A visible workspace: the label that hits from it carry, such as `project`, and its index.
+
+    `hidden` are messages, as (session, id), that are passed over because what they taught was forgotten.
+    """
 
     label: str
     index: SearchIndex
+    hidden: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,8 @@ async def search(
             trouble = error
             continue
         searched += 1
-        passages += [Passage(label=source.label, nearness=nearness, match=match) for match in matches]
+        shown = [match for match in matches if (match.chunk.session, match.chunk.message) not in source.hidden]
+        passages += [Passage(label=source.label, nearness=nearness, match=match) for match in shown]
     if trouble is not None and not searched:
         raise trouble
     moment = now or datetime.now(UTC)

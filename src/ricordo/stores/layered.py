@@ -11,10 +11,10 @@ from typing import Protocol
 
 from ricordo.audit import HistoryItem, chosen_id, chosen_item, forget, history, located_by_id, undo
 from ricordo.audit.ledgers import newest_ledgers
-from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
+from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.files import FileStore
 from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit, Source
+from ricordo.recall.hits import Hit
 from ricordo.recall.recall import recall
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
@@ -78,7 +78,7 @@ class LayeredDriver:
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
         places = await self.places()
-        sources = [Source(label=place.label, index=place.index) for place in places]
+        sources = [await place.source() for place in places]
         hits = await recall(sources, query, limit=limit, now=self._place.clock.now())
         by_label = {place.label: place for place in places}
         return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
@@ -124,7 +124,10 @@ class LayeredDriver:
         return [item for _, item in await self._history(limit=limit)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
-        """Take back one write, the newest of all places when none is named. Raises `ChangeNotFound`, `UndoRefused`."""
+        """Take back one write, the narrowest place's newest when none is named.
+
+        Raises: ChangeNotFound; UndoRefused, also when none is named and a wider place has a newer one.
+        """
         place, item = await self._chosen(change_id)
         await undo(place.files, place.changes, item, who=who)
         await place.index.refresh()
@@ -141,19 +144,32 @@ class LayeredDriver:
         return sorted(found, key=lambda row: (row[1].at, row[1].id), reverse=True)[:limit]
 
     async def _chosen(self, change_id: str | None) -> tuple[Place, HistoryItem]:
-        """Return the write that is meant; without a name a few of the newest are mostly enough to find it."""
-        rows = await self._history(limit=_FEW if change_id is None else None, holding=change_id)
-        if change_id is None and all(item.act == "undo" or item.undone for _, item in rows):
-            rows = await self._history()
+        """Return the write that is meant, and whose it is."""
+        if change_id is None:
+            return self._place, await self._newest_here()
+        rows = await self._history(holding=change_id)
         try:
             item = chosen_item([item for _, item in rows], change_id)
         except ChangeNotFound:
-            if change_id and await self._forgotten(change_id):
+            if await self._forgotten(change_id):
                 raise ChangeNotFound(
                     f"The memory {change_id} was forgotten: undo that change first, `ricordo history` shows its id."
                 ) from None
             raise
         return next(row for row in rows if row[1] is item)
+
+    async def _newest_here(self) -> HistoryItem:
+        """Return the newest write that can be undone, if it is this place's; what projects share has to be named."""
+        newest = [item for place in await self.places() if (item := await _newest_open(place)) is not None]
+        if not newest:
+            raise ChangeNotFound("There is nothing to undo.")
+        last = max(newest, key=lambda item: (item.at, item.id))
+        if last != await _newest_open(self._place):
+            raise UndoRefused(
+                f"The newest write, {last.id}, is in the memory that all of the user's projects share: name it to undo"
+                " it, or name a write of this root; `ricordo history` shows both."
+            )
+        return last
 
     async def _forgotten(self, entry_id: str) -> bool:
         return any([entry_id in (await read_tombstones(place.files)).ids for place in await self.places()])
@@ -172,6 +188,16 @@ class LayeredDriver:
         if wider is None:
             raise ScopeMismatch(f"There is no place to keep a memory for {entry.scope}.")
         return wider
+
+
+async def _newest_open(place: Place) -> HistoryItem | None:
+    """Return a place's newest write that is no undo and not undone; a few of the newest mostly hold it."""
+    for limit in (_FEW, None):
+        items = await history(place.files, place.changes, limit=limit)
+        open_items = [item for item in items if item.act != "undo" and not item.undone]
+        if open_items or len(items) < _FEW:
+            return open_items[0] if open_items else None
+    return None
 
 
 def _newest(entry: Entry) -> tuple[float, str]:

@@ -6,9 +6,11 @@ from ricordo.clock import Clock, Ids
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
 from ricordo.index.contract import SearchIndex
+from ricordo.recall.hits import Source
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Place"]
 
@@ -30,6 +32,11 @@ class Place:
     key: bytes
     clock: Clock
     ids: Ids
+
+    async def source(self) -> Source:
+        """Return what recall searches here, without the messages whose teaching was forgotten."""
+        hidden = (await read_tombstones(self.files)).messages
+        return Source(label=self.label, index=self.index, hidden=hidden)
 
     def outward(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says."""

@@ -71,6 +71,8 @@ class Entry:
 
         That is when it lacks content, is too large or out of range, or a name in it could be taken for another field.
         """
+        if not isinstance(self.content, str) or not isinstance(self.kind, str):
+            raise InvalidEntry("The content and the kind of an entry are texts.")
         if not self.content.strip():
             raise InvalidEntry("An entry needs content.")
         size = len(self.content.encode("utf-8", "surrogatepass"))

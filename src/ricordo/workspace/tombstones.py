@@ -1,22 +1,23 @@
 """Tombstones: what was forgotten, without saying what it was.
 
-A tombstone keeps the id of the entry and a keyed digest of its content in plain words, so that extraction can
-recognise the same statement and leave it out, and nobody without the root's key can guess it. The same statement is
-the same words but for case, white space and the punctuation of sentences: C++ is not C#, and -5 is not 5.
+A tombstone keeps the id of the entry, the message it rested on, and a keyed digest of its content in plain words. So
+extraction can recognise the same statement and leave it out, answers pass over the message, and nobody without the
+root's key can guess what was said. The same statement is the same words but for case, white space and the
+punctuation of sentences: C++ is not C#, and -5 is not 5.
 """
 
 import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.layout import TOMBSTONES
 
-__all__ = ["Tombstones", "content_digest", "read_tombstones"]
+__all__ = ["Tombstone", "Tombstones", "content_digest", "read_tombstones"]
 
 _BREAK = re.compile(r"[\s\u2014]+")
 _MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
@@ -26,20 +27,29 @@ _CLOSING_QUOTES = "\"'\u2019"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tombstone:
+    """One entry that was forgotten: its id, the digest of its content, and the message that stated it, if any."""
+
+    id: str
+    digest: str
+    session: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tombstones:
-    """The tombstones of a workspace as they stand in its file of this version."""
+    """The tombstones of a workspace as they stand in its file of this version; `messages` are (session, id) pairs."""
 
     ids: frozenset[str] = frozenset()
     digests: frozenset[str] = frozenset()
+    messages: frozenset[tuple[str, str]] = frozenset()
     data: bytes = b""
     version: str = ABSENT
 
-    def with_entries(self, entries: Iterable[tuple[str, str]]) -> bytes:
-        """Return the file with a tombstone more for each (id, digest)."""
+    def with_entries(self, stones: Iterable[Tombstone]) -> bytes:
+        """Return the file with these tombstones more."""
         start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
-        return start + b"".join(
-            json.dumps({"id": entry_id, "digest": digest}).encode() + b"\n" for entry_id, digest in entries
-        )
+        return start + b"".join(json.dumps(asdict(stone)).encode() + b"\n" for stone in stones)
 
 
 def content_digest(content: str, key: bytes) -> str:
@@ -74,16 +84,18 @@ async def read_tombstones(files: FileStore) -> Tombstones:
         return Tombstones()
     rows = [row for line in stored.data.split(b"\n") if line.strip() and (row := _row(line))]
     return Tombstones(
-        ids=frozenset(row[0] for row in rows),
-        digests=frozenset(row[1] for row in rows),
+        ids=frozenset(row.id for row in rows),
+        digests=frozenset(row.digest for row in rows),
+        messages=frozenset((row.session, row.message) for row in rows if row.message),
         data=stored.data,
         version=stored.version,
     )
 
 
-def _row(line: bytes) -> tuple[str, str] | None:
+def _row(line: bytes) -> Tombstone | None:
     try:
         value = json.loads(line)
-        return str(value["id"]), str(value["digest"])
-    except (ValueError, TypeError, KeyError):
+        said = {name: str(value.get(name, "")) for name in ("session", "message")}
+        return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **said)
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -1,0 +1,73 @@
+"""What is forgotten is gone from answers too, an id can be named by its end, and what is closed says so."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+
+import pytest
+
+from ricordo import Memory, Message
+from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
+from ricordo.messages import Text
+
+pytestmark = pytest.mark.anyio
+Opened = Callable[..., AbstractAsyncContextManager[Memory]]
+NADIA = "The staging database runs on port 5433, and Nadia owns it."
+
+
+def said(text: str, role: str = "user") -> Message:
+    time = datetime(2026, 11, 2, 9, tzinfo=UTC)
+    return Message(role=role, parts=(Text(text=text),), time=time)  # type: ignore[arg-type]
+
+
+async def test_a_forgotten_statement_is_not_quoted_from_its_transcript_until_it_is_restored(opened: Opened) -> None:
+    async with opened() as memory:
+        await memory.ingest([said(NADIA), said("We deploy only from main.")], session="s1")
+        assert "Nadia" in (await memory.answer("Who owns the staging database?")).text
+        entry = next(entry for entry in await memory.entries() if "Nadia" in entry.content)
+        await memory.forget(entry.id)
+        assert not (await memory.answer("Who owns the staging database?")).found
+        assert not [hit for hit in await memory.search("Nadia staging database") if "Nadia" in hit.entry.content]
+        assert "main" in (await memory.answer("What do we deploy from?")).text
+        transcript = await memory.session("s1")
+        assert transcript.messages[0].text == NADIA
+    async with opened() as memory:
+        assert not (await memory.answer("Who owns the staging database?")).found
+        await memory.undo()
+        assert "Nadia" in (await memory.answer("Who owns the staging database?")).text
+
+
+async def test_the_end_of_an_id_names_one_of_many_that_were_saved_together(opened: Opened) -> None:
+    async with opened() as memory:
+        await memory.ingest([said(f"We decided to use tool {name} for builds.") for name in "xyz"], session="s1")
+        first, second, third = [entry.id for entry in await memory.entries()]
+        assert (await memory.entry(first[-8:])).id == first
+        with pytest.raises(EntryNotFound, match="3 memories have ids that begin or end"):
+            await memory.entry(second[:10])
+        with pytest.raises(EntryNotFound, match="No memory has the id"):
+            await memory.entry(third[-3:])
+        await memory.forget(second[-8:])
+        assert {entry.id for entry in await memory.entries()} == {first, third}
+
+
+async def test_a_memory_that_is_closed_says_so_and_writes_nothing(opened: Opened) -> None:
+    async with opened() as memory:
+        await memory.remember("We deploy only from main.")
+    with pytest.raises(MemoryClosed, match="async with"):
+        await memory.remember("too late")
+    with pytest.raises(MemoryClosed):
+        await memory.recall("main")
+    async with opened() as memory:
+        assert len(await memory.entries()) == 1
+
+
+async def test_values_of_another_type_are_refused_with_what_to_give(opened: Opened) -> None:
+    async with opened() as memory:
+        with pytest.raises(InvalidMessage, match="from_openai"):
+            await memory.ingest([{"role": "user", "content": "hi"}], session="s1")  # type: ignore[list-item]
+        with pytest.raises(InvalidSetting, match="Tokens"):
+            await memory.preamble(500)  # type: ignore[arg-type]
+        with pytest.raises(InvalidEntry, match="texts"):
+            await memory.remember(42)  # type: ignore[arg-type]
+        assert await memory.entries() == []
+        assert await memory.sessions() == []
