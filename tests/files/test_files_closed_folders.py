@@ -96,3 +96,14 @@ async def test_a_database_of_another_program_is_put_aside_as_it_was(tmp_path: Pa
     aside = tmp_path / "memory_index.db.broken-1"
     assert aside.read_bytes() == before
     assert aside.stat().st_mode & 0o777 == 0o644
+
+
+async def test_doctor_names_a_folder_that_can_not_be_read(closed: str, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    async with Memory.open(root, scope=SHOP) as memory:
+        await LocalFiles(root).create(f"workspace/memory/topics/{closed}/b.md", b"- a fact\n")
+        await memory.remember("We deploy only from main.")
+        check = next(check for check in await memory.doctor() if check.name == "files")
+        assert not check.ok
+        assert f"workspace/memory/topics/{closed}" in check.detail
+        assert len(await memory.entries()) == 1

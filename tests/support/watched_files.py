@@ -57,6 +57,9 @@ class WatchedFiles:
         await self._enter("delete", path)
         await self._inner.delete(path, expected=expected)
 
+    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        return await self._inner.unreadable(prefix)
+
     async def list(self, prefix: str = "") -> list[FileInfo]:
         return await self._inner.list(prefix)
 

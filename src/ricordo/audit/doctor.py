@@ -5,7 +5,7 @@ were cut off had written; of those only such are found here that could not be pu
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.errors import FileMissing, StorageError
@@ -36,7 +36,7 @@ async def inspect(files: FileStore, index: SearchIndex) -> list[Check]:
     documents = await _documents(files)
     return [
         *await _entries(files),
-        _unreadable(documents),
+        _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
         _secrets(documents),
         *await _transcripts(files),
@@ -78,9 +78,9 @@ async def _documents(files: FileStore) -> dict[str, bytes | None]:
     return found
 
 
-def _unreadable(documents: Mapping[str, bytes | None]) -> Check:
-    closed = [path for path, data in documents.items() if data is None]
-    detail = f"files that can't be read: {', '.join(closed)}" if closed else "files that can't be read"
+def _unreadable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -> Check:
+    closed = [*(path for path, data in documents.items() if data is None), *folders]
+    detail = "files and folders that can't be read" + (f": {', '.join(closed)}" if closed else "")
     return Check(name="files", ok=not closed, count=len(closed), detail=detail)
 
 

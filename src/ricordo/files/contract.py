@@ -75,6 +75,10 @@ class FileStore(Protocol):
         """Delete the file, when `expected` is given only that version. Raises `FileMissing`, `VersionConflict`."""
         ...
 
+    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the folders below `prefix` that `list` leaves out because they can't be read, sorted."""
+        ...
+
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files below the folder `prefix`, sorted by path; empty when there is no such folder."""
         ...

@@ -61,6 +61,11 @@ class InMemoryFiles:
         self._get(path)
         del self._files[safe_path(path)]
 
+    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        """Return nothing: what is in memory can be read."""
+        del prefix
+        return ()
+
     async def list(self, prefix: str = "") -> list[FileInfo]:
         """Return the files below `prefix`, sorted by path."""
         folder = safe_path(prefix)
