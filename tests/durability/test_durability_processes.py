@@ -106,7 +106,9 @@ async def check_hard_life(root: Path, seconds: float) -> None:
     said = Counter(message.text for session in sessions.values() for message in session.messages)
     ingested = [line.removeprefix("ingested ") for line in lines if line.startswith("ingested")]
     assert [text for text in ingested if said[text] != 1] == []
-    assert [text for text in ingested if not any(text in (entry.source.quote or "") for entry in entries)] == []
+    assert [
+        text for text in ingested if not any(text in (entry.source.quote or entry.content) for entry in entries)
+    ] == []
 
 
 @pytest.mark.req("FC-LOCKED")

@@ -118,7 +118,7 @@ class Flusher:
                 since=milliseconds(finding.since) if finding.since else None,
                 scope=scope,
                 by="flush",
-                source=Source(session=session, messages=finding.message_ids, quote=finding.quote),
+                source=Source(session=session, messages=finding.message_ids, quote=_other_words(finding)),
                 confidence=finding.confidence,
             )
             for finding in findings
@@ -155,3 +155,8 @@ class Flusher:
             block = await append_block(self.files, rendered)
             await save_cursor(self.files, intent.settled())
             return block
+
+
+def _other_words(finding: Finding) -> str | None:
+    """Return what was said, unless the content says it in the same words: a line need not say it twice."""
+    return None if finding.quote == finding.content else finding.quote

@@ -30,7 +30,10 @@ _OWN_FIELDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where an entry comes from: the messages of a session it rests on, and words that occur in them verbatim."""
+    """Where an entry comes from: the messages of a session it rests on, and words that occur in them verbatim.
+
+    Without a `quote` the content of an extracted entry is in the words of the message itself.
+    """
 
     session: str | None = None
     messages: tuple[str, ...] = ()

@@ -180,7 +180,8 @@ def show(
             say(f"  {dim(f'{name:<11}')} {shown(value)}")
     for origin in origins:
         say(f"\n{dim('said in')} {shown(str(origin.position))} {dim('by')} {shown(_speaker(origin))}")
-        say(wrapped(_cut(entry.source.quote or origin.message.text), "  "))
+        same_words = entry.content if entry.content in origin.message.text else origin.message.text
+        say(wrapped(_cut(entry.source.quote or same_words), "  "))
 
 
 def search(
