@@ -148,16 +148,18 @@ def test_home_and_the_working_directory_are_the_tests_own(home: Path, isolation_
 _SUITE = """
 import pytest
 
-@pytest.mark.req("AS-MEM-01", "AS-BUG-flush-switch")
+example = pytest.mark.req
+
+@example("AS-MEM-01", "AS-BUG-flush-switch")
 def test_passes(): pass
 
-@pytest.mark.req("AS-MEM-02")
+@example("AS-MEM-02")
 def test_fails(): assert False
 
-@pytest.mark.req("AS-MEM-02")
+@example("AS-MEM-02")
 def test_passes_too(): pass
 
-@pytest.mark.req("AS-TRIG-01")
+@example("AS-TRIG-01")
 @pytest.mark.skip(reason="not now")
 def test_skipped(): pass
 
@@ -166,7 +168,7 @@ def broken():
     yield
     raise ValueError
 
-@pytest.mark.req("AS-TRIG-02")
+@example("AS-TRIG-02")
 def test_breaks_while_cleaning_up(broken): pass
 """
 _IMPORTED_FROM = ("tests", "tests/support", "scripts")

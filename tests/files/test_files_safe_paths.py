@@ -135,7 +135,7 @@ def linked(tmp_path: Path) -> LocalFiles:
     (root / "round").symlink_to("round")
     (root / "in").symlink_to("inside")
     (root / "in-file").symlink_to("inside/file")
-    (root / "there-and-back").symlink_to("../root/inside")
+    (root / "there-and-back").symlink_to(f"../{root.name}/inside")
     return LocalFiles(root, locks=tmp_path / "locks")
 
 
