@@ -116,10 +116,9 @@ async def test_a_loop_that_does_long_work_is_found(findings: list[str]) -> None:
         while time.thread_time() - begun < 0.2:
             pass
 
-    await asyncio.create_task(work(), name="busy")
+    await asyncio.create_task(work())
     assert len(findings) == 1
     assert "worked for" in findings[0]
-    assert "busy" in findings[0]
 
 
 @pytest.mark.anyio
