@@ -34,6 +34,17 @@ is its default message; backends translate their drivers' errors at their own ed
     ├── HistoryUnreadable         a conversation that can't be ingested
     ├── IndexUnavailable
     ├── MemoryClosed
+    ├── ModelError                the model was not reached, or did not answer in a form that can be used
+    │   ├── ModelNotFound
+    │   ├── ModelKeyMissing
+    │   ├── ModelRefused
+    │   ├── ModelOverflow
+    │   ├── ModelRateLimited
+    │   ├── ModelUnavailable
+    │   ├── ModelTimeout
+    │   └── ReplyInvalid
+    ├── ToolFailed                raised by a tool: its message is what the model is told
+    ├── LeaseLost
     └── ExtraMissing              an optional part is not installed
 """
 
@@ -53,10 +64,20 @@ __all__ = [
     "InvalidQuery",
     "InvalidScope",
     "InvalidSetting",
+    "LeaseLost",
     "MemoryClosed",
+    "ModelError",
+    "ModelKeyMissing",
+    "ModelNotFound",
+    "ModelOverflow",
+    "ModelRateLimited",
+    "ModelRefused",
+    "ModelTimeout",
+    "ModelUnavailable",
     "NotFound",
     "PathRefused",
     "ReasonRequired",
+    "ReplyInvalid",
     "RicordoError",
     "RootNotFound",
     "ScopeError",
@@ -68,6 +89,7 @@ __all__ = [
     "StorageFailed",
     "StorageFull",
     "StorageReadOnly",
+    "ToolFailed",
     "UndoRefused",
     "VersionConflict",
 ]
@@ -200,6 +222,67 @@ class IndexUnavailable(RicordoError):
 
 class MemoryClosed(RicordoError):
     """This memory is closed: use it inside its `async with` block."""
+
+
+class ModelError(RicordoError):
+    """The model could not be asked, or its answer can't be used."""
+
+
+class ModelNotFound(ModelError):
+    """No provider knows this model: name one such as `anthropic:claude-sonnet-5`, or `offline`."""
+
+
+class ModelKeyMissing(ModelError):
+    """The provider of this model needs a key."""
+
+
+class ModelRefused(ModelError):
+    """The provider refused the request."""
+
+
+class ModelOverflow(ModelError):
+    """The request is larger than the model's window.
+
+    `window` is the model's window and `size` what was sent, in tokens; None where the provider did not say.
+    """
+
+    def __init__(self, message: str | None = None, *, window: int | None = None, size: int | None = None) -> None:
+        """Take what the provider said of the sizes, in tokens."""
+        super().__init__(message)
+        self.window = window
+        self.size = size
+
+
+class ModelRateLimited(ModelError):
+    """The provider asks to wait: too many requests or tokens, or the quota is used up.
+
+    `retry_after` is how long, in seconds; None where the provider did not say.
+    """
+
+    def __init__(self, message: str | None = None, *, retry_after: float | None = None) -> None:
+        """Take how long the provider asks to wait, in seconds."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelUnavailable(ModelError):
+    """The provider can't be reached, is overloaded or has failed."""
+
+
+class ModelTimeout(ModelError):
+    """The provider did not answer in time."""
+
+
+class ReplyInvalid(ModelError):
+    """The model's reply is empty, cut off or in a form that is not understood."""
+
+
+class ToolFailed(RicordoError):
+    """The tool could not do what it was asked."""
+
+
+class LeaseLost(RicordoError):
+    """The lease of this job ran out, and somebody else may have taken it."""
 
 
 class ExtraMissing(RicordoError):

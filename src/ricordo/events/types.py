@@ -28,6 +28,15 @@ Stage = Literal[
     "forget",
     "undo",
     "recover",
+    "turn",
+    "model",
+    "tool",
+    "evict",
+    "truncate",
+    "compact",
+    "consolidate",
+    "drain",
+    "summarize",
 ]
 Status = Literal["started", "finished", "skipped", "failed"]
 

@@ -1,0 +1,3 @@
+"""The harness: the loop of an agent, usable without memory."""
+
+__all__: list[str] = []

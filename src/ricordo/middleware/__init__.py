@@ -1,0 +1,35 @@
+"""Middleware: one thin file for each thing that surrounds a turn or a request."""
+
+from ricordo.middleware.contract import (
+    Ending,
+    Request,
+    Response,
+    Step,
+    StepMiddleware,
+    ToolFinished,
+    ToolStarted,
+    Turn,
+    TurnEvent,
+    TurnHandler,
+    TurnListener,
+    TurnMiddleware,
+    TurnResult,
+    compose,
+)
+
+__all__ = [
+    "Ending",
+    "Request",
+    "Response",
+    "Step",
+    "StepMiddleware",
+    "ToolFinished",
+    "ToolStarted",
+    "Turn",
+    "TurnEvent",
+    "TurnHandler",
+    "TurnListener",
+    "TurnMiddleware",
+    "TurnResult",
+    "compose",
+]

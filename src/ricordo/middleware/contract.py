@@ -1,0 +1,130 @@
+"""Middleware: what surrounds a turn, and each request to the model within it. A callable that is handed the next one.
+
+Values flow in and out and nothing is changed in place: a middleware that shortens the window hands on a request with a
+shorter one, and the response says which window was sent, from which the turn goes on.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import reduce
+from typing import Literal, TypeAlias, TypeVar
+
+from ricordo.messages import Message, ToolCall, ToolResult, ToolSpec, Usage
+from ricordo.models import Delta, Reply
+from ricordo.scopes import Scope
+
+__all__ = [
+    "Ending",
+    "Request",
+    "Response",
+    "Step",
+    "StepMiddleware",
+    "ToolFinished",
+    "ToolStarted",
+    "Turn",
+    "TurnEvent",
+    "TurnHandler",
+    "TurnListener",
+    "TurnMiddleware",
+    "TurnResult",
+    "compose",
+]
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+
+Ending = Literal["end", "max_iters", "length", "refused", "window"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolStarted:
+    """A tool begins to work."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolFinished:
+    """A tool has answered."""
+
+    result: ToolResult
+
+
+TurnEvent: TypeAlias = Delta | ToolStarted | ToolFinished
+TurnListener: TypeAlias = Callable[[TurnEvent], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One call of the agent: what was said to it, and the window that it goes on from.
+
+    `listener` hears what happens as it happens; with one the model is asked for a stream.
+    """
+
+    scope: Scope
+    agent: str
+    session: str
+    messages: tuple[Message, ...]
+    window: tuple[Message, ...] = ()
+    listener: TurnListener | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnResult:
+    """What a turn came to: the reply, and every message that it added, the given ones first.
+
+    `window` is what the next turn goes on from. `steps` counts the requests to the model.
+    """
+
+    message: Message
+    messages: tuple[Message, ...] = ()
+    window: tuple[Message, ...] = ()
+    steps: int = 0
+    ending: Ending = "end"
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal | None = None
+
+    def __str__(self) -> str:
+        """The text of the reply."""
+        return self.message.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One request to the model: the system prompt, the window, and the tools it may call; `step` counts from 1."""
+
+    turn: Turn
+    system: str
+    window: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    step: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """The model's reply, and the window that was sent for it."""
+
+    reply: Reply
+    window: tuple[Message, ...]
+
+
+Step: TypeAlias = Callable[[Request], Awaitable[Response]]
+StepMiddleware: TypeAlias = Callable[[Request, Step], Awaitable[Response]]
+TurnHandler: TypeAlias = Callable[[Turn], Awaitable[TurnResult]]
+TurnMiddleware: TypeAlias = Callable[[Turn, TurnHandler], Awaitable[TurnResult]]
+
+
+def compose(
+    middleware: Sequence[Callable[[_Given, Callable[[_Given], Awaitable[_Made]]], Awaitable[_Made]]],
+    innermost: Callable[[_Given], Awaitable[_Made]],
+) -> Callable[[_Given], Awaitable[_Made]]:
+    """Return one handler of many: the first is outermost, and the last is handed `innermost`."""
+
+    def wrapped(
+        inner: Callable[[_Given], Awaitable[_Made]],
+        outer: Callable[[_Given, Callable[[_Given], Awaitable[_Made]]], Awaitable[_Made]],
+    ) -> Callable[[_Given], Awaitable[_Made]]:
+        return lambda given: outer(given, inner)
+
+    return reduce(wrapped, reversed(middleware), innermost)

@@ -1,0 +1,104 @@
+"""Queue: the inbox, where work waits that must not hold up a turn. Jobs name messages and never hold content.
+
+A job is durable when `put` returns. It is worked on under a lease: when the worker dies, the lease runs out and
+somebody else takes the job. One job waits for each key; asking again for work that waits widens it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+__all__ = ["Job", "JobRecord", "JobState", "Lease", "Outcome", "Queue"]
+
+JobState = Literal["waiting", "running", "done", "failed", "dropped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A piece of work: `kind` such as `flush` or `consolidate`, for a session of an agent, or for the whole root.
+
+    `first` and `last` are the ids of the messages it is about, both included; None for from the cursor on, and up to
+    the newest. It is due at `after`, at once when None, and is to be done by `deadline`, after which it goes first.
+    `key` tells jobs that are one and the same; without one it is made of kind, agent and session. `attempts` counts
+    the leases it had.
+    """
+
+    kind: str
+    agent: str = ""
+    session: str = ""
+    first: str | None = None
+    last: str | None = None
+    after: datetime | None = None
+    deadline: datetime | None = None
+    key: str = ""
+    id: str = ""
+    attempts: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """The right to do `job` until `until`; `token` tells this lease from an older one of the same job."""
+
+    job: Job
+    token: str
+    until: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a job ended: what it counted, and the type of the error where there was one; never content."""
+
+    state: Literal["done", "failed", "dropped"]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """A job as it stands: when it came in, and its outcome, the last error included when it is to be tried again."""
+
+    job: Job
+    state: JobState
+    created: datetime
+    changed: datetime
+    outcome: Outcome | None = None
+
+
+class Queue(Protocol):
+    """The inbox of one root. Every call may raise `StorageBusy`, `StorageFull`, `StorageReadOnly`, `StorageFailed`."""
+
+    async def put(self, job: Job) -> Job:
+        """Add `job` durably and return it as it waits.
+
+        A waiting one of its key is widened instead: to the older `first`, the newer `last`, the sooner `after` and
+        `deadline`. One that runs is not touched, the new one waits beside it.
+        """
+        ...
+
+    async def lease(self, *, seconds: float, kinds: Collection[str] | None = None) -> Lease | None:
+        """Take the next job that is due, for `seconds`; None when nothing is due.
+
+        Those past their deadline come first, then the oldest. Jobs of one key never run at once.
+        """
+        ...
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """Hold the lease for `seconds` more from now. Raises `LeaseLost`."""
+        ...
+
+    async def settle(self, lease: Lease, outcome: Outcome) -> None:
+        """End the job. Raises `LeaseLost` when the lease is no longer this one."""
+        ...
+
+    async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
+        """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`."""
+        ...
+
+    async def jobs(self, *, states: Collection[JobState] | None = None, limit: int = 100) -> list[JobRecord]:
+        """Return at most `limit` jobs, newest first; all states when None. Ended ones are kept for a while."""
+        ...
+
+    async def close(self) -> None:
+        """Close the inbox; a second time does nothing."""
+        ...

@@ -1,0 +1,3 @@
+"""For tests of agents: a scripted model and a server that speaks the real wire protocols."""
+
+__all__: list[str] = []

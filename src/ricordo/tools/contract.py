@@ -1,0 +1,58 @@
+"""Tool: something a model may call, in our own types.
+
+What a tool returns is told to the model. `ToolFailed`, or any other `RicordoError`, is an error result with that
+message; any other exception becomes an error result too, so that no tool can end a turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
+from ricordo.scopes import Scope
+
+__all__ = ["Approval", "Approve", "Tool", "ToolContext", "ToolOutput"]
+
+ToolOutput: TypeAlias = "str | bytes | Sequence[Text | Media | Unknown] | JsonValue"
+"""A text, raw bytes, parts of a message, or a JSON value, which is told as JSON text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """Where a call comes from."""
+
+    call_id: str
+    scope: Scope
+    agent: str
+    session: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval:
+    """What is asked of a person: `act` in words, such as `write`, on `target`, and the change itself, as a diff."""
+
+    tool: str
+    act: str
+    target: str
+    change: str = ""
+
+
+class Approve(Protocol):
+    """Asks a person, or a policy."""
+
+    async def __call__(self, asked: Approval) -> bool:
+        """Tell whether it may be done."""
+        ...
+
+
+class Tool(Protocol):
+    """One tool."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as the model sees it."""
+        ...
+
+    async def __call__(self, arguments: Mapping[str, JsonValue], context: ToolContext) -> ToolOutput:
+        """Do it. `arguments` are a parsed JSON object that need not fit the schema; raises `ToolFailed`."""
+        ...
