@@ -2,6 +2,7 @@
 
 from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
+from ricordo.messages.marks import Mark, mark_of, marked
 from ricordo.messages.pairs import Group, Pairing, Place, cut_points, groups, orphans, pair, safe_cut
 from ricordo.messages.types import (
     JsonValue,
@@ -21,6 +22,7 @@ from ricordo.messages.types import (
 __all__ = [
     "Group",
     "JsonValue",
+    "Mark",
     "Media",
     "Message",
     "Pairing",
@@ -40,6 +42,8 @@ __all__ = [
     "encode",
     "fingerprint",
     "groups",
+    "mark_of",
+    "marked",
     "orphans",
     "pair",
     "safe_cut",

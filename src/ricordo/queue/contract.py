@@ -19,14 +19,15 @@ class Job:
     """A piece of work: `kind` such as `flush` or `consolidate`, for a session of an agent, or for the whole root.
 
     `first` and `last` are the ids of the messages it is about, both included; None for from the cursor on, and up to
-    the newest. It is due at `after`, at once when None, and is to be done by `deadline`, after which it goes first.
-    `key` tells jobs that are one and the same; without one it is made of kind, agent and session. `attempts` counts
-    the leases it had.
+    the newest. `user` is who is named on what it writes, empty for whom the root names. It is due at `after`, at
+    once when None, and is to be done by `deadline`, after which it goes first. `key` tells jobs that are one and
+    the same; without one it is made of kind, agent and session. `attempts` counts the leases it had.
     """
 
     kind: str
     agent: str = ""
     session: str = ""
+    user: str = ""
     first: str | None = None
     last: str | None = None
     after: datetime | None = None
@@ -76,8 +77,10 @@ class Queue(Protocol):
         """
         ...
 
-    async def lease(self, *, seconds: float, kinds: Collection[str] | None = None) -> Lease | None:
-        """Take the next job that is due, for `seconds`; None when nothing is due.
+    async def lease(
+        self, *, seconds: float, kinds: Collection[str] | None = None, key: str | None = None
+    ) -> Lease | None:
+        """Take the next job that is due, of these `kinds` and this `key`, for `seconds`; None when nothing is due.
 
         Those past their deadline come first, then the oldest. Jobs of one key never run at once.
         """
