@@ -1,10 +1,12 @@
 """The SQLite adapter: transactions that are whole, files that are private, and trouble that has a name."""
 
+import asyncio
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from ricordo.database.sqlite import Connection, Database, Schema
@@ -97,6 +100,56 @@ async def test_a_write_whose_caller_is_cancelled_runs_to_its_end(tmp_path: Path)
         await database.write(slowly)
     assert scope.cancel_called
     assert await database.read(texts) == ["first half", "second half"]
+    await database.close()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_write_whose_task_is_cancelled_natively_ends_before_the_next_begins(tmp_path: Path) -> None:
+    database = await Database.open(tmp_path / "notes.db", schema=NOTES)
+    began, running = threading.Event(), []
+
+    def slowly(connection: Connection) -> None:
+        running.append("first")
+        connection.execute("INSERT INTO note VALUES ('first half')")
+        began.set()
+        time.sleep(0.1)
+        connection.execute("INSERT INTO note VALUES ('second half')")
+        running.append("first ended")
+
+    def next_one(connection: Connection) -> list[str]:
+        running.append("second")
+        return texts(connection)
+
+    task = asyncio.ensure_future(database.write(slowly))
+    await anyio.to_thread.run_sync(began.wait)
+    task.cancel()
+    assert await database.read(next_one) == ["first half", "second half"]
+    assert running == ["first", "first ended", "second"]
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await database.close()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_never_runs(tmp_path: Path) -> None:
+    database = await Database.open(tmp_path / "notes.db", schema=NOTES)
+    began, go = threading.Event(), threading.Event()
+
+    def slowly(connection: Connection) -> None:
+        began.set()
+        go.wait(10)
+        add("first")(connection)
+
+    first = asyncio.ensure_future(database.write(slowly))
+    await anyio.to_thread.run_sync(began.wait)
+    second = asyncio.ensure_future(database.write(add("second")))
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    go.set()
+    await first
+    assert await database.read(texts) == ["first"]
     await database.close()
 
 

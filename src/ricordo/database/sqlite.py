@@ -1,12 +1,13 @@
 """One SQLite database: every call runs in turn, off the event loop, and nothing of the driver leaks out.
 
 A read sees one snapshot. A write is one transaction that has the write lock from its first statement on; once begun
-it runs to its end, also when its caller is cancelled, and leaves no trace when it fails. A file that was removed or
-replaced under its connection is reported by the next call, as writing on would be writing to nowhere.
+it runs to its end, whoever cancels its caller and however, and leaves no trace when it fails. A file that was
+removed or replaced under its connection is reported by the next call, as writing on would be writing to nowhere.
 """
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
@@ -17,6 +18,7 @@ from ricordo.database.migrations import Commit, Schema, end_transaction
 from ricordo.database.opening import Opening, connect, folder_lock, patiently, put_aside
 from ricordo.database.translate import translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageFailed
+from ricordo.uncut import uncut
 
 __all__ = ["Commit", "Connection", "Database", "Schema"]
 
@@ -37,7 +39,7 @@ class Database:
         self.quarantined = quarantined
         self._how = how
         self._connection: sqlite3.Connection | None = connection
-        self._in_turn = anyio.CapacityLimiter(1)
+        self._in_turn = anyio.Lock()
         self._identity = _identity(how.path)
 
     @classmethod
@@ -68,8 +70,18 @@ class Database:
             commit=commit or end_transaction,
             cache=cache,
         )
-        connection, quarantined = await anyio.to_thread.run_sync(connect, how)
-        return cls(how, connection, quarantined)
+        made: list[Database] = []
+
+        def make() -> None:
+            made.append(cls(how, *connect(how)))
+
+        try:
+            await _in_thread(make)
+        except BaseException:
+            for database in made:
+                await database.close()
+            raise
+        return made[0]
 
     async def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Return what `act` reads; all of its statements see the same snapshot. It may be run more than once."""
@@ -91,7 +103,7 @@ class Database:
             except OSError as error:
                 raise translated_os(error, str(self._how.path)) from error
 
-        return await anyio.to_thread.run_sync(move)
+        return await _in_thread(move)
 
     async def close(self) -> None:
         """Close the database; a second time does nothing."""
@@ -102,7 +114,8 @@ class Database:
                 connection.close()
 
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(close, limiter=self._in_turn)
+            async with self._in_turn:
+                await _in_thread(close)
 
     async def _run(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         def run() -> _T:
@@ -115,7 +128,8 @@ class Database:
             except sqlite3.Error as error:
                 raise translated(error, str(self._how.path)) from error
 
-        return await anyio.to_thread.run_sync(run, limiter=self._in_turn)
+        async with self._in_turn:
+            return await _in_thread(run)
 
     def _writing(self, connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._how.busy_seconds)
@@ -126,6 +140,11 @@ class Database:
             _roll_back(connection)
             raise
         return result
+
+
+async def _in_thread(act: Callable[[], _T]) -> _T:
+    """Return what `act` returns; it has ended when this ends, so nobody else uses the connection meanwhile."""
+    return await uncut(partial(anyio.to_thread.run_sync, act))
 
 
 def _reading(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:

@@ -34,7 +34,7 @@ from ricordo.errors import (
 from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
 from ricordo.files.disk import Disk, translated
 from ricordo.files.paths import safe_path
-from ricordo.files.uncut import uncut
+from ricordo.uncut import uncut
 
 __all__ = ["LocalFiles"]
 

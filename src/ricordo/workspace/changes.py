@@ -19,7 +19,7 @@ from functools import partial
 from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
-from ricordo.files.uncut import uncut
+from ricordo.uncut import uncut
 from ricordo.workspace.layout import is_memory
 from ricordo.workspace.merge import merged
 
