@@ -15,15 +15,24 @@ from ricordo.scopes import Scope
 
 __all__ = ["Emitter", "Progress"]
 
+_CANCELLATIONS = frozenset({"CancelledError", "Cancelled"})
+"""The names of the exceptions by which asyncio and trio cancel; neither is needed to report one."""
+
 _LOG = logging.getLogger("ricordo.events")
 
 
 @dataclass
 class Progress:
-    """What a running stage has to tell: how many of what it handled, or the reason why it did nothing."""
+    """What a running stage has to tell: how many of what it handled, and why it ended as it did.
+
+    `skipped` is the reason why it did nothing, `failed` the reason why it could not, though nothing was raised;
+    `reason` explains any other end. All are words of the program, never what somebody said.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     skipped: str | None = None
+    failed: str | None = None
+    reason: str | None = None
 
 
 class Emitter:
@@ -36,18 +45,38 @@ class Emitter:
 
     @contextmanager
     def stage(self, stage: Stage, scope: Scope | None = None) -> Iterator[Progress]:
-        """Report that `stage` started, and how it ended: finished, skipped with the reason, or failed and why."""
+        """Report that `stage` started, and how it ended: finished, skipped with the reason, or failed and why.
+
+        A cancelled stage has failed with the reason `cancelled`.
+        """
         progress = Progress()
         began = time.perf_counter()
         self._emit(stage, "started", scope)
+        error: BaseException | None = None
         try:
             yield progress
-        except BaseException as error:
-            self._emit(stage, "failed", scope, seconds=time.perf_counter() - began, error=type(error).__name__)
+        except BaseException as raised:
+            error = raised
             raise
-        status: Status = "skipped" if progress.skipped else "finished"
+        finally:
+            self._end(stage, scope, progress, time.perf_counter() - began, error)
+
+    def failed(self, stage: Stage, scope: Scope | None, error: BaseException, reason: str) -> None:
+        """Report that `stage` could not even begin."""
+        self._emit(stage, "failed", scope, error=type(error).__name__, reason=reason)
+
+    def _end(
+        self, stage: Stage, scope: Scope | None, progress: Progress, seconds: float, error: BaseException | None
+    ) -> None:
+        status, reason = _ending(progress, error)
         self._emit(
-            stage, status, scope, seconds=time.perf_counter() - began, reason=progress.skipped, counts=progress.counts
+            stage,
+            status,
+            scope,
+            seconds=seconds,
+            reason=reason,
+            error=type(error).__name__ if error else None,
+            counts=progress.counts,
         )
 
     def _emit(
@@ -73,6 +102,14 @@ class Emitter:
         )
         for sink in self._sinks:
             _deliver(sink, event)
+
+
+def _ending(progress: Progress, error: BaseException | None) -> tuple[Status, str | None]:
+    if error is not None:
+        return "failed", "cancelled" if type(error).__name__ in _CANCELLATIONS else progress.reason
+    if progress.failed:
+        return "failed", progress.failed
+    return ("skipped", progress.skipped) if progress.skipped else ("finished", progress.reason)
 
 
 def _deliver(sink: Sink, event: Event) -> None:

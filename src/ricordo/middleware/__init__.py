@@ -2,6 +2,7 @@
 
 from ricordo.middleware.contract import (
     Ending,
+    Record,
     Request,
     Response,
     Step,
@@ -19,6 +20,7 @@ from ricordo.middleware.contract import (
 
 __all__ = [
     "Ending",
+    "Record",
     "Request",
     "Response",
     "Step",

@@ -16,6 +16,7 @@ from ricordo.scopes import Scope
 
 __all__ = [
     "Ending",
+    "Record",
     "Request",
     "Response",
     "Step",
@@ -108,6 +109,10 @@ class Response:
     reply: Reply
     window: tuple[Message, ...]
 
+
+Record: TypeAlias = Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
+"""Makes messages durable and returns them as they are stored, with their ids. May raise `StorageError`; then none of
+them is stored."""
 
 Step: TypeAlias = Callable[[Request], Awaitable[Response]]
 StepMiddleware: TypeAlias = Callable[[Request, Step], Awaitable[Response]]
