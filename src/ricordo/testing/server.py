@@ -1,0 +1,185 @@
+"""A server on this machine that speaks the providers' protocols and plays a script: agents are tested as they are.
+
+Invariant: every request is recorded before it is answered, with keys masked. What a provider would refuse is refused:
+a request that is not understood, a tool result without its call, a call without its result.
+"""
+
+import sys
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages import JsonValue
+from ricordo.messages.jsontext import loads, record
+from ricordo.testing.anthropic import ANTHROPIC_COUNT, ANTHROPIC_MESSAGES
+from ricordo.testing.embeddings import embeddings as embeddings_wire
+from ricordo.testing.gate import Gate
+from ricordo.testing.http import Connection, HttpServer
+from ricordo.testing.openai_chat import OPENAI_CHAT, openai_error
+from ricordo.testing.play import play
+from ricordo.testing.refusal import refusal
+from ricordo.testing.script import (
+    Empty,
+    Fail,
+    Garbage,
+    Hang,
+    Playback,
+    RecordedRequest,
+    ScriptItem,
+    ScriptLike,
+    ScriptUsedUp,
+)
+from ricordo.testing.wire import Asked, Wire, encoded
+
+__all__ = ["LoopbackServer"]
+
+_POLL_SECONDS = 0.02
+_SECRET_HEADERS = {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
+_CHAT_PATHS = {"/chat/completions": OPENAI_CHAT, "/messages": ANTHROPIC_MESSAGES}
+_EMBEDDINGS = "/embeddings"
+_COUNT = "/messages/count_tokens"
+
+
+class LoopbackServer:
+    """Plays `script` to whoever asks; a context manager, for tests that await and tests that don't.
+
+    Chat completions, responses and messages take the next item of the script, in the order in which they arrive.
+    Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that `embeddings`
+    lists. `dimension` is the length of their vectors.
+    """
+
+    def __init__(
+        self,
+        script: ScriptLike = (),
+        *,
+        embeddings: Sequence[Fail | Garbage | Hang] = (),
+        dimension: int = 64,
+    ) -> None:
+        """Take what to play; nothing listens before `start`."""
+        self._playback = Playback(script)
+        self._embedding_failures = list(embeddings)
+        self._wires = {**_CHAT_PATHS, _COUNT: ANTHROPIC_COUNT, _EMBEDDINGS: embeddings_wire(dimension)}
+        self._gate = Gate()
+        self._lock = threading.Lock()
+        self._requests: list[RecordedRequest] = []
+        self._problems: list[str] = []
+        self._http = HttpServer(self._handle, self._note_failure)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(_POLL_SECONDS,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where the server listens, without `/v1`, which clients may add or leave out."""
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    @property
+    def requests(self) -> tuple[RecordedRequest, ...]:
+        """Every request so far, in the order of arrival."""
+        with self._lock:
+            return tuple(self._requests)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong in the test itself: a script that was used up, a request that no provider takes, an error
+        of a function that answers; empty when all is well.
+        """
+        with self._lock:
+            return tuple(self._problems)
+
+    @property
+    def waiting(self) -> int:
+        """How many replies are held back or hang at this moment."""
+        return self._gate.waiting
+
+    def release(self) -> None:
+        """Let go every reply that is held back or hangs now; later ones wait for the next release."""
+        self._gate.open()
+
+    def start(self) -> None:
+        """Listen; `with` does it."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening, and end what is held back; a second time does nothing."""
+        self._gate.close()
+        if self._thread.is_alive():
+            self._http.shutdown()
+            self._thread.join()
+        self._http.server_close()
+
+    def __enter__(self) -> Self:
+        """Start."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop."""
+        self.stop()
+
+    def _handle(self, connection: Connection) -> None:
+        path = connection.path.partition("?")[0].removeprefix("/v1")
+        wire = self._wires.get(path)
+        if wire is None:
+            self._record(connection, Asked(), {})
+            self._note(f"Nothing answers at {connection.path}.")
+            unknown = Fail(404, f"Nothing answers at {connection.path}.")
+            connection.send(encoded(openai_error(unknown)), status=unknown.status)
+            return
+        request, objection = self._read(connection, wire)
+        item = Fail(400, objection) if objection else self._next(path, request)
+        play(item, request, wire=wire, connection=connection, gate=self._gate)
+
+    def _read(self, connection: Connection, wire: Wire) -> tuple[RecordedRequest, str]:
+        """Record the request, and say what a provider would object to; an empty text when it would not."""
+        body: dict[str, JsonValue] = {}
+        try:
+            body = record(loads(connection.content), "request")
+            asked = wire.read(body)
+        except InvalidMessage as error:
+            request, objection = self._record(connection, Asked(), body), str(error)
+        else:
+            request, objection = self._record(connection, asked, body), refusal(asked.messages)
+        if objection:
+            self._note(f"Request {request.number}: {objection}")
+        return request, objection
+
+    def _record(self, connection: Connection, asked: Asked, body: dict[str, JsonValue]) -> RecordedRequest:
+        headers = {name.lower(): value for name, value in connection.headers.items()}
+        with self._lock:
+            request = RecordedRequest(
+                number=len(self._requests) + 1,
+                messages=asked.messages,
+                tools=asked.tools,
+                schema=asked.schema,
+                streamed=body.get("stream") is True,
+                path=connection.path,
+                headers={name: "***" if name in _SECRET_HEADERS else value for name, value in headers.items()},
+                body=body,
+            )
+            self._requests.append(request)
+        return request
+
+    def _next(self, path: str, request: RecordedRequest) -> ScriptItem:
+        if path == _COUNT:
+            return Empty()
+        if path == _EMBEDDINGS:
+            with self._lock:
+                return self._embedding_failures.pop(0) if self._embedding_failures else Empty()
+        try:
+            return self._playback.next(request)
+        except ScriptUsedUp as error:
+            self._note(str(error))
+            return Fail(500, str(error))
+
+    def _note_failure(self) -> None:
+        error = sys.exception()
+        # A client that gave up is what many tests are about.
+        if not isinstance(error, ConnectionError):
+            self._note(repr(error))
+
+    def _note(self, problem: str) -> None:
+        with self._lock:
+            self._problems.append(problem)
