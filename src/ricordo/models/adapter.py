@@ -1,0 +1,251 @@
+"""The one adapter to every provider, over pydantic-ai's requests without agents.
+
+This module and `vectors` import vendors' packages and take a second to load; `provider` and `embedding` load them when
+a model is asked for.
+
+Invariant: what leaves here is a whole reply in our types or one of our errors. A stream whose provider never said that
+it ended is no reply.
+"""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NoReturn
+
+import httpx2
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.exceptions import AgentRunError, UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from ricordo.errors import ModelOverflow, ModelRefused, ReplyInvalid
+from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
+from ricordo.messages.dialects.pydantic_ai import from_pydantic_ai, to_pydantic_ai
+from ricordo.models.contract import Delta, Finished, Reply, ReplyEvent, Stop, TextDelta, ThinkingDelta
+from ricordo.models.failures import fail
+from ricordo.models.overflow import WINDOW_STOP, was_shortened
+from ricordo.models.structured import ANSWER_TOOL, parse_answer
+from ricordo.tokens import estimate_request
+
+__all__ = ["ProviderModel", "failures_of_packages"]
+
+_STOPS: dict[str, Stop] = {"stop": "end", "tool_call": "tools", "length": "length", "content_filter": "refused"}
+
+
+@dataclass(kw_only=True)
+class ProviderModel:
+    """A `ChatModel` at a provider.
+
+    `keys` are never shown in an error. `given_window` is what the user said the window is, in tokens; `told_window` is
+    what the provider said when it was exceeded, which is believed before any table. `shortens` says that the server
+    drops what does not fit without a word.
+    """
+
+    name: str
+    model: Model
+    keys: tuple[str, ...] = field(default=(), repr=False)
+    seconds: float = 300.0
+    given_window: int | None = None
+    told_window: int | None = None
+    shortens: bool = False
+
+    @property
+    def window(self) -> int | None:
+        """The window in tokens: the smaller of what was given and told, else what pydantic-ai's tables say."""
+        known = [size for size in (self.given_window, self.told_window) if size]
+        return min(known) if known else self.model.context_window
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return the reply to `messages`; see `ChatModel` for the errors."""
+        written, parameters = _written(messages), self._parameters(tools, schema)
+        try:
+            response = await model_request(
+                self.model, written, model_settings=self._settings(), model_request_parameters=parameters
+            )
+        except failures_of_packages() as error:
+            self._fail(error)
+        return self._reply(response, messages, tools, schema)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """Give the reply as it comes; see `ChatModel` for the errors."""
+        written, parameters = _written(messages), self._parameters(tools, schema)
+        try:
+            async with model_request_stream(
+                self.model, written, model_settings=self._settings(), model_request_parameters=parameters
+            ) as events:
+                async for event in events:
+                    delta = _delta(event)
+                    if delta is not None:
+                        yield delta
+                response = events.get()
+        except failures_of_packages() as error:
+            self._fail(error)
+        if not _has_ended(response):
+            raise ReplyInvalid(f"{self.name}: the stream broke off before the reply was whole.")
+        yield Finished(reply=self._reply(response, messages, tools, schema))
+
+    def _settings(self) -> ModelSettings:
+        return ModelSettings(timeout=self.seconds)
+
+    def _parameters(self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None) -> ModelRequestParameters:
+        """Ask for an answer in a form natively where the model can, else by a tool."""
+        functions = [
+            ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
+            for tool in tools
+        ]
+        if schema is None:
+            return ModelRequestParameters(function_tools=functions)
+        if self.model.profile.get("supports_json_schema_output"):
+            form = OutputObjectDefinition(json_schema=dict(schema), name="answer")
+            return ModelRequestParameters(function_tools=functions, output_mode="native", output_object=form)
+        answer = ToolDefinition(
+            name=ANSWER_TOOL, description="Give the answer.", parameters_json_schema=dict(schema), kind="output"
+        )
+        return ModelRequestParameters(
+            function_tools=functions, output_mode="tool", output_tools=[answer], allow_text_output=False
+        )
+
+    def _reply(
+        self,
+        response: ModelResponse,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        schema: Mapping[str, JsonValue] | None,
+    ) -> Reply:
+        message = _with_answer_as_text(_read(response))
+        usage = message.usage or Usage()
+        stop = _stop(response, message)
+        if stop == "refused":
+            raise ModelRefused(f"{self.name} refused to answer.")
+        if not message.text.strip() and not message.tool_calls:
+            if stop == "window":
+                raise ModelOverflow(f"{self.name}: the window was full before the reply began.", window=self.window)
+            raise ReplyInvalid(f"{self.name} gave an empty reply.")
+        if self.shortens:
+            self._check_whole_prompt(usage.input, messages, tools)
+        wants_answer = schema is not None and not message.tool_calls
+        return Reply(
+            message=message,
+            parsed=parse_answer(message.text, schema) if schema is not None and wants_answer else None,
+            usage=usage,
+            model=response.model_name or self.model.model_name,
+            stop=stop,
+            cost=_cost(response),
+        )
+
+    def _check_whole_prompt(self, reported: int, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
+        estimated = estimate_request(messages, tools=tools).input
+        if was_shortened(reported=reported, estimated=estimated):
+            self.told_window = reported
+            raise ModelOverflow(
+                f"{self.name} read only {reported:,} tokens of about {estimated:,}: the server cut the rest off.",
+                window=reported,
+                size=estimated,
+            )
+
+    def _fail(self, error: BaseException) -> NoReturn:
+        try:
+            fail(error, model=self.name, keys=self.keys)
+        except ModelOverflow as overflow:
+            self.told_window = overflow.window or self.told_window
+            raise
+
+
+def failures_of_packages() -> tuple[type[Exception], ...]:
+    """Return what pydantic-ai, the vendors' packages that are loaded and the transport raise."""
+    loaded = [
+        found
+        for package, name in (("openai", "OpenAIError"), ("anthropic", "AnthropicError"))
+        if isinstance(found := getattr(sys.modules.get(package), name, None), type)
+    ]
+    return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError, TypeError, *loaded)
+
+
+def _written(messages: Sequence[Message]) -> list[ModelMessage]:
+    return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(messages))
+
+
+def _read(response: ModelResponse) -> Message:
+    dumped: JsonValue = json.loads(ModelMessagesTypeAdapter.dump_json([response]))
+    return from_pydantic_ai(dumped)[0]
+
+
+def _with_answer_as_text(message: Message) -> Message:
+    """Return `message` with the call of the answer's tool, which nobody runs, as the text that it stands for."""
+    if not any(call.name == ANSWER_TOOL for call in message.tool_calls):
+        return message
+    parts = tuple(
+        Text(text=part.arguments) if isinstance(part, ToolCall) and part.name == ANSWER_TOOL else part
+        for part in message.parts
+        if not isinstance(part, Text)
+    )
+    return Message(role=message.role, parts=parts, time=message.time, usage=message.usage)
+
+
+def _delta(event: ModelResponseStreamEvent) -> Delta | None:
+    match event:
+        case PartStartEvent(part=TextPart(content=str(text))) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return TextDelta(text=text) if text else None
+        case PartStartEvent(part=ThinkingPart(content=str(text))):
+            return ThinkingDelta(text=text) if text else None
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
+            return ThinkingDelta(text=text) if text else None
+        case _:
+            return None
+
+
+def _raw_stop(response: ModelResponse) -> str:
+    found = (response.provider_details or {}).get("finish_reason")
+    return found if isinstance(found, str) else ""
+
+
+def _has_ended(response: ModelResponse) -> bool:
+    """Tell whether the provider said that the reply ended; pydantic-ai fills in a `stop` that nobody said."""
+    return bool(_raw_stop(response)) or response.finish_reason not in (None, "stop")
+
+
+def _stop(response: ModelResponse, message: Message) -> Stop:
+    if _raw_stop(response) == WINDOW_STOP:
+        return "window"
+    stop = _STOPS.get(response.finish_reason or "", "end")
+    return "tools" if stop == "end" and message.tool_calls else stop
+
+
+def _cost(response: ModelResponse) -> Decimal | None:
+    """Return the price by the tables inside the package genai-prices, which ask no network."""
+    if response.usage.cost is not None:
+        return response.usage.cost
+    if not response.model_name:
+        return None
+    try:
+        return response.cost().total_price
+    except (LookupError, ValueError):
+        return None

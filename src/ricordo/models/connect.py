@@ -1,0 +1,115 @@
+"""Making the clients of a provider: its key, its address, and an HTTP client that keeps no idle connection.
+
+Invariant: a vendor's package never retries by itself, and no connection outlives its request, so that a model can be
+used from one event loop after another and needs no closing.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+from pydantic_ai.embeddings import EmbeddingModel, infer_embedding_model
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import infer_model
+from pydantic_ai.providers import Provider, infer_provider_class
+
+from ricordo.errors import InvalidSetting, ModelError, ModelNotFound, ModelRefused
+from ricordo.models.adapter import ProviderModel
+from ricordo.models.failures import extra_missing, key_missing, missing_variable
+
+__all__ = ["connect_embedder", "connect_model", "keys_of"]
+
+_OLLAMA_URL = "http://localhost:11434/v1"
+_NO_KEY = "api-key-not-set"
+_CONNECT_SECONDS = 10.0
+
+
+def connect_model(
+    name: str, *, base_url: str | None, api_key: str | None, seconds: float, window: int | None
+) -> ProviderModel:
+    """Return the adapter for the model of this name; see `load_model` for the errors."""
+    providers: list[Provider[Any]] = []
+    try:
+        model = infer_model(name, lambda kind: _provider(providers, kind, base_url, api_key, seconds))
+    except ImportError as error:
+        raise extra_missing(name, error) from error
+    except UserError as error:
+        raise _refusal(name, error) from error
+    return ProviderModel(
+        name=name,
+        model=model,
+        keys=keys_of(providers, api_key),
+        seconds=seconds,
+        given_window=window,
+        shortens=name.startswith("ollama:"),
+    )
+
+
+def connect_embedder(
+    name: str, *, base_url: str | None, api_key: str | None, seconds: float
+) -> tuple[EmbeddingModel, tuple[str, ...]]:
+    """Return pydantic-ai's model for the embedder of this name and its keys; see `load_embedder` for the errors."""
+    providers: list[Provider[Any]] = []
+    try:
+        model = infer_embedding_model(
+            name, provider_factory=lambda kind: _provider(providers, kind, base_url, api_key, seconds)
+        )
+    except ImportError as error:
+        raise extra_missing(name, error) from error
+    except UserError as error:
+        raise _refusal(name, error) from error
+    return model, keys_of(providers, api_key)
+
+
+def keys_of(providers: list[Provider[Any]], api_key: str | None) -> tuple[str, ...]:
+    """Return the keys that no error may show: the one given, and those that the clients found."""
+    found = (getattr(provider.client, name, None) for provider in providers for name in ("api_key", "auth_token"))
+    keys = {key for key in (api_key, *found) if isinstance(key, str) and key and key != _NO_KEY}
+    return tuple(sorted(keys))
+
+
+def _provider(
+    made: list[Provider[Any]], kind: str, base_url: str | None, api_key: str | None, seconds: float
+) -> Provider[Any]:
+    """Make the provider with what its constructor takes, and note it in `made`."""
+    try:
+        build = infer_provider_class(kind)
+    except ValueError as error:
+        raise ModelNotFound(f"No provider is called {kind!r}: write openai, anthropic, google, ollama …") from error
+    takes = inspect.signature(build.__init__).parameters
+    client = httpx2.AsyncClient(
+        timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        follow_redirects=True,
+    )
+    given = {"base_url": base_url, "api_key": api_key, "http_client": client}
+    provider = _build(build, {key: value for key, value in given.items() if key in takes and value is not None})
+    if base_url is not None and "base_url" not in takes:
+        if not hasattr(provider.client, "base_url"):
+            raise InvalidSetting(f"The provider {kind} takes no base_url.")
+        provider.client.base_url = base_url
+    if hasattr(provider.client, "max_retries"):
+        provider.client.max_retries = 0
+    made.append(provider)
+    return provider
+
+
+def _build(build: Callable[..., Provider[Any]], given: dict[str, Any]) -> Provider[Any]:
+    """Make the provider; one that asks where its local server is gets the address that Ollama has by default."""
+    try:
+        return build(**given)
+    except UserError as error:
+        if missing_variable(str(error)) != "OLLAMA_BASE_URL":
+            raise
+    return build(**given, base_url=_OLLAMA_URL)
+
+
+def _refusal(name: str, error: UserError) -> ModelError:
+    text = str(error)
+    variable = missing_variable(text)
+    if variable is not None:
+        return key_missing(name, variable)
+    if "nknown" in text:
+        return ModelNotFound(f"No provider knows {name}: write provider:model, such as anthropic:claude-sonnet-5.")
+    return ModelRefused(f"{name}: {text}")

@@ -1,0 +1,44 @@
+"""An embedder by its name: `provider:model`, such as `openai:text-embedding-3-small`.
+
+Invariant: as for `load_model`, nothing of a vendor and no numpy is imported before an embedder is asked for.
+"""
+
+from ricordo.errors import InvalidSetting, ModelNotFound
+from ricordo.models.config import RetryConfig
+from ricordo.models.contract import Embedder
+from ricordo.models.failures import extra_missing
+from ricordo.models.retry import Pausing
+
+__all__ = ["load_embedder"]
+
+_SECONDS = 60.0
+_BATCH = 64
+
+
+def load_embedder(
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    retry: RetryConfig | None = None,
+    timeout: float = _SECONDS,
+    batch: int = _BATCH,
+) -> Embedder:
+    """Return the embedder of this name; arguments and errors are those of `load_model`.
+
+    `timeout` is in seconds, for one request; `batch` is the most texts that one request carries.
+
+    Raises:
+        ModelNotFound, ModelKeyMissing, ExtraMissing: as `load_model` does.
+        InvalidSetting: a limit is not above 0.
+    """
+    if timeout <= 0 or batch < 1:
+        raise InvalidSetting("The timeout and the batch of an embedder are above 0.")
+    if ":" not in name:
+        raise ModelNotFound(f"{name!r} names no provider: write provider:model, such as openai:text-embedding-3-small.")
+    try:
+        from ricordo.models.vectors import connect_vectors
+    except ImportError as error:
+        raise extra_missing(name, error) from error
+    pausing = Pausing(config=retry or RetryConfig())
+    return connect_vectors(name, base_url=base_url, api_key=api_key, seconds=timeout, batch=batch, pausing=pausing)

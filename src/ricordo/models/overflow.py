@@ -1,0 +1,135 @@
+"""Telling that a request was larger than the model's window, however the provider says it.
+
+Providers agree neither on a code nor on words, so the evidence is weighed in this order: a status that means something
+else, a code that means this, words of a rate limit (which speaks of too many tokens as well), the size of the body, and
+last the words of the message.
+
+Invariant: a rate limit is never an overflow, and neither is a failure of the provider's own (500 and up) without a code
+of its own for it, whatever its text says.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ricordo.models.facts import Facts, chain, read_facts
+
+__all__ = ["WINDOW_STOP", "Overflow", "find_overflow", "overflow_in", "was_shortened"]
+
+WINDOW_STOP = "model_context_window_exceeded"
+"""Anthropic's stop reason of a reply that the window cut off: https://docs.anthropic.com/en/api/errors."""
+
+_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"})
+_TOO_LARGE = frozenset({"request_too_large"})
+_NOT_ABOUT_SIZE = frozenset({401, 402, 403, 404, 408, 429})
+_ABOUT_REQUEST = frozenset({None, 400, 413, 422})
+_VETO = re.compile(
+    r"rate[ _-]?limit|quota|too many requests|per[ -](?:second|minute|min\b|hour|day)|\b[TR]P[MD]\b|throttl",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(
+    r"context[ _]length|context[ _]window|context[ _]size|context limit|maximum context"
+    r"|prompt is too long|input is too long|input (?:length|tokens) exceed|maximum prompt length"
+    r"|input token count.*exceeds|number of tokens allowed|token limit|tokens in the prompt cannot exceed"
+    r"|request_too_large|exceed_context_size|reduce the length of the (?:messages|input)"
+    r"|`?inputs`? (?:must have less than|tokens \+ `?max_new_tokens`? must be)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NUMBER = r"(\d[\d,_]*)"
+_WINDOW = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"maximum context length (?:is|of)(?: only)? {_NUMBER}",
+        rf"maximum prompt length is {_NUMBER}",
+        rf"> {_NUMBER}(?: maximum)?",
+        rf"maximum number of tokens allowed \({_NUMBER}\)",
+        rf"available context size \({_NUMBER}",
+        rf"model token limit: {_NUMBER}",
+        rf"context length of(?: only)? {_NUMBER}",
+        rf"with {_NUMBER} maximum context",
+        rf"cannot exceed {_NUMBER}",
+        rf"must (?:be <=|have less than) {_NUMBER}",
+    )
+)
+_SIZE = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"resulted in {_NUMBER}",
+        rf"requested(?: about)?:? {_NUMBER}",
+        rf"request (?:has|contains) {_NUMBER}",
+        rf"request \({_NUMBER} tokens\)",
+        rf"too long: {_NUMBER} tokens",
+        rf"token count \({_NUMBER}\)",
+        rf"keep the first {_NUMBER} tokens",
+        rf"prompt contains {_NUMBER}",
+        rf"given: {_NUMBER}",
+    )
+)
+_SUM = re.compile(rf"context limit: {_NUMBER} \+ {_NUMBER} > ", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overflow:
+    """That it was one; `window` is the model's window and `size` what was sent, in tokens, None where not said."""
+
+    window: int | None = None
+    size: int | None = None
+
+
+def find_overflow(facts: Facts) -> Overflow | None:
+    """Return the overflow that one exception or error event speaks of; None for anything else."""
+    if facts.status in _NOT_ABOUT_SIZE:
+        return None
+    said = (facts.code, facts.kind)
+    if not _CODES.intersection(said):
+        if _VETO.search(" ".join((*said, facts.text))) or facts.status not in _ABOUT_REQUEST:
+            return None
+        if facts.status != 413 and not _TOO_LARGE.intersection(said) and not _WORDS.search(facts.text):
+            return None
+    return Overflow(
+        window=facts.sizes.get("n_ctx") or _first(_WINDOW, facts.text),
+        size=facts.sizes.get("n_prompt_tokens") or _sum(facts.text) or _first(_SIZE, facts.text),
+    )
+
+
+def overflow_in(error: BaseException) -> Overflow | None:
+    """Return the overflow that `error` or anything that caused it speaks of, the sizes from whoever names them.
+
+    An exception that says itself that it is about something else, such as a rate limit, hides what caused it.
+    """
+    found: Overflow | None = None
+    for link in chain(error):
+        facts = read_facts(link)
+        if facts.status in _NOT_ABOUT_SIZE:
+            break
+        told = find_overflow(facts)
+        if told is not None:
+            found = Overflow(
+                window=(found and found.window) or told.window,
+                size=(found and found.size) or told.size,
+            )
+    return found
+
+
+def was_shortened(*, reported: int, estimated: int) -> bool:
+    """Tell whether a server read far less than was sent, as Ollama does when the prompt does not fit.
+
+    `reported` is the input that the server counted, `estimated` what we count, in tokens. Our estimate may be off by
+    half for code and rare scripts, so only less than half of it counts, and only for requests of 2,000 tokens and up.
+    """
+    return reported > 0 and estimated >= 2_000 and reported * 2 < estimated
+
+
+def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
+    for pattern in patterns:
+        if found := pattern.search(text):
+            return _number(found[1])
+    return None
+
+
+def _sum(text: str) -> int | None:
+    found = _SUM.search(text)
+    return _number(found[1]) + _number(found[2]) if found else None
+
+
+def _number(digits: str) -> int:
+    return int(re.sub(r"\D", "", digits))

@@ -1,0 +1,56 @@
+"""Whether a failed call to a model is tried again, and after which pause.
+
+Invariant: what would fail again in the same way (an overflow, a refusal, a missing key) is never tried again, and the
+pauses of one call stay within the config's total.
+"""
+
+from dataclasses import dataclass
+
+from ricordo.errors import ModelError, ModelRateLimited, ModelTimeout, ModelUnavailable, ReplyInvalid
+from ricordo.models.config import RetryConfig
+
+__all__ = ["Tries", "next_delay"]
+
+_PASSING = (ModelRateLimited, ModelUnavailable, ModelTimeout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tries:
+    """What was tried of one call: its failures, those of them that were invalid replies, and the seconds waited."""
+
+    failures: int = 0
+    invalid: int = 0
+    waited: float = 0.0
+
+    def after(self, error: ModelError) -> "Tries":
+        """Return these tries and one more, which failed with `error`."""
+        invalid = self.invalid + isinstance(error, ReplyInvalid)
+        return Tries(failures=self.failures + 1, invalid=invalid, waited=self.waited)
+
+    def paused(self, seconds: float) -> "Tries":
+        """Return these tries after a pause of `seconds`."""
+        return Tries(failures=self.failures, invalid=self.invalid, waited=self.waited + seconds)
+
+
+def next_delay(config: RetryConfig, error: ModelError, tries: Tries, *, chance: float) -> float | None:
+    """Return the pause in seconds before the next try; None when there is none.
+
+    `tries` includes the one that failed with `error`; `chance` is from 0 to 1. An invalid reply is asked for once more,
+    at once. What the provider asks to wait counts as the least pause.
+    """
+    if tries.failures >= config.attempts:
+        return None
+    if isinstance(error, ReplyInvalid):
+        return 0.0 if tries.invalid <= 1 else None
+    if not isinstance(error, _PASSING):
+        return None
+    # Doubling with random shortening keeps many clients from coming back at once:
+    # https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    doubled = config.first_delay * 2.0 ** min(tries.failures - 1, 60)
+    delay = min(doubled, config.longest_delay) * (1 - config.jitter * chance)
+    asked = error.retry_after if isinstance(error, ModelRateLimited) else None
+    if asked is not None:
+        if asked > config.longest_delay:
+            return None
+        delay = max(delay, asked)
+    return delay if tries.waited + delay <= config.total_delay else None

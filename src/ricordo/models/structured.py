@@ -1,0 +1,38 @@
+"""Asking for an answer in a form, and checking that it came in that form.
+
+Invariant: what is returned is an object that holds every required key; anything else is an error, never a guess.
+"""
+
+import re
+from collections.abc import Mapping
+
+from ricordo.errors import InvalidMessage, ReplyInvalid
+from ricordo.messages import JsonValue
+from ricordo.messages.jsontext import loads
+
+__all__ = ["ANSWER_TOOL", "parse_answer"]
+
+ANSWER_TOOL = "give_answer"
+"""The tool whose arguments are the answer, where a provider has no other way to answer in a form."""
+
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+
+
+def parse_answer(text: str, schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the object in `text`, which may stand in a code fence.
+
+    Raises:
+        ReplyInvalid: it is no JSON object, or lacks a key that `schema` requires.
+    """
+    fenced = _FENCED.fullmatch(text)
+    try:
+        value = loads(fenced[1] if fenced else text)
+    except InvalidMessage as error:
+        raise ReplyInvalid("The model was asked for JSON and answered with something else.") from error
+    if not isinstance(value, dict):
+        raise ReplyInvalid("The model was asked for a JSON object and answered with another value.")
+    required = schema.get("required")
+    missing = [key for key in required if key not in value] if isinstance(required, list) else []
+    if missing:
+        raise ReplyInvalid(f"The model's answer lacks {', '.join(map(str, missing))}.")
+    return value
