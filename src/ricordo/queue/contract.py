@@ -21,7 +21,8 @@ class Job:
     `first` and `last` are the ids of the messages it is about, both included; None for from the cursor on, and up to
     the newest. `user` is who is named on what it writes, empty for whom the root names. It is due at `after`, at
     once when None, and is to be done by `deadline`, after which it goes first. `key` tells jobs that are one and
-    the same; without one it is made of kind, agent and session. `attempts` counts the leases it had.
+    the same; without one it is made of kind, agent, session and user. `id` is given by the inbox, which also counts
+    the leases it had in `attempts`.
     """
 
     kind: str
@@ -57,13 +58,17 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
-    """A job as it stands: when it came in, and its outcome, the last error included when it is to be tried again."""
+    """A job as it stands: when it came in, and its outcome, the last error included when it is to be tried again.
+
+    `until` is when the lease of a running one runs out.
+    """
 
     job: Job
     state: JobState
     created: datetime
     changed: datetime
     outcome: Outcome | None = None
+    until: datetime | None = None
 
 
 class Queue(Protocol):
@@ -74,6 +79,13 @@ class Queue(Protocol):
 
         A waiting one of its key is widened instead: to the older `first`, the newer `last`, the sooner `after` and
         `deadline`. One that runs is not touched, the new one waits beside it.
+        """
+        ...
+
+    async def begin(self, job: Job, *, seconds: float) -> Lease | None:
+        """Add `job` as `put` does and take it at once, in one durable step, whenever it would have been due.
+
+        None when one of its key runs; then it waits beside it.
         """
         ...
 
@@ -95,11 +107,23 @@ class Queue(Protocol):
         ...
 
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
-        """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`."""
+        """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`.
+
+        With an `error` it counts as failed; one that failed too often ends as failed.
+        """
         ...
 
-    async def jobs(self, *, states: Collection[JobState] | None = None, limit: int = 100) -> list[JobRecord]:
-        """Return at most `limit` jobs, newest first; all states when None. Ended ones are kept for a while."""
+    async def jobs(
+        self,
+        *,
+        states: Collection[JobState] | None = None,
+        kinds: Collection[str] | None = None,
+        limit: int = 100,
+    ) -> list[JobRecord]:
+        """Return at most `limit` jobs, newest first; all states and kinds when None.
+
+        Ended ones are kept for a while.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,199 @@
+"""Inbox: the queue in one SQLite file beside the workspace, shared by every process that works on the root.
+
+The file is made by the first job and opened at the first call; where there is none, nothing waits. A damaged one is put
+aside and made anew. It is no cache, but what was to be extracted can be told from the files: `lost` asks for it again.
+
+Invariant: a job that `put` returned waits, runs or has ended in the file on the medium, whoever is killed when.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from ricordo.clock import Clock, Ids
+from ricordo.database.sqlite import Commit, Connection, Database
+from ricordo.errors import DocumentInvalid, LeaseLost, StorageFailed
+from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
+from ricordo.queue.tables import SCHEMA, stamp
+from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, listed, renew, settle, take
+
+__all__ = ["Inbox"]
+
+_T = TypeVar("_T")
+
+
+class Inbox:
+    """The jobs in the file at `path`."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock,
+        ids: Ids,
+        commit: Commit | None = None,
+        busy_seconds: float = 10.0,
+        limits: Limits | None = None,
+        lost: Callable[[], Awaitable[Sequence[Job]]] | None = None,
+    ) -> None:
+        """Touch nothing yet.
+
+        `busy_seconds` is how long another process is waited for, `commit` ends transactions, for tests. `lost` names
+        the jobs that a damaged file may have held.
+        """
+        self._path = path
+        self._clock = clock
+        self._ids = ids
+        self._commit = commit
+        self._busy_seconds = busy_seconds
+        self._limits = limits or Limits()
+        self._lost = lost
+        self._opening = anyio.Lock()
+        self._database: Database | None = None
+        self._closed = False
+
+    async def put(self, job: Job) -> Job:
+        """Add `job` durably, or widen the one of its key that waits, and return it as it waits."""
+        new = replace(job, id=self._ids.new())
+        return await self._made(lambda connection: add(connection, new, self._clock.now()))
+
+    async def begin(self, job: Job, *, seconds: float) -> Lease | None:
+        """Add `job` and take it at once; None when one of its key runs, then it waits beside it."""
+        new = replace(job, id=self._ids.new())
+        return await self._made(lambda connection: begin(connection, new, self._clock.now(), seconds, self._limits))
+
+    async def lease(
+        self, *, seconds: float, kinds: Collection[str] | None = None, key: str | None = None
+    ) -> Lease | None:
+        """Take the next job that is due for `seconds`; None when nothing is."""
+        # looking is free for others, writing is not
+        if not await self._use(lambda database: database.read(has_work)):
+            return None
+        act = partial(take, limits=self._limits, kinds=kinds, key=key)
+        return await self._use(lambda database: database.write(lambda found: act(found, self._clock.now(), seconds)))
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """Hold the lease for `seconds` more from now. Raises `LeaseLost`."""
+        renewed = await self._written(lambda connection: renew(connection, lease, self._clock.now(), seconds))
+        if renewed is None:
+            raise LeaseLost
+        return renewed
+
+    async def settle(self, lease: Lease, outcome: Outcome) -> None:
+        """End the job. Raises `LeaseLost`."""
+
+        def act(connection: Connection) -> bool:
+            settle(connection, lease, outcome, self._clock.now(), self._limits)
+            return True
+
+        if not await self._written(act):
+            raise LeaseLost
+
+    async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
+        """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`."""
+
+        def act(connection: Connection) -> bool:
+            give_back(connection, lease, self._clock.now(), self._limits, error=error, after=after)
+            return True
+
+        if not await self._written(act):
+            raise LeaseLost
+
+    async def jobs(
+        self,
+        *,
+        states: Collection[JobState] | None = None,
+        kinds: Collection[str] | None = None,
+        limit: int = 100,
+    ) -> list[JobRecord]:
+        """Return at most `limit` jobs, newest first."""
+        act = partial(listed, states=states, kinds=kinds, limit=limit)
+        return await self._use(lambda database: database.read(act)) or []
+
+    async def close(self) -> None:
+        """Close the inbox for good; a second time does nothing."""
+        self._closed = True
+        with anyio.CancelScope(shield=True):
+            async with self._opening:
+                database, self._database = self._database, None
+                if database is not None:
+                    await database.close()
+
+    async def _made(self, act: Callable[[Connection], _T]) -> _T:
+        """Return what a write returns, in a file that is made when there is none."""
+        made = await self._use(lambda database: database.write(lambda connection: (act(connection),)), make=True)
+        assert made is not None
+        return made[0]
+
+    async def _written(self, act: Callable[[Connection], _T]) -> _T | None:
+        """Return what a write returns; None when there is no file to write to."""
+        return await self._use(lambda database: database.write(act))
+
+    async def _use(self, act: Callable[[Database], Awaitable[_T]], *, make: bool = False) -> _T | None:
+        """Return what `act` returns; None when there is no file. It is repeated when the file had to be made anew."""
+        broken: DocumentInvalid | None = None
+        for _ in range(2):
+            database = await self._ready(make=make)
+            if database is None:
+                return None
+            try:
+                return await act(database)
+            except DocumentInvalid as error:
+                broken = error
+                await self._discard(database)
+        raise StorageFailed(f"{self._path} can't be used: {broken}") from broken
+
+    async def _ready(self, *, make: bool) -> Database | None:
+        async with self._opening:
+            if self._closed:
+                raise StorageFailed(f"{self._path} is closed.")
+            if self._database is None and (make or await anyio.to_thread.run_sync(self._path.exists)):
+                self._database = await self._opened()
+            return self._database
+
+    async def _opened(self) -> Database:
+        database = await Database.open(
+            self._path,
+            schema=SCHEMA,
+            busy_seconds=self._busy_seconds,
+            synchronous="FULL",
+            commit=self._commit,
+            cache=True,
+        )
+        try:
+            await self._refill(database)
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    async def _refill(self, database: Database) -> None:
+        """Ask again for what a damaged file may have held; once, also when a kill comes between the two."""
+        if self._lost is None or not await anyio.to_thread.run_sync(self._was_put_aside):
+            return
+        if await database.read(lambda connection: connection.execute("SELECT 1 FROM refilled").fetchone()):
+            return
+        jobs = [replace(job, id=self._ids.new()) for job in await self._lost()]
+
+        def act(connection: Connection) -> None:
+            for job in jobs:
+                add(connection, job, self._clock.now())
+            connection.execute("INSERT INTO refilled VALUES (?)", (stamp(self._clock.now()),))
+
+        await database.write(act)
+
+    def _was_put_aside(self) -> bool:
+        return any(self._path.parent.glob(f"{self._path.name}.broken-*"))
+
+    async def _discard(self, database: Database) -> None:
+        """Put a damaged file aside, unless another task did so before."""
+        async with self._opening:
+            if self._database is database:
+                self._database = None
+                await database.put_aside()

@@ -1,0 +1,177 @@
+"""The one table of the inbox, and how its rows become jobs. Times are microseconds since 1970 in UTC.
+
+Invariant, held by the indexes: of one key at most one job waits and at most one runs. No column holds content.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeAlias
+
+from ricordo.database.sqlite import Connection, Schema
+from ricordo.queue.contract import Job, JobRecord, JobState, Outcome
+
+__all__ = ["COLUMNS", "SCHEMA", "Row", "Value", "found", "stamp", "time_of", "written"]
+
+SCHEMA = Schema(
+    owner=0x52634A42,
+    steps=(
+        (
+            """CREATE TABLE job (
+                number INTEGER PRIMARY KEY AUTOINCREMENT,
+                id TEXT NOT NULL UNIQUE,
+                key TEXT NOT NULL,
+                kind TEXT NOT NULL,
+                agent TEXT NOT NULL,
+                session TEXT NOT NULL,
+                user TEXT NOT NULL,
+                first_message TEXT,
+                last_message TEXT,
+                due INTEGER,
+                deadline INTEGER,
+                attempts INTEGER NOT NULL,
+                state TEXT NOT NULL,
+                created INTEGER NOT NULL,
+                changed INTEGER NOT NULL,
+                failures INTEGER NOT NULL,
+                error TEXT,
+                counts TEXT NOT NULL,
+                token TEXT,
+                holder TEXT NOT NULL,
+                until INTEGER
+            )""",
+            "CREATE UNIQUE INDEX waiting ON job (key) WHERE state = 'waiting'",
+            "CREATE UNIQUE INDEX running ON job (key) WHERE state = 'running'",
+            "CREATE INDEX ended ON job (state, changed, number)",
+            "CREATE TABLE refilled (time INTEGER NOT NULL)",
+        ),
+    ),
+)
+
+COLUMNS = (
+    "number, id, key, kind, agent, session, user, first_message, last_message, due, deadline, attempts, state, "
+    "created, changed, failures, error, counts, token, holder, until"
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_JOB = (
+    "id", "key", "kind", "agent", "session", "user", "first_message", "last_message", "due", "deadline", "attempts"
+)  # fmt: skip
+Value: TypeAlias = str | int | None
+"""What a column holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A job as it is stored: its record, and what only the inbox knows of it."""
+
+    number: int
+    record: JobRecord
+    failures: int
+    token: str | None
+    holder: str
+
+
+def stamp(time: datetime | None) -> int | None:
+    """Return the time as it is stored; a naive one is taken as UTC."""
+    if time is None:
+        return None
+    aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+def time_of(stored: int | None) -> datetime | None:
+    """Return a stored time, in UTC."""
+    return None if stored is None else _EPOCH + timedelta(microseconds=stored)
+
+
+def written(job: Job) -> dict[str, Value]:
+    """Return the columns that say what the job is."""
+    values: tuple[Value, ...] = (
+        job.id,
+        job.key,
+        job.kind,
+        job.agent,
+        job.session,
+        job.user,
+        job.first,
+        job.last,
+        stamp(job.after),
+        stamp(job.deadline),
+        job.attempts,
+    )
+    return dict(zip(_JOB, values, strict=True))
+
+
+def found(connection: Connection, where: str, values: Mapping[str, Value]) -> list[Row]:
+    """Return the rows for a condition, which may end with an order and a limit."""
+    rows = connection.execute(f"SELECT {COLUMNS} FROM job WHERE {where}", values).fetchall()
+    return [_row(dict(zip(COLUMNS.split(", "), row, strict=True))) for row in rows]
+
+
+def _row(row: Mapping[str, Value]) -> Row:
+    created, changed = time_of(_number(row["created"])), time_of(_number(row["changed"]))
+    assert created is not None
+    assert changed is not None
+    state = _state(row["state"])
+    record = JobRecord(
+        job=_job(row),
+        state=state,
+        created=created,
+        changed=changed,
+        outcome=_outcome(state, row),
+        until=time_of(_number(row["until"])),
+    )
+    return Row(
+        number=_number(row["number"]) or 0,
+        record=record,
+        failures=_number(row["failures"]) or 0,
+        token=_text(row["token"]),
+        holder=_text(row["holder"]) or "",
+    )
+
+
+def _job(row: Mapping[str, Value]) -> Job:
+    return Job(
+        kind=_text(row["kind"]) or "",
+        agent=_text(row["agent"]) or "",
+        session=_text(row["session"]) or "",
+        user=_text(row["user"]) or "",
+        first=_text(row["first_message"]),
+        last=_text(row["last_message"]),
+        after=time_of(_number(row["due"])),
+        deadline=time_of(_number(row["deadline"])),
+        key=_text(row["key"]) or "",
+        id=_text(row["id"]) or "",
+        attempts=_number(row["attempts"]) or 0,
+    )
+
+
+def _outcome(state: JobState, row: Mapping[str, Value]) -> Outcome | None:
+    error = _text(row["error"])
+    ended: Literal["done", "failed", "dropped"]
+    match state:
+        case "done" | "failed" | "dropped":
+            ended = state
+        case _ if error is not None:
+            ended = "failed"
+        case _:
+            return None
+    return Outcome(state=ended, counts=json.loads(_text(row["counts"]) or "{}"), error=error)
+
+
+def _state(value: Value) -> JobState:
+    match value:
+        case "waiting" | "running" | "done" | "failed" | "dropped":
+            return value
+        case _:
+            raise ValueError(f"A job has no state {value!r}.")
+
+
+def _text(value: Value) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _number(value: Value) -> int | None:
+    return value if isinstance(value, int) else None

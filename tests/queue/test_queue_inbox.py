@@ -1,0 +1,342 @@
+"""The inbox: work that is asked for is there until somebody has done it, and is done by one at a time."""
+
+import os
+import sqlite3
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.errors import LeaseLost, StorageBusy, StorageFailed, StorageFull
+from ricordo.queue import Job, Lease, Outcome
+from ricordo.queue.holder import holder, is_gone
+from ricordo.queue.inbox import Inbox
+from ricordo.queue.transitions import Limits
+
+pytestmark = pytest.mark.anyio
+
+DONE = Outcome(state="done", counts={"entries": 2})
+Clock = Any
+
+
+def flush(session: str = "s1", **given: Any) -> Job:
+    return Job(kind="flush", agent="main", session=session, **given)
+
+
+async def leased(inbox: Inbox, **given: Any) -> Lease:
+    lease = await inbox.lease(seconds=60, **given)
+    assert lease is not None
+    return lease
+
+
+async def states(inbox: Inbox) -> list[str]:
+    return [record.state for record in await inbox.jobs()]
+
+
+async def test_looking_into_an_inbox_that_is_not_there_makes_none(inbox: Inbox, tmp_path: Path) -> None:
+    assert await inbox.jobs() == []
+    assert await inbox.lease(seconds=60) is None
+    assert os.listdir(tmp_path) == []
+
+
+async def test_a_job_is_there_for_the_next_process(inbox: Inbox, tmp_path: Path, clock: Clock) -> None:
+    put = await inbox.put(flush(first="m1", last="m2", user="me"))
+    await inbox.close()
+    again = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    lease = await leased(again)
+    assert lease.job.id == put.id
+    assert (lease.job.session, lease.job.user, lease.job.first, lease.job.last) == ("s1", "me", "m1", "m2")
+    await again.close()
+
+
+async def test_a_leased_job_is_given_to_nobody_else_until_the_lease_runs_out(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush())
+    first = await leased(inbox)
+    assert await inbox.lease(seconds=60) is None
+    clock.turn(61)
+    second = await leased(inbox)
+    assert second.job.id == first.job.id
+    assert second.job.attempts == 2
+    with pytest.raises(LeaseLost):
+        await inbox.settle(first, DONE)
+    with pytest.raises(LeaseLost):
+        await inbox.renew(first, seconds=60)
+    with pytest.raises(LeaseLost):
+        await inbox.release(first)
+    await inbox.settle(second, DONE)
+    assert await states(inbox) == ["done"]
+
+
+async def test_a_renewed_lease_lasts_longer(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush())
+    lease = await leased(inbox)
+    clock.turn(50)
+    lease = await inbox.renew(lease, seconds=60)
+    clock.turn(50)
+    assert await inbox.lease(seconds=60) is None
+    await inbox.settle(lease, DONE)
+
+
+async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
+    await inbox.put(flush())
+    await inbox.settle(await leased(inbox), DONE)
+    [record] = await inbox.jobs()
+    assert record.outcome == DONE
+    assert record.until is None
+    assert await inbox.lease(seconds=60) is None
+
+
+async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Clock) -> None:
+    soon, late = clock.now() + timedelta(seconds=30), clock.now() + timedelta(seconds=90)
+    first = await inbox.put(flush(first="b", last="c", after=late, deadline=soon))
+    second = await inbox.put(flush(first="d", last="a", after=soon, deadline=late))
+    assert second.id == first.id
+    assert (second.first, second.last, second.after, second.deadline) == ("b", "a", soon, soon)
+    assert [record.job for record in await inbox.jobs()] == [second]
+    wide = await inbox.put(flush())
+    assert (wide.first, wide.last, wide.after, wide.deadline) == (None, None, None, soon)
+
+
+async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> None:
+    await inbox.put(flush(last="m1"))
+    running = await leased(inbox)
+    await inbox.put(flush(last="m2"))
+    await inbox.put(flush(last="m3"))
+    assert await inbox.lease(seconds=60) is None
+    await inbox.settle(running, DONE)
+    assert (await leased(inbox)).job.last == "m3"
+    assert await states(inbox) == ["running", "done"]
+
+
+@pytest.mark.parametrize("other", [flush("s2"), flush(user="you"), Job(kind="flush", agent="b", session="s1")])
+async def test_work_of_other_sessions_users_and_agents_stays_apart(inbox: Inbox, other: Job) -> None:
+    await inbox.put(flush())
+    await inbox.put(other)
+    assert len({(await leased(inbox)).job.id, (await leased(inbox)).job.id}) == 2
+
+
+async def test_what_is_past_its_deadline_goes_first_then_the_oldest(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush("old"))
+    await inbox.put(flush("new"))
+    await inbox.put(flush("urgent", deadline=clock.now() + timedelta(seconds=5)))
+    clock.turn(6)
+    assert [(await leased(inbox)).job.session for _ in range(3)] == ["urgent", "old", "new"]
+
+
+async def test_a_job_is_given_only_when_it_is_due(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush(after=clock.now() + timedelta(seconds=30)))
+    assert await inbox.lease(seconds=60) is None
+    clock.turn(30)
+    assert await inbox.lease(seconds=60) is not None
+
+
+async def test_a_worker_gets_the_kinds_and_the_key_it_asks_for(inbox: Inbox) -> None:
+    put = await inbox.put(flush())
+    consolidation = await inbox.put(Job(kind="consolidate", key="root"))
+    assert await inbox.lease(seconds=60, kinds=()) is None
+    assert (await leased(inbox, kinds={"consolidate"})).job == Job(
+        kind="consolidate", key="root", id=consolidation.id, attempts=1
+    )
+    assert await inbox.lease(seconds=60, key="root") is None
+    assert (await leased(inbox, key=put.key)).job.id == put.id
+
+
+async def test_work_is_begun_in_one_step_before_anybody_else_can_take_it(inbox: Inbox, clock: Clock) -> None:
+    lease = await inbox.begin(flush(after=clock.now() + timedelta(hours=1)), seconds=60)
+    assert lease is not None
+    assert lease.job.attempts == 1
+    assert await inbox.begin(flush(), seconds=60) is None
+    assert await states(inbox) == ["waiting", "running"]
+    await inbox.settle(lease, DONE)
+    assert await inbox.lease(seconds=60) is not None
+
+
+async def test_a_job_given_back_waits_as_long_as_was_said(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush())
+    await inbox.release(await leased(inbox), error="ModelUnavailable", after=clock.now() + timedelta(seconds=30))
+    [record] = await inbox.jobs()
+    assert (record.state, record.outcome) == ("waiting", Outcome(state="failed", error="ModelUnavailable"))
+    assert await inbox.lease(seconds=60) is None
+    clock.turn(30)
+    assert (await leased(inbox)).job.attempts == 2
+
+
+async def test_a_job_given_back_takes_over_what_was_asked_for_meanwhile(inbox: Inbox) -> None:
+    first = await inbox.put(flush(first="m1", last="m2"))
+    lease = await leased(inbox)
+    await inbox.put(flush(first="m3", last="m4"))
+    await inbox.release(lease)
+    [record] = await inbox.jobs()
+    assert (record.job.id, record.job.first, record.job.last) == (first.id, "m1", "m4")
+
+
+async def test_a_job_that_failed_five_times_ends_as_failed_and_is_shown(inbox: Inbox) -> None:
+    await inbox.put(flush())
+    for _ in range(3):
+        await inbox.release(await leased(inbox))
+    for _ in range(5):
+        assert await states(inbox) == ["waiting"]
+        await inbox.release(await leased(inbox), error="ModelRefused")
+    [record] = await inbox.jobs(states={"failed"})
+    assert record.outcome == Outcome(state="failed", error="ModelRefused")
+    assert await inbox.lease(seconds=60) is None
+    assert (await inbox.put(flush())).id != record.job.id
+
+
+async def test_a_lease_that_runs_out_counts_as_a_failure(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush())
+    for _ in range(5):
+        await leased(inbox)
+        clock.turn(61)
+    assert await inbox.lease(seconds=60) is None
+    [record] = await inbox.jobs(states={"failed"})
+    assert record.outcome == Outcome(state="failed", error="LeaseLost")
+
+
+async def test_ended_jobs_are_kept_for_a_week_and_no_more_than_so_many(tmp_path: Path, clock: Clock) -> None:
+    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), limits=Limits(kept=3))
+    for number in range(5):
+        await inbox.put(flush(f"s{number}"))
+        await inbox.settle(await leased(inbox), DONE)
+    assert [record.job.session for record in await inbox.jobs()] == ["s4", "s3", "s2"]
+    clock.turn(timedelta(days=7, seconds=1).total_seconds())
+    await inbox.put(flush("last"))
+    assert len(await inbox.jobs(states={"done"})) == 3
+    await inbox.settle(await leased(inbox), DONE)
+    assert [record.job.session for record in await inbox.jobs()] == ["last"]
+    await inbox.close()
+
+
+async def test_jobs_are_listed_newest_first_by_state_and_kind(inbox: Inbox) -> None:
+    for name in ("a", "b"):
+        await inbox.put(flush(name))
+    await inbox.put(Job(kind="consolidate"))
+    await leased(inbox)
+    assert [record.job.kind for record in await inbox.jobs(limit=2)] == ["consolidate", "flush"]
+    assert [record.job.session for record in await inbox.jobs(kinds={"flush"})] == ["b", "a"]
+    assert [record.job.session for record in await inbox.jobs(states={"running"})] == ["a"]
+    assert await inbox.jobs(states=()) == []
+
+
+async def test_a_full_disk_is_named_and_leaves_the_inbox_as_it_was(tmp_path: Path, clock: Clock) -> None:
+    full = False
+
+    def commit(connection: sqlite3.Connection) -> None:
+        if full:
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        connection.execute("COMMIT")
+
+    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), commit=commit)
+    await inbox.put(flush("a"))
+    lease = await leased(inbox)
+    await inbox.put(flush("b"))
+    before = await inbox.jobs()
+    full = True
+    acts = [
+        lambda: inbox.put(flush("c")),
+        lambda: inbox.begin(flush("c"), seconds=60),
+        lambda: inbox.lease(seconds=60),
+        lambda: inbox.renew(lease, seconds=90),
+        lambda: inbox.settle(lease, DONE),
+        lambda: inbox.release(lease),
+    ]
+    for act in acts:
+        with pytest.raises(StorageFull):
+            await act()  # type: ignore[no-untyped-call]
+    full = False
+    assert await inbox.jobs() == before
+    await inbox.settle(lease, DONE)
+    await inbox.close()
+
+
+async def test_a_lock_held_for_too_long_is_named(tmp_path: Path, clock: Clock) -> None:
+    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), busy_seconds=0.1)
+    await inbox.put(flush())
+    with closing(sqlite3.connect(tmp_path / "queue.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageBusy):
+            await inbox.put(flush())
+    await inbox.put(flush())
+    await inbox.close()
+
+
+async def _two_lost() -> list[Job]:
+    return [flush("lost"), flush("lost as well")]
+
+
+def refilled(path: Path) -> Inbox:
+    clock = SystemClock()
+    return Inbox(path, clock=clock, ids=MonotonicIds(clock), lost=_two_lost)
+
+
+async def test_a_damaged_inbox_is_put_aside_and_asks_again_for_what_was_lost_once(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    path.write_bytes(b"garbage" * 1000)
+    for _ in range(2):
+        inbox = refilled(path)
+        assert [record.job.session for record in await inbox.jobs()] == ["lost as well", "lost"]
+        await inbox.close()
+    assert (tmp_path / "queue.db.broken-1").read_bytes() == b"garbage" * 1000
+    inbox = refilled(path)
+    for _ in range(2):
+        await inbox.settle(await leased(inbox), DONE)
+    await inbox.close()
+    inbox = refilled(path)
+    assert await states(inbox) == ["done", "done"]
+    await inbox.close()
+
+
+async def test_a_kill_between_putting_aside_and_asking_again_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "queue.db.broken-1").write_bytes(b"put aside by a process that was killed then")
+    inbox = refilled(tmp_path / "queue.db")
+    await inbox.put(flush("new"))
+    assert {record.job.session for record in await inbox.jobs()} == {"lost", "lost as well", "new"}
+    await inbox.close()
+
+
+async def test_an_inbox_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: Path) -> None:
+    inbox = refilled(tmp_path / "queue.db")
+    await inbox.put(flush("before"))
+    (tmp_path / "queue.db-wal").unlink()
+    (tmp_path / "other.db").write_bytes(b"garbage" * 1000)
+    (tmp_path / "other.db").rename(tmp_path / "queue.db")
+    await inbox.put(flush("after"))
+    assert {record.job.session for record in await inbox.jobs()} == {"lost", "lost as well", "after"}
+    await inbox.close()
+
+
+async def test_an_inbox_whose_file_was_deleted_goes_on_in_a_new_one(inbox: Inbox, tmp_path: Path) -> None:
+    await inbox.put(flush("before"))
+    lease = await leased(inbox)
+    (tmp_path / "queue.db").unlink()
+    with pytest.raises(LeaseLost):
+        await inbox.settle(lease, DONE)
+    assert await inbox.jobs() == []
+    await inbox.put(flush("after"))
+    assert [record.job.session for record in await inbox.jobs()] == ["after"]
+
+
+async def test_a_closed_inbox_refuses_and_closes_twice(inbox: Inbox) -> None:
+    await inbox.put(flush())
+    await inbox.close()
+    await inbox.close()
+    with pytest.raises(StorageFailed):
+        await inbox.jobs()
+
+
+async def test_times_are_kept_to_the_microsecond_in_any_zone(inbox: Inbox) -> None:
+    after = datetime.fromisoformat("2026-11-21T07:00:00.123456+09:00")
+    assert (await inbox.put(flush(after=after))).after == after
+    assert (await leased(inbox)).job.after == after
+
+
+def test_a_living_process_and_one_of_another_machine_are_not_gone() -> None:
+    assert not is_gone(holder())
+    assert not is_gone("another-machine 4026531836 999999999")
+    assert not is_gone("")
+    assert is_gone(f"{holder().rpartition(' ')[0]} {2**22 + 1}")
