@@ -1,0 +1,86 @@
+"""What people wrote for the agent: AGENTS.md in the working directory, and the rules of a project.
+
+It is read and never written. A file that is missing is silent; one that is too long, or can't be read, says so in its
+place and takes nothing else down.
+"""
+
+from pathlib import Path, PurePosixPath
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, StorageError
+from ricordo.files import FileStore
+from ricordo.harness.prompt import HumanText
+from ricordo.workspace.layout import WORKSPACE
+
+__all__ = ["AGENTS", "RULES", "agents_file", "rules"]
+
+AGENTS = "AGENTS.md"
+RULES = f"{WORKSPACE}/rules"
+_LONGEST = 32_000
+"""Bytes of one file that are shown."""
+
+_LONGEST_RULES = 128_000
+"""Bytes of all rules together that are shown."""
+
+
+async def agents_file(folder: Path, *, longest: int = _LONGEST) -> HumanText | None:
+    """Return AGENTS.md of `folder`, at most `longest` bytes of it; None when there is none, or nothing in it."""
+    return await run_sync(_read_agents, folder / AGENTS, longest)
+
+
+async def rules(files: FileStore, *, longest: int = _LONGEST, total: int = _LONGEST_RULES) -> tuple[HumanText, ...]:
+    """Return the Markdown files in `workspace/rules`, sorted by name, at most `longest` bytes of each.
+
+    Those after the first `total` bytes are only named. Files in folders below are no rules.
+    """
+    try:
+        found = [each for each in await files.list(RULES) if _is_rule(each.path)]
+    except StorageError as error:
+        return (HumanText(source="rules", text=f"[The rules can't be read: {error}]"),)
+    texts: list[HumanText] = []
+    left = total
+    for each in found:
+        room = min(longest, left)
+        text = await _read_rule(files, each.path, room) if room > 0 else "[Left out: there are too many rules.]"
+        if text.strip():
+            texts.append(HumanText(source=each.path.removeprefix(f"{WORKSPACE}/"), text=text))
+        left -= min(each.size, room)
+    return tuple(texts)
+
+
+def _is_rule(path: str) -> bool:
+    found = PurePosixPath(path)
+    return str(found.parent) == RULES and found.suffix.lower() == ".md" and not found.name.startswith(".")
+
+
+async def _read_rule(files: FileStore, path: str, longest: int) -> str:
+    try:
+        return _shown(await files.read_from(path, 0, longest + 1), longest)
+    except FileMissing:
+        return ""
+    except StorageError as error:
+        return f"[This file can't be read: {error}]"
+
+
+def _read_agents(path: Path, longest: int) -> HumanText | None:
+    try:
+        # opening a pipe would wait for its other end
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            text = _shown(file.read(longest + 1), longest)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        text = f"[This file can't be read: {error.strerror}]"
+    return HumanText(source=AGENTS, text=text) if text.strip() else None
+
+
+def _shown(data: bytes, longest: int) -> str:
+    """Return the text of a file, cut at the end of a line when there are more than `longest` bytes."""
+    kept = data[:longest]
+    if len(data) > longest:
+        kept = kept[: kept.rfind(b"\n") + 1] or kept
+    text = kept.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+    return text if len(data) <= longest else f"{text.rstrip()}\n[Cut here: only the first {longest:,} bytes are shown.]"

@@ -1,0 +1,259 @@
+"""Harness: the loop of an agent. Ask the model, run the tools it calls, ask again, until it calls none.
+
+It needs a model and nothing else: no memory, no root, no files. What surrounds it is handed in: `record` makes
+messages durable, `steps` surround each request, `turns` the whole turn.
+
+Invariants: the given messages are recorded before the model is asked. However a turn ends, what was said is recorded,
+text that had streamed included, and every recorded call is followed by its result; only where `record` itself fails
+can one be missing, and then the next turn supplies it. A cancellation is raised as such and is never taken for an
+error. What is recorded is what the conversation goes on with, so the window of a failed turn is the window before it
+and all that went through `record`, and shortened windows are seen by step middleware.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import partial
+
+import anyio
+import anyio.lowlevel
+
+from ricordo.clock import SystemClock
+from ricordo.errors import InvalidSetting, RicordoError
+from ricordo.events import Emitter
+from ricordo.harness.asking import Heard, ask
+from ricordo.harness.calls import REPEATED, Calls, Running, told_apart
+from ricordo.harness.results import failed
+from ricordo.messages import Message, Text, ToolCall, Usage, count_fingerprints, marked, pair, with_ids
+from ricordo.middleware import (
+    Ending,
+    Record,
+    Request,
+    Response,
+    Step,
+    StepMiddleware,
+    Turn,
+    TurnMiddleware,
+    TurnResult,
+    compose,
+)
+from ricordo.models import ChatModel, Reply, Stop
+from ricordo.tools import Tool
+from ricordo.uncut import uncut
+
+__all__ = ["Harness"]
+
+_INTERRUPTED = "The conversation was interrupted before this call had its result: whether it did its work is not known."
+_CUT_CALLS = "The reply was cut off before its end, so this call was not run. Call it again, with less in one reply."
+_TOO_MANY = "This call was not run: the turn has reached its limit of {limit} requests to the model."
+_LIMIT = (
+    "[This turn was stopped at its limit of {limit} requests to the model, before the model had come to an end. "
+    "Another message lets it go on.]"
+)
+_ENDINGS: Mapping[Stop, Ending] = {"length": "length", "refused": "refused", "window": "window"}
+
+
+@dataclass
+class _Going:
+    """A turn that is going on: its window, what it added, and what it has cost so far."""
+
+    turn: Turn
+    record: Record | None
+    window: tuple[Message, ...]
+    added: tuple[Message, ...] = ()
+    heard: Heard = field(default_factory=Heard)
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal | None = Decimal(0)
+
+    async def begin(self) -> None:
+        """Record what was given; calls that an earlier turn left without a result get one before."""
+        window, given = self.turn.window, self.turn.messages
+        met = {call for call, _ in pair([*window, *given]).answered}
+        left = [window[at.message].parts[at.part] for at in pair(window).pending if at not in met]
+        if left:
+            results = [failed(call, _INTERRUPTED) for call in left if isinstance(call, ToolCall)]
+            await self.add(Message(role="tool", parts=tuple(results)))
+            self.added = ()
+        if given:
+            await self.add(*given)
+
+    async def add(self, *messages: Message) -> tuple[Message, ...]:
+        """Record `messages` and take them into the window, whoever cancels meanwhile."""
+        stored: tuple[Message, ...] = ()
+
+        async def act() -> None:
+            nonlocal stored
+            stored = await self.record(messages) if self.record else self._named(messages)
+            known = {message.id for message in self.window if message.id}
+            self.window += tuple(message for message in stored if message.id not in known)
+            self.added += stored
+
+        with anyio.CancelScope(shield=True):
+            await uncut(act)
+        return stored
+
+    def pay(self, reply: Reply) -> None:
+        """Add up what a reply took; one without a price leaves the sum unknown."""
+        own, sum_ = reply.usage, self.usage
+        self.steps += 1
+        self.usage = Usage(
+            input=sum_.input + own.input,
+            output=sum_.output + own.output,
+            cache_read=sum_.cache_read + own.cache_read,
+            cache_write=sum_.cache_write + own.cache_write,
+        )
+        self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
+
+    def ended(self, message: Message, ending: Ending) -> TurnResult:
+        """Return what the turn came to."""
+        return TurnResult(
+            message=message,
+            messages=self.added,
+            window=self.window,
+            steps=self.steps,
+            ending=ending,
+            usage=self.usage,
+            cost=self.cost,
+        )
+
+    def _named(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        before = count_fingerprints([*self.turn.window, *self.added])
+        return tuple(with_ids(messages, session=self.turn.session, known=before))
+
+
+class Harness:
+    """An agent's loop around one model."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        tools: Sequence[Tool] = (),
+        instructions: str = "",
+        steps: Sequence[StepMiddleware] = (),
+        turns: Sequence[TurnMiddleware] = (),
+        record: Record | None = None,
+        max_iters: int = 10,
+        parallel: int = 8,
+        tool_timeout: float | None = None,
+        emitter: Emitter | None = None,
+    ) -> None:
+        """Describe the loop; nothing happens before `run`.
+
+        `instructions` are the system prompt, which step middleware may replace. The first of `steps` and of `turns` is
+        outermost. Without `record` messages only get ids. `max_iters` (1 and up) bounds the requests of a turn,
+        `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in seconds. Raises:
+        InvalidSetting, also for two tools of one name.
+        """
+        for name, value in (("max_iters", max_iters), ("parallel", parallel)):
+            if value < 1:
+                raise InvalidSetting(f"{name} is at least 1, not {value}.")
+        named = {tool.spec.name: tool for tool in tools}
+        if len(named) < len(tools):
+            raise InvalidSetting("Two tools have one name: a model could not say which of them it calls.")
+        self._model = model
+        self._specs = tuple(tool.spec for tool in tools)
+        self._instructions = instructions
+        self._steps = tuple(steps)
+        self._turns = tuple(turns)
+        self._record = record
+        self._max_iters = max_iters
+        self._emitter = emitter or Emitter(SystemClock())
+        self._running = Running(tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout)
+
+    async def run(self, turn: Turn) -> TurnResult:
+        """Carry `turn` out and return what it came to.
+
+        With the ending `max_iters` the last message is a notice of the harness, marked as such, and not the model's.
+        Raises: ModelError when the model can't answer, StorageError when something can't be recorded.
+        """
+        return await compose(self._turns, self._reported)(turn)
+
+    async def _reported(self, turn: Turn) -> TurnResult:
+        with self._emitter.stage("turn", turn.scope) as progress:
+            result = await self._carried_out(turn)
+            progress.reason = result.ending
+            progress.counts["steps"] = result.steps
+            progress.counts["messages"] = len(result.messages)
+            progress.counts["input"] = result.usage.input
+            progress.counts["output"] = result.usage.output
+            return result
+
+    async def _carried_out(self, turn: Turn) -> TurnResult:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        going = _Going(turn=turn, record=self._record, window=turn.window)
+        await going.begin()
+        step = compose(self._steps, partial(self._ask, going))
+        number, result = 1, None
+        while result is None:
+            result = await self._step(going, step, number)
+            number += 1
+        return result
+
+    async def _step(self, going: _Going, step: Step, number: int) -> TurnResult | None:
+        """Make one request and run the calls of its reply; return what the turn came to when that was the last one."""
+        reply = await self._reply(going, step, number)
+        message, repeated = told_apart(reply.message)
+        calls = Calls(message.tool_calls, going.turn, self._running)
+        calls.refuse(REPEATED, repeated)
+        ending = _ENDINGS.get(reply.stop)
+        if ending:
+            calls.refuse(_CUT_CALLS)
+        elif number == self._max_iters:
+            calls.refuse(_TOO_MANY.format(limit=number))
+        stored = await self._answered(going, message, calls)
+        if not message.tool_calls or ending in {"refused", "window"}:
+            return going.ended(stored, ending or "end")
+        if number < self._max_iters:
+            return None
+        text = Text(text=_LIMIT.format(limit=number))
+        (notice,) = await going.add(marked(Message(role="assistant", parts=(text,)), "notice"))
+        return going.ended(notice, "max_iters")
+
+    async def _reply(self, going: _Going, step: Step, number: int) -> Reply:
+        """Ask, through all middleware; what had streamed of a reply that does not come is recorded."""
+        request = Request(
+            turn=going.turn, system=self._instructions, window=going.window, tools=self._specs, step=number
+        )
+        try:
+            response = await step(request)
+        except BaseException:
+            if (cut := going.heard.cut()) is not None:
+                await self._last_words(going, cut)
+            raise
+        going.window = response.window
+        going.pay(response.reply)
+        return response.reply
+
+    async def _answered(self, going: _Going, message: Message, calls: Calls) -> Message:
+        """Record the reply, run its calls and record their results, those that there are when this is cut short."""
+        before = len(going.added)
+        try:
+            (stored,) = await going.add(message)
+            if message.tool_calls:
+                await calls.run()
+        except BaseException:
+            if message.tool_calls and len(going.added) > before:
+                await self._last_words(going, calls.message())
+            raise
+        if message.tool_calls:
+            await going.add(calls.message())
+        return stored
+
+    async def _ask(self, going: _Going, request: Request) -> Response:
+        with self._emitter.stage("model", request.turn.scope) as progress:
+            reply = await ask(self._model, request, going.heard)
+            progress.reason = reply.stop
+            progress.counts["input"] = reply.usage.input
+            progress.counts["output"] = reply.usage.output
+            progress.counts["cache_read"] = reply.usage.cache_read
+        used = reply.message.usage or (reply.usage if reply.usage != Usage() else None)
+        return Response(reply=replace(reply, message=replace(reply.message, usage=used)), window=request.window)
+
+    async def _last_words(self, going: _Going, message: Message) -> None:
+        """Record what there is when a turn breaks off; trouble with that is reported, and what broke it is raised."""
+        try:
+            await going.add(message)
+        except (RicordoError, OSError) as error:
+            self._emitter.failed("record", going.turn.scope, error, "the end of a turn that broke off")

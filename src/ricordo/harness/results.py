@@ -1,0 +1,97 @@
+"""What a tool returned, as the parts of a result. Pure, and total: whatever comes back can be told to a model.
+
+Invariant: a result has at least one part, its texts can be sent as UTF-8, and an error's text holds no traceback.
+"""
+
+import base64
+import re
+from typing import cast
+
+from ricordo.errors import InvalidMessage, RicordoError
+from ricordo.messages import JsonValue, Media, Text, ToolCall, ToolResult, Unknown
+from ricordo.messages.jsontext import dumps
+from ricordo.tools import ToolOutput
+
+__all__ = ["answered", "failed", "raised", "sendable"]
+
+_SURROGATES = re.compile("[\ud800-\udfff]+")
+_TRACEBACK = "Traceback (most recent call last)"
+_LONGEST_ERROR = 2_000
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+)
+_ANY_BYTES = "application/octet-stream"
+_NOTHING = "The tool did its work and returned nothing."
+
+
+def answered(call: ToolCall, output: ToolOutput) -> ToolResult:
+    """Return the result of `call` for what its tool returned; a value that can't be told is an error result."""
+    try:
+        return ToolResult(call_id=call.id, name=call.name, parts=_parts(output))
+    except InvalidMessage:
+        kind = type(output).__name__
+        return failed(
+            call,
+            f"{call.name} has run, but what it returned can't be told: its value of type {kind} is no JSON. "
+            "Calling it again returns the same.",
+        )
+
+
+def failed(call: ToolCall, text: str) -> ToolResult:
+    """Return the error result of `call` that says `text`."""
+    return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=sendable(text)),), is_error=True)
+
+
+def raised(call: ToolCall, error: BaseException) -> ToolResult:
+    """Return the error result for what the tool of `call` raised: our own errors in their words, others by type."""
+    said = _said(error)
+    if isinstance(error, RicordoError):
+        return failed(call, said)
+    named = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return failed(call, f"{call.name} failed with {named}\nChange the arguments, or go on without it.")
+
+
+def sendable(text: str) -> str:
+    """Return `text` with each half of a surrogate pair that stands alone replaced; a whole pair is its character."""
+    if text.isascii() or not _SURROGATES.search(text):
+        return text
+    return _SURROGATES.sub(lambda run: run[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), text)
+
+
+def _parts(output: object) -> tuple[Text | Media | Unknown, ...]:
+    match output:
+        case None | "":
+            return (Text(text=_NOTHING),)
+        case str():
+            return (Text(text=sendable(output)),)
+        case bytes() | bytearray() | memoryview():
+            return _bytes(bytes(output))
+        case list() | tuple() if output and all(isinstance(part, Text | Media | Unknown) for part in output):
+            return tuple(Text(text=sendable(part.text)) if isinstance(part, Text) else part for part in output)
+        case _:
+            return (Text(text=dumps(cast("JsonValue", output))),)
+
+
+def _bytes(data: bytes) -> tuple[Text | Media, ...]:
+    try:
+        return (Text(text=data.decode("utf-8") or _NOTHING),)
+    except UnicodeDecodeError:
+        kind = next((kind for magic, kind in _MAGIC if data.startswith(magic)), _ANY_BYTES)
+        told = f"The tool returned {len(data):,} bytes of {kind}, which is no text."
+        uri = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
+        return (Text(text=told), Media(media_type=kind, uri=uri))
+
+
+def _said(error: BaseException) -> str:
+    """Return the message of an error without a traceback that it may quote, cut to a length that tells enough."""
+    try:
+        text = str(error).strip()
+    except Exception as broken:  # noqa: BLE001  (a tool's own error class may fail to say what happened)
+        return f"an error whose message can't be read ({type(broken).__name__})"
+    if _TRACEBACK in text:
+        before, _, trace = text.partition(_TRACEBACK)
+        text = f"{before.strip()} {trace.strip().splitlines()[-1].strip()}".strip()
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]} [cut]"
