@@ -1,6 +1,7 @@
 """For tests of agents: a scripted model and a server that speaks the real wire protocols."""
 
 from ricordo.testing.failures import OverflowShape, overflow, overloaded, rate_limited, server_error
+from ricordo.testing.model import ScriptedModel
 from ricordo.testing.script import (
     Call,
     Calls,
@@ -36,6 +37,7 @@ __all__ = [
     "ScriptItem",
     "ScriptLike",
     "ScriptUsedUp",
+    "ScriptedModel",
     "overflow",
     "overloaded",
     "rate_limited",

@@ -3,13 +3,13 @@
 from ricordo.testing.answer import answer_to
 from ricordo.testing.gate import Gate
 from ricordo.testing.http import Connection
-from ricordo.testing.script import Fail, Garbage, HalfStream, Hang, Held, RecordedRequest, Respond, ScriptItem, Spoken
+from ricordo.testing.script import Fail, Garbage, HalfStream, Hang, Held, Played, RecordedRequest, Spoken
 from ricordo.testing.wire import Frame, Wire, encoded
 
 __all__ = ["play"]
 
 
-def play(item: ScriptItem, request: RecordedRequest, *, wire: Wire, connection: Connection, gate: Gate) -> None:
+def play(item: Played, request: RecordedRequest, *, wire: Wire, connection: Connection, gate: Gate) -> None:
     """Answer `request` over `connection` as `item` says; what is held back waits at `gate`."""
     match item:
         case Fail():
@@ -22,8 +22,6 @@ def play(item: ScriptItem, request: RecordedRequest, *, wire: Wire, connection: 
             _hold(reply, request, wire, connection, gate)
         case HalfStream():
             _break_off(item, request, wire, connection)
-        case Respond():
-            play(item.answer(request), request, wire=wire, connection=connection, gate=gate)
         case _:
             _say(item, request, wire, connection)
 

@@ -24,6 +24,7 @@ __all__ = [
     "Hang",
     "Held",
     "Playback",
+    "Played",
     "RecordedRequest",
     "Respond",
     "Say",
@@ -170,7 +171,8 @@ class Respond:
     answer: "Callable[[RecordedRequest], ScriptItem]"
 
 
-ScriptItem: TypeAlias = Spoken | Fail | Garbage | Hang | HalfStream | Held | Respond
+Played: TypeAlias = Spoken | Fail | Garbage | Hang | HalfStream | Held
+ScriptItem: TypeAlias = Played | Respond
 ScriptLike: TypeAlias = Sequence[ScriptItem] | Callable[[RecordedRequest], ScriptItem]
 
 
@@ -187,8 +189,8 @@ class Playback:
         self._played = 0
         self._lock = threading.Lock()
 
-    def next(self, request: RecordedRequest) -> ScriptItem:
-        """Return the item for `request`, never a `Respond`.
+    def next(self, request: RecordedRequest) -> Played:
+        """Return the item for `request`; a `Respond` has been asked.
 
         Raises:
             ScriptUsedUp: the script has no more items.

@@ -18,6 +18,7 @@ from ricordo.testing.embeddings import embeddings as embeddings_wire
 from ricordo.testing.gate import Gate
 from ricordo.testing.http import Connection, HttpServer
 from ricordo.testing.openai_chat import OPENAI_CHAT, openai_error
+from ricordo.testing.openai_responses import OPENAI_RESPONSES
 from ricordo.testing.play import play
 from ricordo.testing.refusal import refusal
 from ricordo.testing.script import (
@@ -26,8 +27,8 @@ from ricordo.testing.script import (
     Garbage,
     Hang,
     Playback,
+    Played,
     RecordedRequest,
-    ScriptItem,
     ScriptLike,
     ScriptUsedUp,
 )
@@ -37,7 +38,7 @@ __all__ = ["LoopbackServer"]
 
 _POLL_SECONDS = 0.02
 _SECRET_HEADERS = {"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-goog-api-key"}
-_CHAT_PATHS = {"/chat/completions": OPENAI_CHAT, "/messages": ANTHROPIC_MESSAGES}
+_CHAT_PATHS = {"/chat/completions": OPENAI_CHAT, "/messages": ANTHROPIC_MESSAGES, "/responses": OPENAI_RESPONSES}
 _EMBEDDINGS = "/embeddings"
 _COUNT = "/messages/count_tokens"
 
@@ -141,7 +142,8 @@ class LoopbackServer:
         except InvalidMessage as error:
             request, objection = self._record(connection, Asked(), body), str(error)
         else:
-            request, objection = self._record(connection, asked, body), refusal(asked.messages)
+            objection = "" if asked.continues else refusal(asked.messages)
+            request = self._record(connection, asked, body)
         if objection:
             self._note(f"Request {request.number}: {objection}")
         return request, objection
@@ -162,7 +164,7 @@ class LoopbackServer:
             self._requests.append(request)
         return request
 
-    def _next(self, path: str, request: RecordedRequest) -> ScriptItem:
+    def _next(self, path: str, request: RecordedRequest) -> Played:
         if path == _COUNT:
             return Empty()
         if path == _EMBEDDINGS:

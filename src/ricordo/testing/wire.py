@@ -20,11 +20,12 @@ Body: TypeAlias = Mapping[str, JsonValue]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a request says, in our own types."""
+    """What a request says, in our own types; `continues` tells that the provider holds what was said before."""
 
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     schema: Mapping[str, JsonValue] | None = None
+    continues: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,206 @@
+"""A chat model that plays a script in process: the fastest way to test an agent, with the model's every mood at hand.
+
+Invariant: each request is recorded before it is answered, and a conversation that providers refuse is refused.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import anyio
+
+from ricordo.errors import (
+    InvalidMessage,
+    ModelError,
+    ModelKeyMissing,
+    ModelNotFound,
+    ModelOverflow,
+    ModelRateLimited,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    ReplyInvalid,
+)
+from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.messages.jsontext import loads, record
+from ricordo.models import Finished, Reply, ReplyEvent, TextDelta, ThinkingDelta
+from ricordo.testing.answer import Answer, answer_to, pieces
+from ricordo.testing.refusal import refusal
+from ricordo.testing.script import (
+    Fail,
+    Garbage,
+    HalfStream,
+    Hang,
+    Held,
+    Playback,
+    Played,
+    RecordedRequest,
+    ScriptLike,
+    Spoken,
+)
+
+__all__ = ["ScriptedModel"]
+
+_BY_STATUS: dict[int, type[ModelError]] = {
+    401: ModelKeyMissing,
+    403: ModelKeyMissing,
+    404: ModelNotFound,
+    408: ModelTimeout,
+    504: ModelTimeout,
+}
+_CUT_OFF = "The reply was cut off."
+
+
+class ScriptedModel:
+    """A `ChatModel` that plays `script`, one item for each request.
+
+    `Fail` raises the error of the `ModelError` branch that its status stands for; `Empty`, `Garbage` and `HalfStream`
+    raise `ReplyInvalid`; `Hang` raises `ModelTimeout` when it is released. A request after the script's end raises
+    `ScriptUsedUp`, which is no `ModelError`: the test is at fault, so nothing should catch it.
+    """
+
+    def __init__(self, script: ScriptLike, *, name: str = "scripted", window: int | None = None) -> None:
+        """Play `script`; `window`, in tokens, is what the model says of itself, and nothing is checked against it."""
+        self._playback = Playback(script)
+        self._name = name
+        self._window = window
+        self._requests: list[RecordedRequest] = []
+        self._waiting: list[anyio.Event] = []
+
+    @property
+    def name(self) -> str:
+        """The name that was given."""
+        return self._name
+
+    @property
+    def window(self) -> int | None:
+        """The window that was given, in tokens."""
+        return self._window
+
+    @property
+    def requests(self) -> tuple[RecordedRequest, ...]:
+        """Every request so far, in order."""
+        return tuple(self._requests)
+
+    @property
+    def waiting(self) -> int:
+        """How many replies are held back or hang at this moment."""
+        return len(self._waiting)
+
+    def release(self) -> None:
+        """Let go every reply that is held back or hangs now; call it where the model runs, not from another thread."""
+        for event in self._waiting:
+            event.set()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return what the next item says."""
+        request = self._record(messages, tools, schema, streamed=False)
+        item = self._next(request)
+        if isinstance(item, Held | Hang):
+            await self._hold()
+        return self._reply(_spoken(item), request)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """Give what the next item says, word by word; tool calls come with the reply in whole."""
+        request = self._record(messages, tools, schema, streamed=True)
+        item = self._next(request)
+        if isinstance(item, Hang):
+            await self._hold()
+        spoken = item.reply if isinstance(item, HalfStream) else _spoken(item)
+        deltas = _deltas(answer_to(request, spoken))
+        first = deltas[: item.after] if isinstance(item, HalfStream) else deltas[:1]
+        for delta in first:
+            yield delta
+        if isinstance(item, HalfStream):
+            raise ReplyInvalid(_CUT_OFF)
+        if isinstance(item, Held):
+            await self._hold()
+        for delta in deltas[1:]:
+            yield delta
+        yield Finished(reply=self._reply(spoken, request))
+
+    def _record(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        schema: Mapping[str, JsonValue] | None,
+        *,
+        streamed: bool,
+    ) -> RecordedRequest:
+        request = RecordedRequest(
+            number=len(self._requests) + 1,
+            messages=tuple(messages),
+            tools=tuple(tools),
+            schema=schema,
+            streamed=streamed,
+        )
+        self._requests.append(request)
+        return request
+
+    def _next(self, request: RecordedRequest) -> Played:
+        if objection := refusal(request.messages):
+            raise ModelRefused(objection)
+        return self._playback.next(request)
+
+    async def _hold(self) -> None:
+        event = anyio.Event()
+        self._waiting.append(event)
+        try:
+            await event.wait()
+        finally:
+            self._waiting.remove(event)
+
+    def _reply(self, spoken: Spoken, request: RecordedRequest) -> Reply:
+        answer = answer_to(request, spoken)
+        if not (answer.text or answer.calls):
+            raise ReplyInvalid("The reply is empty.")
+        parsed = None if request.schema is None or answer.calls else _parsed(answer.text or "")
+        return Reply(message=answer.message, parsed=parsed, usage=answer.usage, model=self._name, stop=answer.stop)
+
+
+def _spoken(item: Played) -> Spoken:
+    """Return what is said in the end, or raise what is raised instead."""
+    match item:
+        case Fail():
+            raise _error(item)
+        case Garbage():
+            raise ReplyInvalid("The reply is not understood.")
+        case Hang():
+            raise ModelTimeout
+        case HalfStream():
+            raise ReplyInvalid(_CUT_OFF)
+        case Held():
+            return item.reply
+        case _:
+            return item
+
+
+def _error(fail: Fail) -> ModelError:
+    if fail.overflow:
+        return ModelOverflow(fail.message, window=fail.window, size=fail.size)
+    if fail.status == 429:
+        stated = fail.headers.get("retry-after")
+        return ModelRateLimited(fail.message, retry_after=None if stated is None else float(stated))
+    return _BY_STATUS.get(fail.status, ModelUnavailable if fail.status >= 500 else ModelRefused)(fail.message)
+
+
+def _deltas(answer: Answer) -> list[TextDelta | ThinkingDelta]:
+    thoughts = [ThinkingDelta(text=piece) for piece in pieces(answer.thinking)]
+    return [*thoughts, *(TextDelta(text=piece) for piece in pieces(answer.text or ""))]
+
+
+def _parsed(text: str) -> JsonValue:
+    try:
+        return record(loads(text), "reply")
+    except InvalidMessage as error:
+        raise ReplyInvalid("The reply is not the object that was asked for.") from error

@@ -1,0 +1,161 @@
+"""Responses, OpenAI's newer protocol: a reply is a list of items, and every event of a stream has its number."""
+
+from collections.abc import Iterator
+
+from ricordo.messages import JsonValue, Usage
+from ricordo.testing.answer import Answer, pieces
+from ricordo.testing.openai_chat import openai_error
+from ricordo.testing.responses_input import read_input
+from ricordo.testing.script import Fail
+from ricordo.testing.wire import Asked, Body, Frame, Wire, event, optional_record, tool_spec, tools_of
+
+__all__ = ["OPENAI_RESPONSES"]
+
+_INCOMPLETE = {"length": "max_output_tokens", "window": "max_output_tokens", "refused": "content_filter"}
+
+
+def _read(body: Body) -> Asked:
+    form = optional_record(optional_record(body, "text", "request") or {}, "format", "text") or {}
+    tools = [tool for tool in tools_of(body) if tool.get("type") == "function"]
+    return Asked(
+        messages=tuple(read_input(body)),
+        tools=tuple(tool_spec(tool, parameters="parameters", where="tools") for tool in tools),
+        schema=optional_record(form, "schema", "text.format"),
+        continues=body.get("previous_response_id") is not None or body.get("conversation") is not None,
+    )
+
+
+def _whole(answer: Answer, body: Body) -> JsonValue:
+    reason = _INCOMPLETE.get(answer.stop)
+    return {
+        **_head(answer, body),
+        "status": "incomplete" if reason else "completed",
+        "incomplete_details": {"reason": reason} if reason else None,
+        "output": _items(answer),
+        "usage": _usage(answer.usage),
+    }
+
+
+def _head(answer: Answer, body: Body) -> dict[str, JsonValue]:
+    return {
+        "id": f"resp_{answer.number}",
+        "object": "response",
+        "created_at": 0,
+        "model": body.get("model"),
+        "instructions": body.get("instructions"),
+        "error": None,
+        "metadata": {},
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": body.get("tools") or [],
+    }
+
+
+def _items(answer: Answer) -> list[JsonValue]:
+    number = answer.number
+    items: list[JsonValue] = []
+    if answer.thinking:
+        items.append({"id": f"rs_{number}", "type": "reasoning", "summary": [_summary(answer.thinking)]})
+    if answer.text is not None:
+        said: dict[str, JsonValue] = {"type": "message", "role": "assistant", "status": "completed"}
+        items.append({"id": f"msg_{number}", **said, "content": [_output_text(answer.text)]})
+    return [*items, *(_call(answer, index) for index in range(len(answer.calls)))]
+
+
+def _call(answer: Answer, index: int) -> JsonValue:
+    call = answer.calls[index]
+    return {
+        "id": f"fc_{answer.number}_{index + 1}",
+        "type": "function_call",
+        "status": "completed",
+        "call_id": call.id,
+        "name": call.name,
+        "arguments": call.arguments,
+    }
+
+
+def _summary(text: str) -> JsonValue:
+    return {"type": "summary_text", "text": text}
+
+
+def _output_text(text: str) -> JsonValue:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _frames(answer: Answer, body: Body) -> list[Frame]:
+    opening: JsonValue = {**_head(answer, body), "status": "in_progress", "incomplete_details": None, "output": []}
+    whole = _whole(answer, body)
+    end = "response.incomplete" if answer.stop in _INCOMPLETE else "response.completed"
+    events: list[dict[str, JsonValue]] = [
+        {"type": "response.created", "response": opening},
+        {"type": "response.in_progress", "response": opening},
+        *_item_events(answer),
+        {"type": end, "response": whole},
+    ]
+    return [_frame({**said, "sequence_number": number}) for number, said in enumerate(events)]
+
+
+def _frame(said: dict[str, JsonValue]) -> Frame:
+    kind = str(said["type"])
+    return event(said, name=kind, is_content=kind.endswith(".delta"))
+
+
+def _item_events(answer: Answer) -> Iterator[dict[str, JsonValue]]:
+    for index, item in enumerate(_items(answer)):
+        assert isinstance(item, dict)
+        kind = item["type"]
+        place: dict[str, JsonValue] = {"item_id": item["id"], "output_index": index}
+        emptied: dict[str, JsonValue] = {"status": "in_progress"}
+        if kind == "reasoning":
+            emptied, filling = {"summary": []}, _thinking_events(answer.thinking, place)
+        elif kind == "message":
+            emptied["content"], filling = [], _text_events(answer.text or "", place)
+        else:
+            filling = _argument_events(str(item["name"]), str(item["arguments"]), place)
+            emptied["arguments"] = ""
+        yield {"type": "response.output_item.added", "output_index": index, "item": {**item, **emptied}}
+        yield from filling
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _thinking_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
+    at: dict[str, JsonValue] = {**place, "summary_index": 0}
+    yield {"type": "response.reasoning_summary_part.added", **at, "part": _summary("")}
+    for piece in pieces(text):
+        yield {"type": "response.reasoning_summary_text.delta", **at, "delta": piece}
+    yield {"type": "response.reasoning_summary_text.done", **at, "text": text}
+    yield {"type": "response.reasoning_summary_part.done", **at, "part": _summary(text)}
+
+
+def _text_events(text: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
+    at: dict[str, JsonValue] = {**place, "content_index": 0}
+    yield {"type": "response.content_part.added", **at, "part": _output_text("")}
+    for piece in pieces(text):
+        yield {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
+    yield {"type": "response.output_text.done", **at, "text": text, "logprobs": []}
+    yield {"type": "response.content_part.done", **at, "part": _output_text(text)}
+
+
+def _argument_events(name: str, arguments: str, place: dict[str, JsonValue]) -> Iterator[dict[str, JsonValue]]:
+    for piece in pieces(arguments):
+        yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
+    yield {"type": "response.function_call_arguments.done", **place, "name": name, "arguments": arguments}
+
+
+def _usage(usage: Usage) -> JsonValue:
+    return {
+        "input_tokens": usage.input,
+        "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+def _error_frame(fail: Fail) -> Frame:
+    body = openai_error(fail)
+    return event({**(body if isinstance(body, dict) else {}), "type": "error", "sequence_number": 0}, name="error")
+
+
+OPENAI_RESPONSES = Wire(read=_read, whole=_whole, frames=_frames, error=openai_error, error_frame=_error_frame)
+"""The path `/v1/responses`."""
