@@ -56,18 +56,20 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "end_line": hit.end_line,
         "source": hit.source,
         "speaker": hit.speaker or None,
+        "superseded_by": hit.superseded_by or None,
         "entry": entry_document(hit.entry),
     }
 
 
 def answer_document(question: str, answer: "Answer", target: Target) -> dict[str, JsonValue]:
-    """Describe an answer; `hit` is null when it is not in memory."""
+    """Describe an answer; `hit` is null when it is not in memory, `superseded` is what it replaced, newest first."""
     return {
         "question": question,
         "found": answer.found,
         "text": answer.text,
         "score": round(answer.score, 4),
         "hit": hit_document(answer.hit, target) if answer.hit else None,
+        "superseded": [hit_document(hit, target) for hit in answer.superseded],
         "others": [hit_document(hit, target) for hit in answer.others],
     }
 

@@ -26,12 +26,17 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
 
 
 def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
-    """Print the quote with its file and line, or that it is not in memory."""
+    """Print the quote with its file and line and what it superseded, or that it is not in memory."""
     if answer.hit is None:
         say(f"{indent}{answer.text}")
         return
-    hit = answer.hit
-    say(wrapped(_cut(hit.entry.content.strip()), indent))
+    _print_quote(answer.hit, target, indent)
+    for hit in answer.superseded:
+        _print_quote(hit, target, indent, label="superseded: ")
+
+
+def _print_quote(hit: "Hit", target: Target, indent: str, *, label: str = "") -> None:
+    say(wrapped(_cut(hit.entry.content.strip()), indent, first=f"{indent}{label}"))
     said = hit.entry.since or hit.entry.time
     facts = [shown(hit.speaker), f"{said.astimezone():%Y-%m-%d}" if said else "", _place(hit, target)]
     say(dim(f"{indent}— {', '.join(filter(None, facts))}"))

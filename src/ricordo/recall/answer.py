@@ -1,7 +1,8 @@
 """The answer that needs no model: what was written down is quoted with its place, or memory has nothing on it.
 
 Nothing is put into other words, so nothing can be made up. Where the best hit covers too little of the question, saying
-"not in memory" is the answer; the floor for that was measured, see the design notes.
+"not in memory" is the answer; the floor for that was measured, see the design notes. What the quoted memory superseded
+is named after it, so a reader sees that it once was otherwise.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from datetime import datetime
 from ricordo.index.contract import Query
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Answer, Hit, Source
-from ricordo.recall.quoting import best_to_quote
+from ricordo.recall.quoting import best_to_quote, replaced_by
 from ricordo.recall.recall import search
 
 __all__ = ["NOT_IN_MEMORY", "answer"]
@@ -39,14 +40,16 @@ async def answer(
     if chosen is None or chosen[1] < weights.floor:
         return Answer(found=False, text=NOT_IN_MEMORY, score=chosen[1] if chosen else 0.0, others=tuple(hits[:_OTHERS]))
     best, fit = chosen
+    superseded = replaced_by(best, hits, asked.text)
     return Answer(
         found=True,
-        text=_quoted(best),
+        text="\n".join([_quoted(best), *(f"Superseded: {_quoted(hit)}" for hit in superseded)]),
         hit=best,
         path=best.path,
         line_number=best.line_number,
         score=fit,
-        others=tuple(hit for hit in hits if hit is not best)[:_OTHERS],
+        superseded=tuple(superseded),
+        others=tuple(hit for hit in hits if hit is not best and hit not in superseded)[:_OTHERS],
     )
 
 

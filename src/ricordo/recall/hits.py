@@ -36,7 +36,7 @@ class Hit:
 
     `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers.
     The entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count
-    from 1.
+    from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds.
     """
 
     entry: Entry
@@ -48,6 +48,7 @@ class Hit:
     source: str = ""
     speaker: str = ""
     words: tuple[str, ...] = ()
+    superseded_by: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -55,8 +56,9 @@ class Hit:
 class Answer:
     """What memory has to say to a question: a quoted hit, or that it is not in memory.
 
-    `text` is for people: the quote with its file and line, or "not in memory". `others` are the next best hits, also
-    when nothing was found, best first.
+    `text` is for people: the quote with its file and line, then what it superseded, or "not in memory". `superseded`
+    are hits that held before and that the quoted one replaced, newest first. `others` are the next best hits, also when
+    nothing was found, best first.
     """
 
     found: bool
@@ -65,4 +67,5 @@ class Answer:
     path: str = ""
     line_number: int = 0
     score: float = 0.0
+    superseded: tuple[Hit, ...] = ()
     others: tuple[Hit, ...] = ()

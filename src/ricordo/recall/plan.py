@@ -6,8 +6,9 @@ compared by it, though each counts its own words. Order is total: of equal score
 narrower source, then the place in the files.
 
 Invariant: ranking never makes a hit of a passage that no source gave, and never drops one but as the duplicate of
-another, as superseded, for the limit, or because it holds no word of the question. A question without text asks for
-nothing but the newest.
+another, as superseded by nothing that is seen, for the limit, or because it holds no word of the question; but what
+holds now in the place of a superseded memory is a hit above it. A question without text asks for nothing but the
+newest.
 """
 
 import re
@@ -17,11 +18,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
-from ricordo.index.contract import Chunk
+from ricordo.index.contract import Chunk, Query
+from ricordo.index.plan import passes
 from ricordo.language import content_words, jaccard, overlap
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit, Passage
 from ricordo.recall.question import Question, holds_expected
+from ricordo.recall.standing import Successions, curated_place, successions
 from ricordo.workspace.entry import Author, Entry, Source
 from ricordo.workspace.entry_codec import parse_entries
 
@@ -58,6 +61,7 @@ class _Scored:
     score: float
     signals: Mapping[str, float]
     outdated: bool = False
+    successor: Passage | None = None
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -70,9 +74,23 @@ class _Scored:
 
 
 def rank(
-    passages: Sequence[Passage], question: Question, *, limit: int, now: datetime, config: RecallConfig
+    passages: Sequence[Passage],
+    question: Question,
+    *,
+    limit: int,
+    now: datetime,
+    config: RecallConfig,
+    curated: Sequence[Passage] = (),
+    query: Query | None = None,
 ) -> list[Hit]:
-    """Return at most `limit` hits, best first; empty when there are no passages."""
+    """Return at most `limit` hits, best first; empty when there are no passages.
+
+    `curated` is all of curated memory, found or not: where an entry stands and what took its place is told by it. What
+    the filters of `query` keep out is not shown for that.
+    """
+    shown = [passage for passage in curated if query is None or passes(passage.match.chunk, query)]
+    passages = curated_place(passages, shown)
+    chain = successions((*curated, *passages))
     asked = _Asked(
         question=question,
         named=_named(question, passages),
@@ -83,10 +101,41 @@ def rank(
     )
     blank = not question.text.strip()
     scored = [_scored(passage, asked) for passage in passages if blank or passage.match.words]
-    scored = [replace(row, score=0.0) if blank else row for row in scored if row.entry.state != "superseded"]
+    scored = [_standing(replace(row, score=0.0) if blank else row, chain) for row in scored]
+    scored = [row for row in scored if row.successor or row.entry.state != "superseded"]
     scored.sort(key=_order)
     rows = _folded(scored, config, limit)
-    return [_hit(row, now) for row in (rows if blank else _newer_first(rows, config))][:limit]
+    unfound = [_scored(_unfound(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries]
+    offered = {row.entry.id: row for row in (*unfound, *scored[::-1])}
+    rows = _successors_first(rows if blank else _newer_first(rows, config), offered, chain)
+    return [_hit(row, now) for row in rows][:limit]
+
+
+def _standing(row: _Scored, chain: Successions) -> _Scored:
+    """Return the row with the state and the successor that other entries give it."""
+    successor = chain.entries.get(chain.successor.get(row.entry.id, ""))
+    return row if successor is None else replace(row, successor=successor, entry=replace(row.entry, state="superseded"))
+
+
+def _successors_first(rows: Sequence[_Scored], offered: Mapping[str, _Scored], chain: Successions) -> list[_Scored]:
+    """Put what took the place of a memory above it: what holds now, and what held between where it is a hit too."""
+    placed = list(rows)
+    for row in rows:
+        at = next(at for at, other in enumerate(placed) if other.entry == row.entry and other.passage == row.passage)
+        for newer_id in chain.after(row.entry.id):
+            stands = next((at for at, other in enumerate(placed) if other.entry.id == newer_id), None)
+            if stands is not None and stands < at:
+                at = stands
+                continue
+            newer = placed.pop(stands) if stands is not None else offered.get(newer_id)
+            if newer is not None and (stands is not None or newer_id == chain.after(row.entry.id)[-1]):
+                placed.insert(at, replace(newer, score=max(newer.score, row.score)))
+    return placed
+
+
+def _unfound(passage: Passage) -> Passage:
+    """Return the passage as one that holds nothing of the question."""
+    return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
 
 
 def _absent(passages: Iterable[Passage]) -> frozenset[str]:
@@ -116,6 +165,7 @@ def _scored(passage: Passage, asked: _Asked) -> _Scored:
         "stranger": float(bool(asked.named) and _is_by_another(match.chunk, asked.named)),
         "expected": float(holds_expected(match.content, asked.question.expected)),
         "memory": float(bool(match.chunk.markup)),
+        "curated": float(match.chunk.sort == "curated"),
         "recency": _freshness(entry, asked.now, config),
     }
     score = (
@@ -218,15 +268,29 @@ def _folded(scored: Sequence[_Scored], config: RecallConfig, limit: int) -> list
         if place in places:
             continue
         places.add(place)
-        if not any(_same(row, other, config.duplicate) for other in kept):
+        twin = next((at for at, other in enumerate(kept) if _same(row, other, config.duplicate)), None)
+        if twin is None:
             kept.append(row)
+        elif _stands_for(row, kept[twin], config):
+            kept[twin] = replace(row, score=kept[twin].score)
         if len(kept) >= 2 * limit:
             break
     return kept
 
 
 def _same(left: _Scored, right: _Scored, duplicate: float) -> bool:
-    return bool(left.words) and jaccard(left.words, right.words) >= duplicate
+    # a number apart may be all that a change is, and a summary says what others said
+    apart = (left.successor is None) != (right.successor is None) or _is_summary(left) != _is_summary(right)
+    return not apart and bool(left.words) and jaccard(left.words, right.words) >= duplicate
+
+
+def _is_summary(row: _Scored) -> bool:
+    return row.entry.kind == "summary"
+
+
+def _stands_for(row: _Scored, other: _Scored, config: RecallConfig) -> bool:
+    """Tell whether `row`, which says the same as `other`, is curated memory, `other` is not, and they come near."""
+    return row.signals["curated"] > other.signals["curated"] and other.score - row.score <= config.near
 
 
 def _newer_first(rows: list[_Scored], config: RecallConfig) -> list[_Scored]:
@@ -287,8 +351,9 @@ def _hit(row: _Scored, now: datetime) -> Hit:
         line_number=match.line_number,
         end_line=match.end_line,
         source=row.passage.label,
-        speaker=match.chunk.speaker,
+        speaker="" if _is_summary(row) else match.chunk.speaker,
         words=match.words,
+        superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
         signals=row.signals,
     )
 
@@ -305,6 +370,8 @@ def _why(row: _Scored, now: datetime) -> str:
     if row.time != _NEVER:
         days = (now - row.time).days
         reasons.append("today" if days < 1 else f"{days} days ago" if days > 1 else "yesterday")
-    if row.outdated:
+    if row.successor:
+        reasons.append(f"superseded by {row.successor.match.path}:{row.successor.match.line_number}")
+    elif row.outdated:
         reasons.append("a later statement exists")
     return "; ".join(reasons)

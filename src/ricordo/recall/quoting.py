@@ -2,28 +2,35 @@
 
 A hit that answers holds words of the question itself, states rather than asks, and was not taken back: where a later
 statement holds the same words of the question and comes near, it is the one that holds now. Of two that come near,
-what a person said is quoted before what an assistant said, and that before what a tool printed.
+what a person said is quoted before what an assistant said, and that before what a tool printed; curated memory before
+either, when it says about the same. What a summary says, nobody said: it is not quoted.
+
+Invariant: what another hit superseded is not quoted; its successor is, which then is what fits.
 """
 
 import re
 from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 
-from ricordo.language import Act, acts, content_words, is_correction
+from ricordo.language import Act, acts, content_words, is_correction, overlap
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit
 from ricordo.recall.question import core_words, read_question
 
-__all__ = ["best_to_quote", "fitness"]
+__all__ = ["best_to_quote", "fitness", "replaced_by"]
 
+_SUMMARY = "summary"
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _LONGEST = 600
 _SHARED = 2
 _ASKED = 1.5
+_SAME_SUBJECT = 0.5
+_SAME = 0.7
 _CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
 _LEFT_BEHIND = re.compile(
     r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
 )
+_NEW = re.compile(r"\b(?:to|with|by|now|use) ((?:\S+\s?){1,3})", re.IGNORECASE)
 _STATING: frozenset[Act] = frozenset({"convention", "correction", "decision", "goal", "lesson", "preference"})
 
 
@@ -31,7 +38,7 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
     """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
     core = core_words(question, [hit.speaker for hit in hits])
     counts = read_question(question).expected == "number"
-    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words]
+    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words and hit.entry.kind != _SUMMARY]
     if not fit:
         return None
     fit.sort(key=lambda pair: -pair[0])
@@ -47,7 +54,23 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
         ):
             chosen = hit
             break
-    return _memory_of(chosen, fit, config), best
+    rests = _curated_for(_memory_of(chosen, fit, config), fit, config, core)
+    return _that_holds(rests, hits), best
+
+
+def replaced_by(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
+    """Return what held before on the subject of the chosen hit and was replaced by it, newest first.
+
+    That is what it supersedes, itself or by others, and an older memory that names what `chosen` says was left behind.
+    """
+    core = core_words(question, [hit.speaker for hit in hits])
+    older = [
+        hit
+        for hit in hits
+        if hit is not chosen
+        and ((hit.superseded_by and _that_holds(hit, hits) is chosen) or _leaves_behind(chosen, hit, core))
+    ]
+    return sorted(older, key=_time, reverse=True)
 
 
 def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = False) -> float:
@@ -99,6 +122,52 @@ def _memory_of(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConf
     return next(rests, chosen)
 
 
+def _curated_for(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig, core: Set[str]) -> Hit:
+    """Return the curated memory that is near and says about the same, else what was chosen."""
+    if chosen.signals.get("curated"):
+        return chosen
+    at = next(fitness for fitness, hit in fit if hit is chosen)
+    near = (hit for fitness, hit in fit if at - fitness <= config.near and hit.signals.get("curated"))
+    return next((hit for hit in near if not _asks(hit) and _says_about_the_same(hit, chosen, core)), chosen)
+
+
+def _says_about_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
+    """Tell whether a curated memory says what was chosen; of what is later it must say nearly all."""
+    left, right = (content_words(hit.entry.content[:_LONGEST]) for hit in (curated, chosen))
+    if not core & set(curated.words) >= core & set(chosen.words):
+        return False
+    if _is_later(chosen, curated):
+        return overlap(left, right) >= _SAME and not _takes_back(chosen, curated, core)
+    return overlap(left, right) >= _SAME_SUBJECT
+
+
+def _that_holds(chosen: Hit, hits: Sequence[Hit]) -> Hit:
+    """Return what took the place of the chosen hit, or of the memory that rests on it, else the hit itself."""
+    messages = set(chosen.entry.source.messages)
+    if not chosen.signals.get("memory") and messages:
+        rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
+        chosen = next(rests, chosen)
+    by_id = {hit.entry.id: hit for hit in hits if hit.entry.id}
+    while chosen.superseded_by in by_id:
+        # each is found once: a ring of hits would go on for ever
+        chosen = by_id.pop(chosen.superseded_by)
+    return chosen
+
+
+def _leaves_behind(chosen: Hit, older: Hit, core: Set[str]) -> bool:
+    """Tell whether `chosen` names what only the older memory says to be, as what was left behind."""
+    fits = older.signals.get("memory") and not older.superseded_by and not _distance(chosen)
+    if not fits or not _is_later(chosen, older):
+        return False
+    said = chosen.entry.content[:_LONGEST]
+    held = set(content_words(older.entry.content[:_LONGEST]))
+    shared = set(chosen.words) & set(older.words)
+    left = _changed(said) - shared
+    new = {word for match in _NEW.finditer(said) for word in content_words(match[1])} - shared - left
+    is_change = _CHANGE.search(said) is not None or is_correction(said)
+    return is_change and bool(shared & core) and bool(held & left) and not held & new
+
+
 def _is_plainer(hit: Hit, other: Hit) -> bool:
     """Tell whether `hit` says all that `other` says of the question, and was said rather than printed or called."""
     return _distance(hit) < _distance(other) and set(hit.words) >= set(other.words)
@@ -134,4 +203,8 @@ def _changed(text: str) -> set[str]:
 
 
 def _is_later(hit: Hit, other: Hit) -> bool:
-    return (hit.entry.since or hit.entry.time or _NEVER) > (other.entry.since or other.entry.time or _NEVER)
+    return _time(hit) > _time(other)
+
+
+def _time(hit: Hit) -> datetime:
+    return hit.entry.since or hit.entry.time or _NEVER

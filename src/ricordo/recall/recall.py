@@ -16,6 +16,8 @@ from ricordo.recall.question import read_question
 
 __all__ = ["recall", "search"]
 
+_MOST_CURATED = 2_000
+
 
 async def recall(
     sources: Sequence[Source],
@@ -51,6 +53,7 @@ async def search(
     weights = config or RecallConfig()
     asked = replace(Query(text=query) if isinstance(query, str) else query, neighbours=True)
     passages: list[Passage] = []
+    curated: list[Passage] = []
     trouble: StorageError | None = None
     searched = 0
     for nearness, source in enumerate(sources):
@@ -62,7 +65,13 @@ async def search(
         searched += 1
         shown = [match for match in matches if (match.chunk.session, match.chunk.message) not in source.hidden]
         passages += [Passage(label=source.label, nearness=nearness, match=match) for match in shown]
+        if any(match.chunk.entry_id for match in shown):
+            curated += [
+                Passage(label=source.label, nearness=nearness, match=match)
+                for match in await source.index.search(Query(text="", sorts=("curated",)), _MOST_CURATED)
+            ]
     if trouble is not None and not searched:
         raise trouble
     moment = now or datetime.now(UTC)
-    return rank(passages, read_question(asked.text), limit=limit, now=moment, config=weights)
+    question = read_question(asked.text)
+    return rank(passages, question, limit=limit, now=moment, config=weights, curated=curated, query=asked)

@@ -1,0 +1,113 @@
+"""Where a memory stands and whether it still holds, told from the entries that are visible. Pure.
+
+One entry may stand in a ledger, a topic and `MEMORY.md` under one id: what curated memory says of it holds, as people
+edit it there. An entry that another one names in `supersedes` holds no more; its successor may itself be superseded.
+
+Invariant: following successors ends: entries that supersede each other in a ring hold, each for itself.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.index.contract import Chunk
+from ricordo.recall.hits import Passage
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.layout import MEMORY
+
+__all__ = ["Successions", "curated_place", "successions"]
+
+_SUPERSEDES = "[supersedes:: "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Successions:
+    """Which entry took the place of which, by ids; `entries` are the passages of the successors."""
+
+    successor: Mapping[str, str]
+    entries: Mapping[str, Passage]
+
+    def after(self, entry_id: str) -> tuple[str, ...]:
+        """Return the ids of what took the place of this entry, one after the other; the last one holds now."""
+        later: list[str] = []
+        while entry_id in self.successor:
+            entry_id = self.successor[entry_id]
+            later.append(entry_id)
+        return tuple(later)
+
+
+def curated_place(passages: Sequence[Passage], curated: Sequence[Passage]) -> list[Passage]:
+    """Return the passages, those of a ledger moved to where curated memory holds the same entry; each there once.
+
+    `curated` is all of curated memory, of every source. What was found in curated memory itself stays as it was found.
+    """
+    places: dict[tuple[str, str], Passage] = {}
+    for passage in sorted((*curated, *_curated(passages)), key=_order):
+        if passage.match.chunk.markup:
+            places.setdefault(_key(passage), passage)
+    found = {_key(passage) for passage in _curated(passages)}
+    shown = []
+    for passage in passages:
+        place = places.get(_key(passage)) if passage.match.chunk.markup else None
+        if place is None or passage.match.chunk.sort == "long":
+            shown.append(passage)
+        elif passage.match.chunk.sort == "curated":
+            same = place.match.content == passage.match.content
+            shown.append(_moved(passage, place) if same else passage)
+        elif _key(passage) not in found:
+            shown.append(_moved(passage, place))
+    return shown
+
+
+def successions(passages: Iterable[Passage]) -> Successions:
+    """Return which entries of the passages took the place of others."""
+    successor: dict[str, str] = {}
+    entries: dict[str, Passage] = {}
+    for passage in passages:
+        chunk = passage.match.chunk
+        older = _superseded_id(chunk)
+        if older and older != chunk.entry_id:
+            successor.setdefault(older, chunk.entry_id)
+            entries.setdefault(chunk.entry_id, passage)
+    ring = {older for older in successor if _is_in_ring(older, successor)}
+    return Successions(
+        successor={older: newer for older, newer in successor.items() if older not in ring}, entries=entries
+    )
+
+
+def _is_in_ring(entry_id: str, successor: Mapping[str, str]) -> bool:
+    seen: set[str] = set()
+    at = successor.get(entry_id)
+    while at is not None and at != entry_id and at not in seen:
+        seen.add(at)
+        at = successor.get(at)
+    return at == entry_id
+
+
+def _superseded_id(chunk: Chunk) -> str:
+    if _SUPERSEDES not in chunk.markup:
+        return ""
+    located = parse_entries(chunk.markup, chunk.path)
+    return (located[0].entry.supersedes or "") if located and located[0].entry.state != "superseded" else ""
+
+
+def _moved(passage: Passage, place: Passage) -> Passage:
+    """Return what was found, shown where and as it stands in `place`."""
+    at = place.match
+    match = replace(
+        passage.match, path=at.path, line_number=at.line_number, end_line=at.end_line, content=at.content,
+        chunk=at.chunk,
+    )  # fmt: skip
+    return replace(passage, match=match)
+
+
+def _curated(passages: Iterable[Passage]) -> list[Passage]:
+    return [passage for passage in passages if passage.match.chunk.sort == "curated" and passage.match.chunk.markup]
+
+
+def _key(passage: Passage) -> tuple[str, str]:
+    return passage.label, passage.match.chunk.entry_id
+
+
+def _order(passage: Passage) -> tuple[bool, str, int]:
+    """Order places of one entry: the memory that is always in the prompt before topics."""
+    return passage.match.path != MEMORY, passage.match.path, passage.match.line_number

@@ -1,0 +1,56 @@
+"""What `ricordo ask` and `ricordo recall` show of a memory that another one superseded."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from command_line import ricordo
+from ricordo.workspace.entry_codec import parse_entries, render_entry
+
+QUESTION = "Which database does the orders service use?"
+
+
+def _supersede() -> tuple[Path, str, str]:
+    """Remember a decision, curate another in its place by hand; return the root's `MEMORY.md` and both ids."""
+    saved = ricordo(
+        "remember", "The orders service uses MySQL as its database.", "--kind", "decision", "--json"
+    ).document
+    ledger = Path(saved["file"])
+    old = parse_entries(ledger.read_bytes(), "")[0].entry
+    assert old.time is not None
+    new = replace(
+        old, id="01jd" + "7" * 22, content="The orders service uses PostgreSQL as its database.", supersedes=old.id,
+        time=old.time + timedelta(seconds=5),
+    )  # fmt: skip
+    curated = ledger.parent.parent / "MEMORY.md"
+    curated.write_text(f"# Memory\n\n{render_entry(new)}", encoding="utf-8")
+    return curated, old.id, new.id
+
+
+def test_an_answer_shows_what_holds_now_and_then_what_it_superseded_with_its_place() -> None:
+    curated, old, new = _supersede()
+    answer = ricordo("ask", QUESTION, "--json").document
+    assert (answer["hit"]["entry"]["id"], answer["hit"]["superseded_by"]) == (new, None)
+    (superseded,) = answer["superseded"]
+    assert (superseded["entry"]["id"], superseded["entry"]["state"], superseded["superseded_by"]) == (
+        old, "superseded", new,
+    )  # fmt: skip
+    lines = ricordo("ask", QUESTION).out.splitlines()
+    assert lines[0] == "The orders service uses PostgreSQL as its database."
+    assert lines[1].endswith(f"{curated}:3") or lines[1].endswith("MEMORY.md:3")
+    assert lines[2] == "superseded: The orders service uses MySQL as its database."
+    assert lines[3].endswith(f"{superseded['file']}:{superseded['line']}")
+    assert superseded["entry"]["time"][:4] in lines[3]
+
+
+def test_recall_says_what_superseded_a_memory() -> None:
+    _supersede()
+    hits = ricordo("recall", "orders database", "--json").document["hits"]
+    assert [hit["superseded_by"] is None for hit in hits] == [True, False]
+    assert "superseded by workspace/MEMORY.md:3" in ricordo("recall", "orders database").out
+
+
+def test_an_answer_that_replaced_nothing_says_so() -> None:
+    ricordo("remember", "The orders service uses MySQL as its database.")
+    assert ricordo("ask", QUESTION, "--json").document["superseded"] == []
+    assert "superseded" not in ricordo("ask", QUESTION).out

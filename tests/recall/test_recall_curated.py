@@ -1,0 +1,206 @@
+"""One memory once, curated memory first, and what was superseded never as the answer: over real workspaces."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.index.contract import Query
+from ricordo.index.keyword import KeywordIndex
+from ricordo.messages.codec import encode
+from ricordo.messages.types import Message, Text
+from ricordo.recall.answer import answer
+from ricordo.recall.hits import Source
+from ricordo.recall.recall import recall, search
+from ricordo.workspace.entry import Entry, State
+from ricordo.workspace.entry import Source as Origin
+from ricordo.workspace.entry_codec import render_entry
+
+pytestmark = pytest.mark.anyio
+
+BEGUN = datetime(2026, 11, 1, 9, tzinfo=UTC)
+NOW = BEGUN + timedelta(days=20)
+LEDGER = "workspace/memory/2026-11-01.md"
+MEMORY = "workspace/MEMORY.md"
+TOPIC = "workspace/memory/topics/orders.md"
+LOG = "workspace/agents/main/sessions/s1.log.jsonl"
+WHICH = "Which database does the orders service use?"
+
+
+def entry(
+    number: int, content: str, *, supersedes: Entry | None = None, kind: str = "decision", state: State = "active",
+    messages: tuple[str, ...] = (),
+) -> Entry:  # fmt: skip
+    """Return an entry of the day with this number."""
+    return Entry(
+        content=content, kind=kind, id=f"01jd{number:022d}", time=BEGUN + timedelta(days=number), state=state,
+        supersedes=supersedes.id if supersedes else None, source=Origin(session="s1", messages=messages),
+    )  # fmt: skip
+
+
+MYSQL = entry(1, "The orders service uses MySQL 8 as its database.")
+POSTGRES = entry(3, "The orders service uses PostgreSQL 16 as its database.", supersedes=MYSQL)
+SPANNER = entry(6, "The orders service uses Spanner as its database.", supersedes=POSTGRES)
+OTHER = entry(2, "The staging server listens on port 5433.", kind="fact")
+
+
+async def workspace(
+    folder: Path, files: dict[str, tuple[Entry, ...]], *, said: tuple[tuple[str, str, int], ...] = ()
+) -> list[Source]:
+    """Return a workspace with these documents, and these messages (speaker, text, day)."""
+    store = InMemoryFiles()
+    for path, entries in files.items():
+        await store.create(path, ("# Notes\n\n" + "".join(map(render_entry, entries))).encode())
+    for number, (speaker, text, day) in enumerate(said):
+        message = Message(
+            role="user", name=speaker, id=f"m{number}", time=BEGUN + timedelta(days=day), parts=(Text(text=text),)
+        )
+        await store.append(LOG, encode(message))
+    return [Source(label="project", index=await KeywordIndex.open(folder / "index.db", store))]
+
+
+async def test_an_entry_in_three_places_is_one_hit_shown_where_it_is_curated(tmp_path: Path) -> None:
+    everywhere = await workspace(tmp_path, {LEDGER: (OTHER, MYSQL), TOPIC: (MYSQL,), MEMORY: (OTHER, MYSQL)})
+    for hits in (await recall(everywhere, "orders database", now=NOW), await search(everywhere, WHICH, now=NOW)):
+        assert [(hit.entry, hit.path, hit.line_number) for hit in hits if hit.entry.id == MYSQL.id] == [
+            (MYSQL, MEMORY, 4)
+        ]
+    found = await answer(everywhere, WHICH, now=NOW)
+    assert (found.path, found.line_number, found.superseded) == (MEMORY, 4, ())
+    assert MYSQL.id not in {hit.entry.id for hit in found.others}
+
+
+async def test_a_topic_is_shown_before_the_ledger(tmp_path: Path) -> None:
+    both = await workspace(tmp_path, {LEDGER: (OTHER, MYSQL), TOPIC: (MYSQL,)})
+    assert [hit.path for hit in await recall(both, "orders database", now=NOW)] == [TOPIC]
+
+
+async def test_what_a_person_corrected_in_curated_memory_is_what_the_entry_says(tmp_path: Path) -> None:
+    edited = entry(1, "The shop keeps its purchases in PostgreSQL.")
+    corrected = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (edited,)})
+    hits = await recall(corrected, "MySQL", now=NOW)
+    assert [(hit.entry.content, hit.path) for hit in hits] == [(edited.content, MEMORY)]
+
+
+async def test_a_ledger_is_shown_where_the_filters_leave_curated_memory_out(tmp_path: Path) -> None:
+    both = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (MYSQL,)})
+    hits = await search(both, Query(text="database", sorts=("ledger",)), now=NOW)
+    assert [hit.path for hit in hits] == [LEDGER]
+
+
+async def test_an_answer_rests_on_curated_memory_rather_than_on_a_message_that_says_the_same(tmp_path: Path) -> None:
+    said = (("Ines", "So which database? The orders service uses MySQL 8 as its database, for now at least.", 0),)
+    found = await answer(await workspace(tmp_path, {MEMORY: (MYSQL, OTHER)}, said=said), WHICH, now=NOW)
+    assert (found.path, found.line_number) == (MEMORY, 3)
+
+
+async def test_a_message_that_fits_clearly_better_is_quoted_before_curated_memory(tmp_path: Path) -> None:
+    curated = entry(1, "The orders service has a database of its own.", kind="fact")
+    said = (("Ines", "The refund window of the orders service is 45 days.", 0), ("Jonas", "Good.", 0))
+    found = await answer(
+        await workspace(tmp_path, {MEMORY: (curated,)}, said=said), "How many days is the refund window?", now=NOW
+    )
+    assert found.path == LOG
+
+
+async def test_a_later_statement_is_quoted_before_what_curated_memory_does_not_know_yet(tmp_path: Path) -> None:
+    later = entry(9, "The orders service moves its database from MySQL to PostgreSQL.")
+    found = await answer(await workspace(tmp_path, {MEMORY: (MYSQL,), LEDGER: (later,)}), WHICH, now=NOW)
+    assert found.path == LEDGER
+    assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
+
+
+async def test_what_was_superseded_is_named_after_the_answer_newest_first(tmp_path: Path) -> None:
+    chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES, SPANNER), MEMORY: (SPANNER,)})
+    found = await answer(chain, WHICH, now=NOW)
+    assert found.hit is not None
+    assert (found.hit.entry.id, found.path, found.line_number) == (SPANNER.id, MEMORY, 3)
+    assert [hit.entry.id for hit in found.superseded] == [POSTGRES.id, MYSQL.id]
+    assert found.text.split("\n") == [
+        SPANNER.content, f"(2026-11-07; {MEMORY}:3)", f"Superseded: {POSTGRES.content}", f"(2026-11-04; {LEDGER}:4)",
+        f"Superseded: {MYSQL.content}", f"(2026-11-02; {LEDGER}:3)",
+    ]  # fmt: skip
+    assert not {hit.entry.id for hit in found.others} & {MYSQL.id, POSTGRES.id, SPANNER.id}
+
+
+async def test_superseded_memories_rank_below_their_successors_and_say_what_took_their_place(tmp_path: Path) -> None:
+    chain = await workspace(tmp_path, {LEDGER: (MYSQL, POSTGRES), MEMORY: (SPANNER,)})
+    for question in (WHICH, "MySQL 8", "PostgreSQL 16"):
+        hits = [hit for hit in await recall(chain, question, now=NOW) if hit.entry.id != OTHER.id]
+        ids = [hit.entry.id for hit in hits]
+        assert ids == sorted(ids, reverse=True)
+        assert ids[0] == SPANNER.id
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+        assert [(hit.entry.state, bool(hit.superseded_by)) for hit in hits] == [
+            ("active", False), *[("superseded", True)] * (len(hits) - 1),
+        ]  # fmt: skip
+    old = next(hit for hit in await recall(chain, WHICH, now=NOW) if hit.entry.id == POSTGRES.id)
+    assert old.why.endswith(f"superseded by {MEMORY}:3")
+    assert old.superseded_by == SPANNER.id
+
+
+async def test_who_asks_by_the_old_words_hears_what_holds_now(tmp_path: Path) -> None:
+    newer = entry(5, "Purchases live in PostgreSQL.", supersedes=MYSQL)
+    renamed = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (newer,)})
+    found = await answer(renamed, "Does the orders service use MySQL?", now=NOW)
+    assert found.hit is not None
+    assert found.hit.entry.id == newer.id
+    assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
+
+
+async def test_a_message_whose_memory_was_superseded_is_not_the_answer(tmp_path: Path) -> None:
+    old = entry(1, "Orders are kept in MySQL 8.", messages=("m0",))
+    newer = entry(5, "Orders are kept in PostgreSQL, the database of the service.", supersedes=old)
+    said = (("Ines", "The database that the orders service uses is MySQL 8, everywhere we use a database.", 1),)
+    found = await answer(await workspace(tmp_path, {LEDGER: (old,), MEMORY: (newer,)}, said=said), WHICH, now=NOW)
+    assert found.hit is not None
+    assert found.hit.entry.id == newer.id
+
+
+async def test_a_successor_that_the_filters_leave_out_is_not_shown(tmp_path: Path) -> None:
+    lesson = entry(5, "Purchases live in PostgreSQL.", supersedes=MYSQL, kind="lesson")
+    mixed = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (lesson,)})
+    hits = await recall(mixed, Query(text="MySQL database", kinds=("decision",)), now=NOW)
+    assert [(hit.entry.id, hit.entry.state, hit.superseded_by) for hit in hits] == [(MYSQL.id, "superseded", lesson.id)]
+
+
+async def test_an_entry_that_is_marked_superseded_is_shown_only_below_its_successor(tmp_path: Path) -> None:
+    gone = entry(1, MYSQL.content, state="superseded")
+    alone = await workspace(tmp_path, {LEDGER: (gone,)})
+    assert await recall(alone, WHICH, now=NOW) == []
+    assert not (await answer(alone, WHICH, now=NOW)).found
+
+
+async def test_entries_that_supersede_each_other_both_hold(tmp_path: Path) -> None:
+    first = Entry(content=MYSQL.content, id=MYSQL.id, supersedes=POSTGRES.id, time=MYSQL.time)
+    ring = await workspace(tmp_path, {LEDGER: (first, POSTGRES)})
+    hits = await recall(ring, WHICH, now=NOW)
+    assert {(hit.entry.id, hit.superseded_by) for hit in hits} == {(MYSQL.id, ""), (POSTGRES.id, "")}
+    assert (await answer(ring, WHICH, now=NOW)).found
+
+
+async def test_a_change_of_one_number_in_many_words_is_no_duplicate(tmp_path: Path) -> None:
+    words = "The nightly export of the orders service in the Halle warehouse to the finance team starts at"
+    old = entry(1, f"{words} 01:30.")
+    newer = entry(4, f"{words} 02:45.", supersedes=old)
+    hits = await recall(await workspace(tmp_path, {LEDGER: (old, newer)}), "When does the nightly export start?")
+    assert [hit.entry.id for hit in hits] == [newer.id, old.id]
+
+
+async def test_without_links_a_change_names_only_the_older_memory_that_it_left_behind(tmp_path: Path) -> None:
+    moved = entry(6, "We are moving the orders database from MySQL to PostgreSQL, as MySQL can't roll back DDL.")
+    beside = entry(2, "The reporting database of the orders team is Oracle.")
+    weighed = entry(3, "For the orders database we compared MySQL and PostgreSQL.")
+    ledger = await workspace(tmp_path, {LEDGER: (MYSQL, beside, weighed, moved)})
+    found = await answer(ledger, "Which database do the orders use?", now=NOW)
+    assert found.hit is not None
+    assert found.hit.entry.id == moved.id
+    assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
+
+
+async def test_nothing_is_superseded_by_a_memory_that_is_no_change(tmp_path: Path) -> None:
+    plain = entry(6, "The orders service uses a database in Frankfurt.", kind="fact")
+    found = await answer(await workspace(tmp_path, {LEDGER: (MYSQL, OTHER, plain)}), WHICH, now=NOW)
+    assert found.found
+    assert found.superseded == ()
