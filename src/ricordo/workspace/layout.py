@@ -16,6 +16,7 @@ __all__ = [
     "LEDGERS",
     "MEMORY",
     "PROJECT",
+    "QUEUE",
     "TOMBSTONES",
     "WORKSPACE",
     "cursor_path",
@@ -25,6 +26,7 @@ __all__ = [
     "ledger_path",
     "long_path",
     "session_of",
+    "state_path",
     "transcript_path",
 ]
 
@@ -37,6 +39,7 @@ PROJECT = "project.json"
 GUARD_KEY = "guard.key"
 IGNORE_FILE = ".gitignore"
 INDEX = "memory_index.db"
+QUEUE = "queue.db"
 DEFAULT_AGENT = "main"
 
 _LEDGER = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
@@ -83,6 +86,13 @@ def transcript_path(agent: str, session: str) -> str:
 def cursor_path(agent: str, session: str) -> str:
     """Return where it is kept how far a session has been extracted. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_checked(session)}.cursor.json"
+
+
+def state_path(agent: str, session: str) -> str:
+    """Return where the state of an agent in a session lies, never a cursor's place. Raises as `transcript_path`."""
+    stem, dot, end = _checked(session).rpartition(".")
+    name = f"{stem}%2E{end}" if dot and end.lower() == "cursor" else session
+    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{name}.json"
 
 
 def session_of(path: str) -> tuple[str, str] | None:
