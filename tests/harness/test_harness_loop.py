@@ -366,13 +366,9 @@ async def test_a_turn_a_request_and_a_call_report_their_end_with_counts_and_no_c
     emitter = Emitter(SystemClock(), (heard.append,))
     await Harness(model, tools=[FunctionTool("echo", echo)], emitter=emitter).run(turn(say("secret words")))
     ended = [(event.stage, event.reason) for event in heard if event.status == "finished"]
-    assert ended == [
-        ("model", "tools"),
-        ("tool", "echo"),
-        ("tool", "unknown tool"),
-        ("model", "end"),
-        ("turn", "end"),
-    ]
+    assert ended[0] == ("model", "tools")
+    assert sorted(ended[1:3]) == [("tool", "echo"), ("tool", "unknown tool")]
+    assert ended[3:] == [("model", "end"), ("turn", "end")]
     assert heard[-1].counts == {"steps": 2, "messages": 4, "input": 14, "output": 4}
     assert "secret words" not in repr(heard)
 

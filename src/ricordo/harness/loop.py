@@ -79,7 +79,7 @@ class _Going:
             await self.add(*given)
 
     async def add(self, *messages: Message) -> tuple[Message, ...]:
-        """Record `messages` and take them into the window, whoever cancels meanwhile."""
+        """Record `messages` and take them into the window; a cancellation is raised when that is done."""
         stored: tuple[Message, ...] = ()
 
         async def act() -> None:
@@ -91,6 +91,7 @@ class _Going:
 
         with anyio.CancelScope(shield=True):
             await uncut(act)
+        await anyio.lowlevel.checkpoint_if_cancelled()
         return stored
 
     def pay(self, reply: Reply) -> None:
