@@ -33,6 +33,7 @@ def states() -> st.SearchStrategy[AgentState]:
         session=st.just("s1"),
         window=st.lists(messages(), max_size=4).map(tuple),
         turns=st.integers(0, 10**9),
+        last=st.text(max_size=30),
         ratio=st.floats(0, 10**6, exclude_min=True),
         extra=st.one_of(extra, newer),
     )

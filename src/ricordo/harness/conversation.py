@@ -4,11 +4,10 @@ The transcript is what was said; the window is what the next request begins with
 state whenever it got shorter, and at the end of each turn, a failed or cancelled one too. What stands in the transcript
 and not in the state, because a process was killed between the two, is taken up again when the session is opened.
 
-Invariants: one turn at a time; nothing enters the window that was not recorded before; no call is left without a result
-when a session is taken up.
+Invariants: one turn at a time; nothing enters the window that was not recorded before.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -16,15 +15,13 @@ import anyio
 
 from ricordo.clock import Clock
 from ricordo.errors import StorageError, VersionConflict
-from ricordo.files.uncut import uncut
-from ricordo.messages import Message, Text, ToolCall, ToolResult, marked, pair
-from ricordo.middleware import Request, Response, Step, Turn, TurnHandler, TurnListener, TurnResult
+from ricordo.messages import Message
+from ricordo.middleware import Record, Request, Response, Step, Turn, TurnHandler, TurnListener, TurnResult
 from ricordo.scopes import Scope
 from ricordo.state import AgentState, StateStore
+from ricordo.uncut import uncut
 
 __all__ = ["Conversation", "Keeper", "taken_up"]
-
-Record = Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]
 
 
 class Keeper:
@@ -52,6 +49,8 @@ class Keeper:
         stored = await self._record([message if message.time else replace(message, time=now) for message in messages])
         known = {message.id for message in self._state.window}
         self._move([*self._state.window, *(message for message in stored if message.id not in known)])
+        if stored:
+            self._state = replace(self._state, last=stored[-1].id)
         return stored
 
     async def watch(self, request: Request, step: Step) -> Response:
@@ -134,25 +133,12 @@ class Conversation:
             await self.keeper.replace(window)
 
 
-def taken_up(window: Sequence[Message], logged: Sequence[Message]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """Return the window with what the log holds after it, and the messages that had to be made to keep it valid.
+def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the window with what the log holds after the message `last`, all of the log when that is not in it. Pure.
 
-    Without a window the whole log is the window. A call that a killed process left without its result gets one that
-    says so. Pure.
+    What only the log holds was said in a turn that a process did not live to end.
     """
     known = {message.id for message in window}
-    places = [number for number, message in enumerate(logged) if message.id in known]
-    rest = logged[places[-1] + 1 :] if places else (logged if not window else ())
-    whole = [*window, *rest]
-    waiting = [
-        part for place in pair(whole).pending if isinstance(part := whole[place.message].parts[place.part], ToolCall)
-    ]
-    if not waiting:
-        return tuple(whole), ()
-    ended = marked(Message(role="tool", parts=tuple(map(_cut_off, waiting))), "notice")
-    return tuple(whole), (ended,)
-
-
-def _cut_off(call: ToolCall) -> ToolResult:
-    text = "The process ended before this tool had answered: whether it did its work is not known."
-    return ToolResult(call_id=call.id, name=call.name, parts=(Text(text=text),), is_error=True)
+    places = [number for number, message in enumerate(logged) if message.id == last]
+    rest = logged[places[-1] + 1 :] if places else logged
+    return (*window, *(message for message in rest if message.id not in known))

@@ -17,7 +17,7 @@ __all__ = ["VERSION", "decode", "encode"]
 VERSION = 1
 """The version of the documents that `encode` writes."""
 
-_KNOWN = frozenset({"agent", "session", "turns", "ratio", "window"})
+_KNOWN = frozenset({"agent", "session", "turns", "ratio", "window", "last"})
 
 
 def encode(state: AgentState) -> bytes:
@@ -34,6 +34,7 @@ def encode(state: AgentState) -> bytes:
         "session": state.session,
         "turns": state.turns,
         "ratio": state.ratio,
+        "last": state.last,
         "window": [loads(codec.encode(message)) for message in state.window],
     }
     return (dumps(known | extra) + "\n").encode()
@@ -49,11 +50,15 @@ def decode(data: bytes, *, agent: str, session: str) -> AgentState:
     turns = integer(fields.get("turns", 0), "turns")
     if turns < 0:
         raise InvalidMessage(f"turns: a number from 0 up is needed, not {turns}.")
+    last = fields.get("last", "")
+    if not isinstance(last, str):
+        raise InvalidMessage("last: the id of a message is a text.")
     window = records(fields.get("window", []), "window")
     return AgentState(
         agent=agent,
         session=session,
         window=tuple(codec.decode(dumps(message)) for message in window),
+        last=last,
         turns=turns,
         ratio=_ratio(fields),
         extra=extra,

@@ -1,3 +1,5 @@
-"""The same for programs that do not await: one blocking face."""
+"""The same for programs that do not await: one blocking face, on an event loop in a thread of its own."""
 
-__all__: list[str] = []
+from ricordo.sync.memory import Memory
+
+__all__ = ["Memory"]

@@ -1,0 +1,27 @@
+"""Work beside a block: begun with it, cancelled at its end, and never in the way of what the block raises."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+
+__all__ = ["beside"]
+
+
+@asynccontextmanager
+async def beside(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Run `work` while the block runs, and cancel it when the block ends.
+
+    An error of the block comes out as it was raised, not in a group, as a task group would give it; an error of `work`
+    ends the block and is raised in its place.
+    """
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            yield
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as raised:
+        if len(raised.exceptions) > 1:
+            raise
+        alone = raised.exceptions[0]
+        raise alone from alone.__cause__

@@ -1,0 +1,40 @@
+"""One event loop in a thread of its own, and methods that wait for what runs there.
+
+Nothing is written twice: a blocking method is its asynchronous one, with the same arguments and the same docstring.
+"""
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Concatenate, Generic, ParamSpec, TypeVar
+
+from anyio.from_thread import BlockingPortal
+
+__all__ = ["Face", "blocking"]
+
+_T = TypeVar("_T")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Face(Generic[_T]):
+    """The blocking face of an object that lives on the loop of `portal`."""
+
+    def __init__(self, portal: BlockingPortal, inner: _T) -> None:
+        """Stand for `inner`."""
+        self._portal = portal
+        self._inner = inner
+
+
+def blocking(
+    method: Callable[Concatenate[_T, _P], Awaitable[_R]],
+) -> Callable[Concatenate[Face[_T], _P], _R]:
+    """Return the method of a face that calls `method` on the loop and waits for what it returns."""
+
+    @functools.wraps(method)
+    def call(self: Face[_T], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        async def act() -> _R:
+            return await method(self._inner, *args, **kwargs)
+
+        return self._portal.call(act)
+
+    return call

@@ -1,0 +1,54 @@
+"""Memory for programs that do not await."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anyio.from_thread import start_blocking_portal
+
+from ricordo.clock import Clock
+from ricordo.events import Sink
+from ricordo.memory import Memory as AsyncMemory
+from ricordo.runtime import Settings
+from ricordo.scopes import Scope
+from ricordo.sync.face import Face, blocking
+
+__all__ = ["Memory"]
+
+
+class Memory(Face[AsyncMemory]):
+    """The memory of one scope, open. Use `with Memory.open(...) as memory`; the methods are those of `ricordo.Memory`.
+
+    It may be used from several threads.
+    """
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        root: str | Path | None = None,
+        *,
+        scope: Scope | None,
+        on_event: Sink | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> Iterator["Memory"]:
+        """Open the memory of `scope` in the folder `root`, as `ricordo.Memory.open` does."""
+        opening = AsyncMemory.open(root, scope=scope, on_event=on_event, settings=settings, clock=clock)
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
+            yield cls(portal, memory)
+
+    remember = blocking(AsyncMemory.remember)
+    recall = blocking(AsyncMemory.recall)
+    search = blocking(AsyncMemory.search)
+    answer = blocking(AsyncMemory.answer)
+    preamble = blocking(AsyncMemory.preamble)
+    entries = blocking(AsyncMemory.entries)
+    entry = blocking(AsyncMemory.entry)
+    forget = blocking(AsyncMemory.forget)
+    undo = blocking(AsyncMemory.undo)
+    history = blocking(AsyncMemory.history)
+    ingest = blocking(AsyncMemory.ingest)
+    sessions = blocking(AsyncMemory.sessions)
+    session = blocking(AsyncMemory.session)
+    doctor = blocking(AsyncMemory.doctor)
