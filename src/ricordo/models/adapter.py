@@ -236,7 +236,9 @@ def _stop(response: ModelResponse, message: Message) -> Stop:
     if _raw_stop(response) == WINDOW_STOP:
         return "window"
     stop = _STOPS.get(response.finish_reason or "", "end")
-    return "tools" if stop == "end" and message.tool_calls else stop
+    if stop in ("end", "tools"):
+        return "tools" if message.tool_calls else "end"
+    return stop
 
 
 def _cost(response: ModelResponse) -> Decimal | None:

@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from ricordo.errors import InvalidSetting, ModelError, ModelNotFound, ModelRefused
+from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
 from ricordo.models.adapter import ProviderModel
 from ricordo.models.failures import extra_missing, key_missing, missing_variable
 
@@ -110,6 +110,4 @@ def _refusal(name: str, error: UserError) -> ModelError:
     variable = missing_variable(text)
     if variable is not None:
         return key_missing(name, variable)
-    if "nknown" in text:
-        return ModelNotFound(f"No provider knows {name}: write provider:model, such as anthropic:claude-sonnet-5.")
-    return ModelRefused(f"{name}: {text}")
+    return ModelNotFound(f"{name} can't be reached by this name: {text}")
