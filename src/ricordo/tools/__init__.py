@@ -1,6 +1,18 @@
 """Tools: what a model may call, each its own file, each usable without a harness."""
 
 from ricordo.tools.contract import Approval, Approve, Tool, ToolContext, ToolOutput
-from ricordo.tools.memory import memory_get
+from ricordo.tools.file_tools import file_tools
+from ricordo.tools.function import FunctionTool, tool
+from ricordo.tools.memory_tools import memory_tools
 
-__all__ = ["Approval", "Approve", "Tool", "ToolContext", "ToolOutput", "memory_get"]
+__all__ = [
+    "Approval",
+    "Approve",
+    "FunctionTool",
+    "Tool",
+    "ToolContext",
+    "ToolOutput",
+    "file_tools",
+    "memory_tools",
+    "tool",
+]

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.errors import ToolFailed
+from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
-from ricordo.tools import memory_get
+from ricordo.scopes import Scope
+from ricordo.tools import ToolContext
+from ricordo.tools.memory_get import memory_get_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -44,6 +48,18 @@ OTHER_PATHS = [
 ]
 
 
+CONTEXT = ToolContext(call_id="c1", scope=Scope(project="shop"), agent="main", session="s1")
+
+
+async def _got(files: FileStore, path: str, start: int = 1, end: int | None = None) -> tuple[object, bool]:
+    """Call the tool as an agent does; return what the model is told, and whether it is an error."""
+    memory_get = memory_get_tool(files)
+    try:
+        return await memory_get({"path": path, "start_line": start, "end_line": end}, CONTEXT), False
+    except ToolFailed as error:
+        return str(error), True
+
+
 @pytest.mark.req("AS-BUG-27")
 async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")
@@ -54,19 +70,18 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
     await files.create("guard.key", b"not for this tool\n")
     for path in MEMORY_PATHS:
         for first, last in combinations_with_replacement(range(1, 8), 2):
-            result = await memory_get(files, path, first, last)
-            assert (result.text, result.is_error) == ("\n".join(LINES[first - 1 : last]), False)
-        assert (await memory_get(files, path)).text == "\n".join(LINES)
-        assert (await memory_get(files, path, 6, 99)).text == "\n".join(LINES[5:])
+            assert await _got(files, path, first, last) == ("\n".join(LINES[first - 1 : last]), False)
+        assert await _got(files, path) == ("\n".join(LINES), False)
+        assert await _got(files, path, 6, 99) == ("\n".join(LINES[5:]), False)
         for start, end in OUT_OF_RANGE:
-            refused = await memory_get(files, path, start, end)
-            assert refused.is_error
-            assert "line 2" not in refused.text
+            text, is_error = await _got(files, path, start, end)
+            assert is_error
+            assert "line 2" not in str(text)
     for path in OTHER_PATHS:
-        refused = await memory_get(files, path)
-        assert refused.is_error, path
-        assert refused.text
-        assert "not for this tool" not in refused.text
+        text, is_error = await _got(files, path)
+        assert is_error, path
+        assert text
+        assert "not for this tool" not in str(text)
 
 
 @given(text=st.text(max_size=60), start=st.integers(1, 5), length=st.integers(0, 5))
@@ -75,8 +90,8 @@ async def test_the_lines_are_those_that_an_editor_counts(text: str, start: int, 
     await files.create("workspace/MEMORY.md", text.encode("utf-8", "replace"))
     lines = text.encode("utf-8", "replace").decode().split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
-    result = await memory_get(files, "MEMORY.md", start, start + length)
+    said, is_error = await _got(files, "MEMORY.md", start, start + length)
     if start > max(len(lines), 1):
-        assert result.is_error
+        assert is_error
     else:
-        assert result.text == "\n".join(lines[start - 1 : start + length])
+        assert said == "\n".join(lines[start - 1 : start + length])

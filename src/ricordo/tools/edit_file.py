@@ -1,0 +1,56 @@
+"""write_file and edit_file: a whole file, or one text in the place of another that occurs exactly once."""
+
+from typing import Annotated
+
+from ricordo.errors import FileMissing
+from ricordo.tools.contract import Tool
+from ricordo.tools.file_changes import FileChanges
+from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.function import tool
+from ricordo.workspace.documents import Replacement
+
+__all__ = ["edit_file_tool", "write_file_tool"]
+
+
+def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
+    """Return the tool that writes whole files."""
+
+    async def write_file(
+        path: Annotated[str, "the file; a leading slash means the workspace, else the working directory"],
+        content: Annotated[str, "all that the file is to hold"],
+    ) -> str:
+        """Write a file, a new one or in the place of what is there.
+
+        In the working directory a person is asked first. In the workspace, plans and topics can be written.
+        """
+        located = await roots.locate(path)
+        data = content.encode("utf-8", "surrogatepass")
+        return await writes.write(located, lambda _: data, tool="write_file", folder=roots.folder)
+
+    return tool(write_file)
+
+
+def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
+    """Return the tool that replaces a text in a file."""
+
+    async def edit_file(
+        path: Annotated[str, "the file; a leading slash means the workspace, else the working directory"],
+        old_text: Annotated[str, "the text to replace, exactly as it stands in the file"],
+        new_text: Annotated[str, "the text to put there"],
+        all: Annotated[bool, "replace every occurrence, where there may be several"] = False,  # noqa: A002
+    ) -> str:
+        """Replace a text in a file. It must occur exactly once, unless all is true.
+
+        In the working directory a person is asked first. In the workspace, plans and topics can be edited.
+        """
+        located = await roots.locate(path)
+        replacement = Replacement(old=old_text, new=new_text, every=all)
+
+        def made(data: bytes | None) -> bytes:
+            if data is None:
+                raise FileMissing(f"There is no file {located.shown}.")
+            return replacement.within(data, located.shown)[0]
+
+        return await writes.write(located, made, tool="edit_file", folder=roots.folder)
+
+    return tool(edit_file)

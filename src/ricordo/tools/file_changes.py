@@ -1,0 +1,195 @@
+"""How a tool writes: each root has its rule, and both leave a whole file or the old one.
+
+In the workspace a write is one reversible change set, and only plans, topics and MEMORY.md are a tool's to write. In
+the working directory a person sees the change and approves it first; with nobody to ask nothing is written.
+"""
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
+
+import anyio.to_thread
+
+from ricordo.errors import FileMissing, PathRefused, ToolFailed
+from ricordo.files import ABSENT, Stored
+from ricordo.guard import Redactor
+from ricordo.tools.contract import Approval, Approve
+from ricordo.tools.file_roots import Located
+from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.layout import WORKSPACE, is_memory
+
+__all__ = ["MOST_BYTES", "FileChanges", "unified_diff"]
+
+MOST_BYTES = 2 * 1024 * 1024
+"""The largest file that a tool writes, in bytes."""
+
+_MINE = re.compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
+_COMPARED_LINES = 10_000
+_Make = Callable[[bytes | None], bytes]
+
+
+class FileChanges:
+    """Writes for tools."""
+
+    def __init__(self, *, changes: ChangeSets | None, approve: Approve | None, redactor: Redactor) -> None:
+        """Write to the workspace through `changes`, without secrets, and elsewhere what `approve` lets through."""
+        self._changes = changes
+        self._approve = approve
+        self._redactor = redactor
+
+    async def write(self, located: Located, make: _Make, *, tool: str, folder: Path | None) -> str:
+        """Write what `make` makes of the bytes that are there, None for no file, and return what was done in words.
+
+        `make` may be called again when somebody else was faster. Raises: ToolFailed for what is not allowed or not
+        approved; what `make` raises; StorageFull and its siblings, and nothing is written then.
+        """
+        write = self._write_workspace if located.in_workspace else partial(self._write_working, folder=folder)
+        return await write(located, make, tool=tool)
+
+    async def _write_workspace(self, located: Located, make: _Make, *, tool: str) -> str:
+        _check_workspace(located)
+        if self._changes is None:
+            raise ToolFailed("The workspace can only be read here.")
+        edits: list[Edit] = []
+
+        async def plan() -> list[Edit]:
+            stored = await _stored(located)
+            edits[:] = [self._edit(located, stored, make)]
+            return edits
+
+        if (edit := (await plan())[0]).data == await _data(located):
+            return f"{located.shown} is so already; nothing was written."
+        change = await self._changes.rebase(plan, act="tool", who="agent", why=f"{tool} {located.shown}")
+        return f"{located.shown} was {_done(edit)}, as change {change.id}, which can be undone."
+
+    def _edit(self, located: Located, stored: Stored | None, make: _Make) -> Edit:
+        made = _checked(make(stored.data if stored else None)).decode("utf-8", "surrogateescape")
+        data = self._redactor.clean(made).encode("utf-8", "surrogateescape")
+        return Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
+
+    async def _write_working(self, located: Located, make: _Make, *, tool: str, folder: Path | None) -> str:
+        if any(part.casefold() == ".git" for part in located.inside.split("/")):
+            raise PathRefused(f"{located.shown} belongs to git: tools don't write there.")
+        stored = await _stored(located)
+        before = stored.data if stored else None
+        data = _checked(make(before))
+        if data == before:
+            return f"{located.shown} is so already; nothing was written."
+        edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
+        await self._ask(tool, located, before, data)
+        keep_mode = await _mode(folder, located.inside) if folder else None
+        await located.files.replace(located.path, data, expected=edit.expected)
+        if keep_mode:
+            await keep_mode()
+        return f"{located.shown} was {_done(edit)}."
+
+    async def _ask(self, tool: str, located: Located, before: bytes | None, data: bytes) -> None:
+        if self._approve is None:
+            raise ToolFailed(
+                f"{located.shown} lies in the working directory, where writing needs a person's approval, and there is"
+                " nobody to ask: nothing was written. Plans can be written to the workspace, such as /plans/next.md."
+            )
+        change = await anyio.to_thread.run_sync(unified_diff, before, data, located.shown)
+        act = "create" if before is None else "change"
+        if not await self._approve(Approval(tool=tool, act=act, target=located.shown, change=change)):
+            raise ToolFailed(f"The change of {located.shown} was not approved: nothing was written.")
+
+
+def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
+    """Return the whole change as a unified diff; in few words where a side is no UTF-8 text."""
+    try:
+        old, new = ((data or b"").decode() for data in (before, after))
+    except UnicodeDecodeError:
+        return f"{name} is not a text: {len(before or b''):,} bytes become {len(after):,}.\n"
+    start = "/dev/null" if before is None else f"a/{name}"
+    one, other = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    if len(one) + len(other) <= _COMPARED_LINES:
+        lines = [*difflib.unified_diff(one, other, start, f"b/{name}")]
+    else:
+        lines = _one_hunk(one, other, start, f"b/{name}")
+    closed = (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return "".join(closed)
+
+
+def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) -> list[str]:
+    """Return the diff with all that lies between the first and the last difference replaced: linear in its length."""
+    same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
+    ending = zip(reversed(one[same:]), reversed(other[same:]), strict=False)
+    tail = len([*takewhile(lambda pair: pair[0] == pair[1], ending)])
+    removed, added = one[same : len(one) - tail], other[same : len(other) - tail]
+    # a hunk without lines names the line before it
+    first, second = same + bool(removed), same + bool(added)
+    return [
+        f"--- {start}\n",
+        f"+++ {end}\n",
+        f"@@ -{first},{len(removed)} +{second},{len(added)} @@\n",
+        *(f"-{line}" for line in removed),
+        *(f"+{line}" for line in added),
+    ]
+
+
+def _check_workspace(located: Located) -> None:
+    inside = located.inside
+    if _MINE.fullmatch(inside):
+        return
+    if is_memory(f"{WORKSPACE}/{inside}") or inside.startswith(("memory/", "profile.json")):
+        why = "what is worth keeping is saved with `remember`"
+    elif inside.startswith(("agents/", "sessions/", "large_tool_results/")):
+        why = "it is a record of what happened"
+    elif inside.startswith("rules/"):
+        why = "rules are written by people"
+    else:
+        why = "notes of your own belong below /plans"
+    raise PathRefused(
+        f"{located.shown} is not a tool's to write: {why}. Tools write to /plans, /memory/topics/*.md and /MEMORY.md."
+    )
+
+
+def _checked(data: bytes) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise ToolFailed(f"A tool writes at most {MOST_BYTES:,} bytes, this file would have {len(data):,}.")
+    return data
+
+
+async def _stored(located: Located) -> Stored | None:
+    try:
+        return await located.files.read(located.path)
+    except FileMissing:
+        return None
+
+
+async def _data(located: Located) -> bytes | None:
+    stored = await _stored(located)
+    return stored.data if stored else None
+
+
+def _done(edit: Edit) -> str:
+    size = f"{len(edit.data or b''):,} bytes"
+    return f"created with {size}" if edit.expected == ABSENT else f"changed and has {size} now"
+
+
+async def _mode(folder: Path, inside: str) -> Callable[[], Awaitable[None]]:
+    """Return what gives the file the mode that it has now, or that its folder suggests for a new one.
+
+    A store writes private files; those of a project are to stay as they were, an executable one above all.
+    """
+    path = folder / inside
+    mode = await anyio.to_thread.run_sync(_found_mode, path)
+
+    async def restore() -> None:
+        # the file is written; a mode that can't be set does not undo that
+        with suppress(OSError):
+            await anyio.to_thread.run_sync(path.chmod, mode)
+
+    return restore
+
+
+def _found_mode(path: Path) -> int:
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    nearest = next(parent for parent in path.parents if parent.is_dir())
+    return nearest.stat().st_mode & 0o666

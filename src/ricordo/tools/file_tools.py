@@ -1,0 +1,65 @@
+"""The file tools as one set: reading, searching and writing below the two roots, and a shell when asked for."""
+
+import secrets
+from collections.abc import Collection
+from pathlib import Path
+
+from ricordo.errors import InvalidSetting
+from ricordo.files import FileStore
+from ricordo.guard import Redactor
+from ricordo.tools.contract import Approve, Tool
+from ricordo.tools.edit_file import edit_file_tool, write_file_tool
+from ricordo.tools.file_changes import FileChanges
+from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.find_files import glob_files_tool, list_files_tool
+from ricordo.tools.grep_files import grep_files_tool
+from ricordo.tools.read_file import MOST_CHARACTERS, read_file_tool
+from ricordo.tools.shell import shell_tool
+from ricordo.workspace.changes import ChangeSets
+
+__all__ = ["file_tools"]
+
+_KEY_BYTES = 32
+
+
+def file_tools(
+    workspace: FileStore,
+    working: FileStore | None = None,
+    *,
+    changes: ChangeSets | None = None,
+    approve: Approve | None = None,
+    folder: Path | None = None,
+    redactor: Redactor | None = None,
+    closed: Collection[str] = (".ricordo",),
+    shell: bool = False,
+    shell_timeout: float = 120.0,
+    most_characters: int = MOST_CHARACTERS,
+) -> tuple[Tool, ...]:
+    """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if it is asked for.
+
+    `workspace` are the files of a root, `changes` its change sets, without which the workspace is read-only. `working`
+    are the files of the working directory, and `folder` where it lies, which sees through its links, keeps the modes
+    of its files and is needed by the shell. What a tool would write there is shown to `approve`, and refused without
+    it. `redactor` is the root's own; without it the marks of secrets can't be compared with others. `closed` names the
+    folders of the working directory that tools don't reach: the root's own has to be one of them. `shell_timeout` is in
+    seconds; one call of read_file shows at most `most_characters`.
+
+    Raises: InvalidSetting for a shell without a folder.
+    """
+    roots = FileRoots(workspace, working, folder=folder, closed=closed)
+    writes = FileChanges(
+        changes=changes, approve=approve, redactor=redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
+    )
+    tools: tuple[Tool, ...] = (
+        read_file_tool(roots, most_characters=most_characters),
+        write_file_tool(roots, writes),
+        edit_file_tool(roots, writes),
+        list_files_tool(roots),
+        glob_files_tool(roots),
+        grep_files_tool(roots),
+    )
+    if not shell:
+        return tools
+    if folder is None:
+        raise InvalidSetting("A shell needs the `folder` that its commands run in.")
+    return (*tools, shell_tool(folder, approve, timeout=shell_timeout))

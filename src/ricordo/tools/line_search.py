@@ -1,0 +1,49 @@
+"""Search lines by a regular expression, in a process of its own.
+
+Matching in Python holds the interpreter until it ends, and for some patterns it never ends: a thread could not be
+stopped and would stop all others. So this file is run as a program, which its caller can kill. It imports nothing but
+the standard library.
+
+It reads one JSON object `{"pattern", "ignore_case", "most", "width", "texts": [[name, text], ...]}` and writes
+`{"lines": [[name, number, character, text], ...], "error", "more"}`.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+
+__all__ = ["found_lines"]
+
+
+def found_lines(
+    pattern: re.Pattern[str], texts: Iterable[tuple[str, str]], *, width: int
+) -> Iterator[tuple[str, int, int, str]]:
+    """Yield each line that holds a match: the name of its text, its number from 1, and at most `width` characters.
+
+    The number before the characters says where in the line they begin, from 0.
+    """
+    for name, text in texts:
+        for number, line in enumerate(text.split("\n"), start=1):
+            match = pattern.search(line)
+            if match:
+                start = 0 if len(line) <= width else max(0, min(match.start() - width // 4, len(line) - width))
+                yield name, number, start, line[start : start + width]
+
+
+def _answer(asked: dict[str, object]) -> dict[str, object]:
+    try:
+        pattern = re.compile(str(asked["pattern"]), re.IGNORECASE if asked["ignore_case"] else 0)
+    except (re.error, OverflowError, RecursionError) as error:
+        return {"lines": [], "error": str(error), "more": False}
+    lines: list[object] = []
+    most = int(str(asked["most"]))
+    for found in found_lines(pattern, asked["texts"], width=int(str(asked["width"]))):  # type: ignore[arg-type]
+        if len(lines) == most:
+            return {"lines": lines, "error": "", "more": True}
+        lines.append(found)
+    return {"lines": lines, "error": "", "more": False}
+
+
+if __name__ == "__main__":
+    json.dump(_answer(json.loads(sys.stdin.buffer.read())), sys.stdout)

@@ -1,0 +1,24 @@
+"""The memory tools as one set, for any agent: they need a store and the files of its root, and no harness."""
+
+from ricordo.clock import Clock
+from ricordo.files import FileStore
+from ricordo.stores import Store
+from ricordo.tokens import Tokens
+from ricordo.tools.contract import Tool
+from ricordo.tools.memory_get import memory_get_tool
+from ricordo.tools.recall import DEFAULT_BUDGET, recall_tool
+from ricordo.tools.remember import remember_tool
+
+__all__ = ["memory_tools"]
+
+
+def memory_tools(
+    store: Store | None, files: FileStore | None, *, budget: Tokens = DEFAULT_BUDGET, clock: Clock | None = None
+) -> tuple[Tool, ...]:
+    """Return remember and recall over `store`, and memory_get where the root has `files`.
+
+    Without a store they answer that memory is off, and that nothing matches. `budget` is what one result of recall
+    takes at most.
+    """
+    tools: tuple[Tool, ...] = (remember_tool(store), recall_tool(store, budget=budget, clock=clock))
+    return tools if files is None else (*tools, memory_get_tool(files))

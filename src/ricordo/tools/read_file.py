@@ -1,0 +1,94 @@
+"""read_file: a page of a file, with where to read on. A file of any shape can be read to its end.
+
+The cap on characters holds for each call, whatever is asked for: its results are never moved out of the window, so a
+page has to be small by itself.
+"""
+
+from functools import partial
+from typing import Annotated
+
+import anyio.to_thread
+
+from ricordo.errors import InvalidSetting, ToolFailed
+from ricordo.tools.contract import Tool
+from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.function import tool
+from ricordo.tools.paging import Page, decoded, page
+
+__all__ = ["MOST_CHARACTERS", "read_file_tool"]
+
+MOST_CHARACTERS = 20_000
+"""The most characters that one call shows, about 5,000 tokens."""
+
+_MOST_BYTES = 64 * 1024 * 1024
+_SIGNATURES = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF document",
+    b"PK\x03\x04": "a ZIP archive, such as an office document",
+    b"\x1f\x8b": "gzip data",
+    b"\x7fELF": "a program",
+    b"SQLite format 3\0": "an SQLite database",
+}
+
+
+def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS) -> Tool:
+    """Return the tool; a call shows at most `most_characters` characters. Raises `InvalidSetting` below 1."""
+    if most_characters < 1:
+        raise InvalidSetting(f"A page has at least one character, not {most_characters}.")
+
+    async def read_file(
+        path: Annotated[str, "the file; a leading slash means the workspace, else the working directory"],
+        offset: Annotated[int, "the first line to show, from 1"] = 1,
+        limit: Annotated[int | None, "how many lines to show at most"] = None,
+        character: Annotated[int, "where in the first line to begin, from 0, for lines too long for one page"] = 0,
+    ) -> str:
+        """Read a text file, page by page.
+
+        The first line of the result says which part is shown and with which arguments to read on.
+        """
+        if offset < 1 or character < 0 or (limit is not None and limit < 1):
+            raise ToolFailed("Lines count from 1, characters from 0, and a page has at least one line.")
+        located = await roots.locate(path)
+        info = await located.found()
+        if info.size > _MOST_BYTES:
+            raise ToolFailed(f"{located.shown} has {info.size:,} bytes, more than can be read here.")
+        data = (await located.files.read(located.path)).data
+        read = partial(_shown, data, located.shown, line=offset, character=character, lines=limit, most=most_characters)
+        return await anyio.to_thread.run_sync(read)
+
+    return tool(read_file)
+
+
+def _shown(data: bytes, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:
+    text = decoded(data)
+    if text is None:
+        return _described(data, name)
+    found = page(text, line=line, character=character, lines=lines, most=most)
+    if found is None:
+        total = text.count("\n") + (not text.endswith("\n"))
+        raise ToolFailed(f"{name} has {total} lines: there is nothing at line {line}, character {character}.")
+    return f"[{name}: {_part(found)}]\n{found.text}"
+
+
+def _part(found: Page) -> str:
+    if found.total == 0:
+        return "the file is empty"
+    if found.start == found.end:
+        part = f"line {found.start} of {found.total}"
+    else:
+        part = f"lines {found.start} to {found.end} of {found.total}"
+    if found.character or found.next_character:
+        last = found.next_character or found.length
+        where = f"characters {found.character} to {last} of {found.length}"
+        part = f"{part}, {where}" if found.start == found.end else f"{part}, from character {found.character} on"
+    if found.next_line is None:
+        return f"{part}, to the end of the file"
+    more = f", character={found.next_character}" if found.next_character else ""
+    return f"{part}. Read on with offset={found.next_line}{more}"
+
+
+def _described(data: bytes, name: str) -> str:
+    kind = next((kind for start, kind in _SIGNATURES.items() if data.startswith(start)), "of an unknown format")
+    return f"[{name}: not a text, {len(data):,} bytes, {kind}. It begins with {data[:8].hex(' ')}.]"

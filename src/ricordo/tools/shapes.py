@@ -1,0 +1,227 @@
+"""Shapes: what one argument may look like, as a JSON schema for the model and as a check of what the model sent.
+
+A shape reads twice: exactly, then with what models commonly get wrong put right, such as a number given as text. A
+union tries all its options exactly before it puts anything right, so `int | str` keeps the text "5" as it is.
+
+Invariant: every JSON value that `read` accepts exactly is one that `schema` allows. Nothing here looks at annotations,
+`ricordo.tools.schema` does.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from ricordo.messages import JsonValue
+
+__all__ = [
+    "Anything",
+    "Choice",
+    "Mismatch",
+    "Nothing",
+    "Number",
+    "Shape",
+    "String",
+    "TrueOrFalse",
+    "WholeNumber",
+    "mismatch",
+]
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,100}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})(?:[eE][+-]?[0-9]{1,4})?")
+_LONGEST_SHOWN = 60
+
+
+class Mismatch(ValueError):
+    """A value does not fit; the text names the argument, what was expected and what came."""
+
+
+class Shape(Protocol):
+    """What a value may look like."""
+
+    @property
+    def words(self) -> str:
+        """What is expected, such as `a whole number`."""
+        ...
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the JSON schema."""
+        ...
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return `value` as the function takes it. Raises: Mismatch, which names `where`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anything:
+    """Any JSON value, as it is."""
+
+    words: str = "any value"
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema that allows everything."""
+        return {}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return `value`."""
+        del where, exactly
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nothing:
+    """None."""
+
+    words: str = "null"
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema of null."""
+        return {"type": "null"}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> None:
+        """Return None."""
+        del exactly
+        if value is not None:
+            raise mismatch(self, value, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class String:
+    """A text."""
+
+    words: str = "a text"
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema of a text."""
+        return {"type": "string"}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return the text."""
+        del exactly
+        if not isinstance(value, str):
+            raise mismatch(self, value, where)
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrueOrFalse:
+    """A truth value; "true" and "false" as texts are put right."""
+
+    words: str = "true or false"
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema of a truth value."""
+        return {"type": "boolean"}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return True or False."""
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and not exactly and value.strip().lower() in {"true", "false"}:
+            return value.strip().lower() == "true"
+        raise mismatch(self, value, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeNumber:
+    """An integer; one with a zero fraction is one in JSON too, and one as a text is put right."""
+
+    words: str = "a whole number"
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema of an integer."""
+        return {"type": "integer"}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return the integer."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, str) and not exactly and _WHOLE.fullmatch(value.strip()):
+            return int(value)
+        raise mismatch(self, value, where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A finite number, as a float; one as a text is put right."""
+
+    words: str = "a number"
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema of a number."""
+        return {"type": "number"}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return the number."""
+        number = math.nan
+        is_text = isinstance(value, str) and not exactly and _DECIMAL.fullmatch(value.strip())
+        if is_text or (isinstance(value, int | float) and not isinstance(value, bool)):
+            try:
+                number = float(value)  # type: ignore[arg-type]
+            except OverflowError:
+                number = math.inf
+        if not math.isfinite(number):
+            raise mismatch(self, value, where)
+        return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One of several values: pairs of what the model writes and what the function takes."""
+
+    options: tuple[tuple[str | int | float | bool | None, object], ...]
+
+    @property
+    def words(self) -> str:
+        """The values."""
+        return "one of " + ", ".join(_shown(written) for written, _ in self.options)
+
+    def schema(self) -> dict[str, JsonValue]:
+        """Return the schema that lists the values, with their type where they are all texts or all integers."""
+        written = [written for written, _ in self.options]
+        names = {"string": str, "integer": int}
+        common = [name for name, kind in names.items() if all(type(value) is kind for value in written)]
+        return {"type": common[0], "enum": [*written]} if common else {"enum": [*written]}
+
+    def read(self, value: JsonValue, where: str, *, exactly: bool) -> object:
+        """Return what the chosen value stands for."""
+        for written, meant in self.options:
+            if type(written) is type(value) and written == value:
+                return meant
+        if not exactly and isinstance(value, str):
+            for written, meant in self.options:
+                if not isinstance(written, str) and _shown(written) == value.strip():
+                    return meant
+        raise mismatch(self, value, where)
+
+
+def mismatch(shape: Shape, value: JsonValue, where: str) -> Mismatch:
+    """Return the error for a value that is not of this shape."""
+    return Mismatch(f"The argument `{where}` has to be {shape.words}, not {_kind(value)}.")
+
+
+def _kind(value: JsonValue) -> str:
+    match value:
+        case None | bool():
+            return _shown(value)
+        case str():
+            return f"the text {_shown(value)}"
+        case int() | float():
+            return f"the number {_shown(value)}"
+        case list():
+            return f"a list of {len(value)}"
+        case _:
+            return "an object"
+
+
+def _shown(value: str | int | float | bool | None) -> str:  # noqa: FBT001
+    if isinstance(value, str):
+        cut = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}…"
+        return '"' + cut.replace("\n", " ") + '"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    # a number of very many digits can't be written, and says nothing
+    return str(value) if isinstance(value, float) or abs(value) < 10**_LONGEST_SHOWN else "of very many digits"
