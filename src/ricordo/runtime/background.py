@@ -1,7 +1,8 @@
 """Work beside a block: begun with it, cancelled at its end, and never in the way of what the block raises."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 
@@ -9,7 +10,7 @@ __all__ = ["beside"]
 
 
 @asynccontextmanager
-async def beside(work: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+async def beside(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Run `work` while the block runs, and cancel it when the block ends.
 
     An error of the block comes out as it was raised, not in a group, as a task group would give it; an error of `work`

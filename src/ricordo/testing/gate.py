@@ -25,7 +25,13 @@ class Gate:
         """Stand at the gate, and return the ticket to wait with; `open` lets go whoever has arrived."""
         with self._condition:
             self._waiting += 1
+            self._condition.notify_all()
             return self._opened
+
+    def until_waiting(self, count: int, timeout: float) -> bool:
+        """Block until `count` stand at the gate, at most `timeout` seconds; False when they have not come."""
+        with self._condition:
+            return self._condition.wait_for(lambda: self._waiting >= count, timeout)
 
     def wait(self, ticket: int) -> bool:
         """Block until the gate opens; False when it was closed instead."""

@@ -64,6 +64,7 @@ class ScriptedModel:
         self._window = window
         self._requests: list[RecordedRequest] = []
         self._waiting: list[anyio.Event] = []
+        self._watching: list[anyio.Event] = []
 
     @property
     def name(self) -> str:
@@ -89,6 +90,13 @@ class ScriptedModel:
         """Let go every reply that is held back or hangs now; call it where the model runs, not from another thread."""
         for event in self._waiting:
             event.set()
+
+    async def until_waiting(self, count: int = 1) -> None:
+        """Return once `count` replies are held back or hang."""
+        while len(self._waiting) < count:
+            arrived = anyio.Event()
+            self._watching.append(arrived)
+            await arrived.wait()
 
     async def complete(
         self,
@@ -155,6 +163,8 @@ class ScriptedModel:
     async def _hold(self) -> None:
         event = anyio.Event()
         self._waiting.append(event)
+        while self._watching:
+            self._watching.pop().set()
         try:
             await event.wait()
         finally:

@@ -97,6 +97,15 @@ class LoopbackServer:
         """Let go every reply that is held back or hangs now; later ones wait for the next release."""
         self._gate.open()
 
+    def until_waiting(self, count: int = 1, *, timeout: float = 10.0) -> None:
+        """Block until `count` replies are held back or hang; where an event loop runs, call it in a thread.
+
+        Raises:
+            TimeoutError: it took longer than `timeout` seconds.
+        """
+        if not self._gate.until_waiting(count, timeout):
+            raise TimeoutError(f"After {timeout:g} seconds {self.waiting} replies are waiting, not {count}.")
+
     def start(self) -> None:
         """Listen; `with` does it."""
         self._thread.start()
