@@ -9,6 +9,7 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.contract import Query
 from ricordo.index.keyword import KeywordIndex
 from ricordo.messages.codec import encode
+from ricordo.messages.marks import marked
 from ricordo.messages.types import Message, Text
 from ricordo.recall.answer import answer
 from ricordo.recall.hits import Source
@@ -147,6 +148,16 @@ async def test_who_asks_by_the_old_words_hears_what_holds_now(tmp_path: Path) ->
     assert found.hit is not None
     assert found.hit.entry.id == newer.id
     assert [hit.entry.id for hit in found.superseded] == [MYSQL.id]
+
+
+async def test_what_a_summary_says_is_never_quoted_as_said_by_somebody(tmp_path: Path) -> None:
+    told = Message(role="user", id="m9", time=BEGUN, parts=(Text(text=f"Summary: {MYSQL.content}"),))
+    store = InMemoryFiles()
+    await store.append(LOG, encode(marked(told, "summary")))
+    sources = [Source(label="project", index=await KeywordIndex.open(tmp_path / "index.db", store))]
+    assert not (await answer(sources, WHICH, now=NOW)).found
+    await store.append(LOG, encode(told))
+    assert (await answer(sources, WHICH, now=NOW)).line_number == 2
 
 
 async def test_a_message_whose_memory_was_superseded_is_not_the_answer(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Ranking and quoting, from values alone."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -99,17 +98,6 @@ def test_a_newer_memory_on_something_else_does_not_jump_ahead() -> None:
 def test_superseded_memories_are_left_out_and_retired_ones_are_not() -> None:
     hits = ranked(memory("Gone.", 0.9, state="superseded"), memory("Retired.", 0.5, state="retired", number=1))
     assert contents(hits) == ["Retired."]
-
-
-def test_what_a_summary_says_is_said_by_nobody() -> None:
-    said = message("We deploy from main.", 0.5)
-    summary = passage(replace(said.match.chunk, kind="summary", line_number=2), 0.9)
-    hits = ranked(said, summary)
-    assert [(hit.entry.kind, hit.speaker) for hit in hits] == [("summary", ""), ("message", "user")]
-    chosen = best_to_quote(hits, "deploy", RecallConfig())
-    assert chosen is not None
-    assert chosen[0].entry.kind == "message"
-    assert best_to_quote(ranked(summary), "deploy", RecallConfig()) is None
 
 
 def test_repetitions_and_pieces_of_one_message_are_one_hit() -> None:

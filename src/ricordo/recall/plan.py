@@ -279,13 +279,9 @@ def _folded(scored: Sequence[_Scored], config: RecallConfig, limit: int) -> list
 
 
 def _same(left: _Scored, right: _Scored, duplicate: float) -> bool:
-    # a number apart may be all that a change is, and a summary says what others said
-    apart = (left.successor is None) != (right.successor is None) or _is_summary(left) != _is_summary(right)
+    # a number apart may be all that a change is
+    apart = (left.successor is None) != (right.successor is None)
     return not apart and bool(left.words) and jaccard(left.words, right.words) >= duplicate
-
-
-def _is_summary(row: _Scored) -> bool:
-    return row.entry.kind == "summary"
 
 
 def _stands_for(row: _Scored, other: _Scored, config: RecallConfig) -> bool:
@@ -351,7 +347,7 @@ def _hit(row: _Scored, now: datetime) -> Hit:
         line_number=match.line_number,
         end_line=match.end_line,
         source=row.passage.label,
-        speaker="" if _is_summary(row) else match.chunk.speaker,
+        speaker=match.chunk.speaker,
         words=match.words,
         superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
         signals=row.signals,

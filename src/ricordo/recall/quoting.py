@@ -3,7 +3,7 @@
 A hit that answers holds words of the question itself, states rather than asks, and was not taken back: where a later
 statement holds the same words of the question and comes near, it is the one that holds now. Of two that come near,
 what a person said is quoted before what an assistant said, and that before what a tool printed; curated memory before
-either, when it says about the same. What a summary says, nobody said: it is not quoted.
+either, when it says about the same.
 
 Invariant: what another hit superseded is not quoted; its successor is, which then is what fits.
 """
@@ -19,7 +19,6 @@ from ricordo.recall.question import core_words, read_question
 
 __all__ = ["best_to_quote", "fitness", "replaced_by"]
 
-_SUMMARY = "summary"
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _LONGEST = 600
 _SHARED = 2
@@ -38,7 +37,7 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
     """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
     core = core_words(question, [hit.speaker for hit in hits])
     counts = read_question(question).expected == "number"
-    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words and hit.entry.kind != _SUMMARY]
+    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words]
     if not fit:
         return None
     fit.sort(key=lambda pair: -pair[0])
