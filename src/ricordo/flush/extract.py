@@ -2,8 +2,8 @@
 
 The step between stored messages and the pure plan: it takes the text that people and assistants said and leaves the
 rest. Tool calls, tool results and thoughts are no statements of anybody; an assistant message that calls tools only
-announces work; a message that carries a block of recalled memory was written by the memory itself and is never
-learned again."""
+announces work; a message that is marked as nobody's, or carries a block of recalled memory, was written by the memory
+itself and is never learned again."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,6 +11,7 @@ from ricordo.flush.config import ExtractionConfig
 from ricordo.flush.plan import findings
 from ricordo.flush.types import Finding, Utterance
 from ricordo.guard.fence import contains_fence
+from ricordo.messages.marks import mark_of
 from ricordo.messages.types import Media, Message
 
 __all__ = ["extract"]
@@ -31,7 +32,8 @@ def _utterances(messages: Sequence[Message]) -> Iterator[Utterance]:
         if message.role not in {"user", "assistant"} or message.tool_calls:
             continue
         text = message.text
-        if text.strip() and not contains_fence(text):
+        said = mark_of(message) in {None, "cut"}
+        if said and text.strip() and not contains_fence(text):
             yield Utterance(
                 message_id=message.id,
                 role=message.role,

@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 from ricordo.clock import Clock, Ids, milliseconds
 from ricordo.errors import VersionConflict
 from ricordo.files import FileStore
+from ricordo.flush.backlog import log_after
 from ricordo.flush.cursor import Cursor, load_cursor, save_cursor
 from ricordo.flush.extract import extract
 from ricordo.flush.recovery import ever_extracted, settled_cursor
@@ -27,7 +28,6 @@ from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
 from ricordo.workspace.redaction import redacted_entry
 from ricordo.workspace.tombstones import content_digest, read_tombstones
-from ricordo.workspace.transcript import Logged, read_log, read_log_from
 
 __all__ = ["CORRECTION", "Flushed", "Flusher"]
 
@@ -65,7 +65,7 @@ class Flusher:
         path = cursor_path(agent, session)
         while True:
             cursor = await self._settled(path, session)
-            logged = await self._log(transcript_path(agent, session), cursor)
+            logged = await log_after(self.files, transcript_path(agent, session), cursor)
             position = cursor.position(message.id for message in logged.messages)
             new = logged.messages[position:]
             if not new:
@@ -93,19 +93,12 @@ class Flusher:
         async with self._lock(path):
             return await settled_cursor(self.files, path, session)
 
-    async def _log(self, path: str, cursor: Cursor) -> Logged:
-        """Return the log from where the cursor needs it on, all of it when that place is not what it was."""
-        if cursor.anchor:
-            logged = await read_log_from(self.files, path, offset=cursor.place, message_id=cursor.anchor)
-            if logged is not None and cursor.position(message.id for message in logged.messages):
-                return logged
-        return await read_log(self.files, path)
-
     async def _entries(
         self, session: str, context: Sequence[Message], new: Sequence[Message], scope: Scope | None
     ) -> list[Entry]:
         fresh = {message.id for message in new}
-        findings = await run_sync(self.extract, [*context, *new])
+        # nothing is written yet, so who is cancelled need not wait for the end of it
+        findings = await run_sync(self.extract, [*context, *new], abandon_on_cancel=True)
         forgotten = (await read_tombstones(self.files)).digests
         now = self.clock.now()
         return [

@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from urllib.parse import unquote
 
 from ricordo.errors import InvalidMessage
 from ricordo.guard.redact import has_secret
@@ -19,6 +20,8 @@ __all__ = [
     "QUEUE",
     "TOMBSTONES",
     "WORKSPACE",
+    "agent_of",
+    "cursor_beside",
     "cursor_path",
     "is_ledger",
     "is_memory",
@@ -86,6 +89,18 @@ def transcript_path(agent: str, session: str) -> str:
 def cursor_path(agent: str, session: str) -> str:
     """Return where it is kept how far a session has been extracted. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_checked(session)}.cursor.json"
+
+
+def cursor_beside(transcript: str) -> str:
+    """Return where the cursor of the session with this transcript lies. The path is one that `session_of` knows."""
+    folder, _, name = transcript.rpartition("/")
+    return f"{folder.removesuffix('/sessions')}/state/{name.removesuffix('.log.jsonl')}.cursor.json"
+
+
+def agent_of(folder: str) -> str | None:
+    """Return the agent whose folder this is; None where the folder does not tell the whole name."""
+    name = unquote(folder)
+    return name if path_part(name) == folder else None
 
 
 def state_path(agent: str, session: str) -> str:
