@@ -1,0 +1,267 @@
+"""Worker: does what waits in the inbox, in the background of whoever is alive, and never in anybody's way.
+
+A job is done under a lease that is renewed while it runs. What fails goes back with a pause and the type of its error,
+what is cancelled goes back at once, so that the next to look can take it.
+
+Invariant: no error of a job or of the inbox leaves `drain` or `serve`; each is reported as a failed `drain`.
+"""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import anyio
+
+from ricordo.clock import Clock
+from ricordo.errors import LeaseLost, StorageError
+from ricordo.events import Emitter
+from ricordo.flush.flush import Flushed
+from ricordo.maintenance.plan import ConsolidationDue, Signal, backoff, not_within
+from ricordo.queue import Job, JobRecord, Lease, Outcome, Queue
+from ricordo.queue.plan import key_of
+from ricordo.scopes import Scope
+
+__all__ = ["Drained", "Pace", "Worker"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drained:
+    """What draining did: how many jobs were done, how many failed, and how many are left, those not due included."""
+
+    done: int = 0
+    failed: int = 0
+    left: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Times in seconds: of a lease, and between two looks at an inbox in which nothing is due, at least and at most.
+
+    `patience` is how long a call waits for its turn when another process works on the same session.
+    """
+
+    lease: float = 60.0
+    shortest_pause: float = 1.0
+    longest_pause: float = 30.0
+    patience: float = 2.0
+
+
+class Worker:
+    """Does `flush` jobs, and `consolidate` jobs when it is given a way to."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        *,
+        flush: Callable[[Job], Awaitable[Flushed]],
+        consolidate: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        due: ConsolidationDue | None = None,
+        emitter: Emitter,
+        clock: Clock,
+        scope: Scope | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        """Work on `queue`; `due` decides when a flush asks for a consolidation, by default 30 minutes after the last.
+
+        `scope` is named on events.
+        """
+        self._queue = queue
+        self._flush = flush
+        self._consolidate = consolidate
+        self._due = due or not_within(timedelta(minutes=30))
+        self._emitter = emitter
+        self._clock = clock
+        self._scope = scope
+        self._pace = pace or Pace()
+        self._kinds = frozenset({"flush"} | ({"consolidate"} if consolidate else set()))
+        self._woken = anyio.Event()
+
+    async def drain(self, *, seconds: float, kinds: Collection[str] | None = None) -> Drained:
+        """Do what is due, of these kinds, for at most `seconds`; what is not ended by then goes back."""
+        wanted = self._kinds if kinds is None else self._kinds.intersection(kinds)
+        ended = {True: 0, False: 0}
+        with anyio.move_on_after(seconds):
+            while (lease := await self._next(wanted)) is not None:
+                ended[await self._done(lease)] += 1
+        return Drained(done=ended[True], failed=ended[False], left=len(await self._unended(wanted)))
+
+    async def serve(self) -> None:
+        """Drain whenever something is due or `wake` is called, until cancelled."""
+        while True:
+            self._woken = anyio.Event()
+            await self.drain(seconds=math.inf)
+            with anyio.move_on_after(await self._until_due()):
+                await self._woken.wait()
+
+    def wake(self) -> None:
+        """Let `serve` look at the inbox now."""
+        self._woken.set()
+
+    @asynccontextmanager
+    async def at_work(self, *, closing_seconds: float) -> AsyncIterator[None]:
+        """Serve while the block runs, and drain for at most `closing_seconds` after it, unless it is cancelled.
+
+        An error of the block comes out as it was raised, not in a group.
+        """
+        raised: BaseException | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self.serve)
+            try:
+                yield
+            except anyio.get_cancelled_exc_class():
+                raise
+            except BaseException as error:  # noqa: BLE001  (raised below, as the group would wrap it)
+                raised = error
+            group.cancel_scope.cancel()
+        await self.drain(seconds=closing_seconds)
+        if raised is not None:
+            raise raised
+
+    async def at_once(self, job: Job) -> Flushed:
+        """Do a flush job now, with the inbox as its safety net, and return what it did.
+
+        The job is in the inbox before the work begins, so whoever comes after a kill does it. When the inbox can't be
+        used, or somebody else keeps this session for too long, the work is done without it. Errors of the work are
+        raised; the job waits to be tried again.
+        """
+        lease = await self._begun(job)
+        if lease is None:
+            self.wake()
+            return await self._flush(job)
+        try:
+            flushed = await self._kept(lease, self._flush)
+        except BaseException as error:
+            await self._given_back(lease, error)
+            raise
+        await self._settled(lease, _counts(flushed))
+        await self._signal(flushed)
+        return flushed
+
+    async def _next(self, kinds: Collection[str]) -> Lease | None:
+        try:
+            return await self._queue.lease(seconds=self._pace.lease, kinds=kinds)
+        except StorageError as error:
+            self._report(error)
+            return None
+
+    async def _begun(self, job: Job) -> Lease | None:
+        try:
+            lease = await self._queue.begin(job, seconds=self._pace.lease)
+            if lease is None:
+                key = key_of(job)
+                with anyio.move_on_after(self._pace.patience):
+                    while lease is None:
+                        await anyio.sleep(0.02)
+                        lease = await self._queue.lease(seconds=self._pace.lease, key=key)
+        except StorageError as error:
+            self._report(error)
+            return None
+        return lease
+
+    async def _done(self, lease: Lease) -> bool:
+        """Do a job and tell whether that went well; it is settled or given back afterwards, whatever happened."""
+        try:
+            with self._emitter.stage("drain", self._scope) as progress:
+                counts = await self._kept(lease, self._work)
+                progress.counts.update(counts)
+        except Exception as error:  # noqa: BLE001  (work that fails waits in the inbox, and is shown there)
+            await self._given_back(lease, error)
+            return False
+        except BaseException as error:
+            await self._given_back(lease, error)
+            raise
+        await self._settled(lease, counts)
+        return True
+
+    async def _work(self, job: Job) -> Mapping[str, int]:
+        if job.kind == "consolidate" and self._consolidate is not None:
+            return await self._consolidate()
+        flushed = await self._flush(job)
+        await self._signal(flushed)
+        return _counts(flushed)
+
+    async def _kept(self, lease: Lease, act: Callable[[Job], Awaitable[_T]]) -> _T:
+        """Return what `act` returns, the lease renewed meanwhile."""
+        results: list[_T] = []
+        failed: Exception | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._renewing, lease)
+            try:
+                results.append(await act(lease.job))
+            except Exception as error:  # noqa: BLE001  (raised below, as the group would wrap it)
+                failed = error
+            group.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+        return results[0]
+
+    async def _renewing(self, lease: Lease) -> None:
+        while True:
+            await anyio.sleep(self._pace.lease / 3)
+            try:
+                await self._queue.renew(lease, seconds=self._pace.lease)
+            except LeaseLost:
+                # whoever has it now finds the work done: a flush ends in one write, and only the first counts
+                return
+            except StorageError as error:
+                self._report(error)
+
+    async def _settled(self, lease: Lease, counts: Mapping[str, int]) -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._queue.settle(lease, Outcome(state="done", counts=counts))
+            except (LeaseLost, StorageError) as error:
+                self._report(error)
+
+    async def _given_back(self, lease: Lease, error: BaseException) -> None:
+        """Let the job wait: for a while with the error it failed with, as it was when it was cancelled."""
+        failed = isinstance(error, Exception)
+        after = self._clock.now() + backoff(lease.job.attempts) if failed else None
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._queue.release(lease, error=type(error).__name__ if failed else None, after=after)
+            except (LeaseLost, StorageError) as trouble:
+                self._report(trouble)
+
+    async def _signal(self, flushed: Flushed) -> None:
+        """Ask for a consolidation when a flush wrote something and it is time."""
+        if self._consolidate is None or flushed.block is None:
+            return
+        try:
+            ended = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
+            last = ended[0].changed if ended else None
+            if self._due(Signal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
+                await self._queue.put(Job(kind="consolidate"))
+                self.wake()
+        except StorageError as error:
+            self._report(error)
+
+    async def _until_due(self) -> float:
+        """Return how many seconds to sleep."""
+        now = self._clock.now()
+        unended = await self._unended(self._kinds)
+        times = [(record.until if record.state == "running" else record.job.after) or now for record in unended]
+        if not times:
+            return self._pace.longest_pause
+        soonest = (min(times) - now).total_seconds()
+        return min(max(soonest, self._pace.shortest_pause), self._pace.longest_pause)
+
+    async def _unended(self, kinds: Collection[str]) -> list[JobRecord]:
+        try:
+            return await self._queue.jobs(states={"waiting", "running"}, kinds=kinds, limit=1000)
+        except StorageError as error:
+            self._report(error)
+            return []
+
+    def _report(self, error: Exception) -> None:
+        with suppress(type(error)), self._emitter.stage("drain", self._scope):
+            raise error
+
+
+def _counts(flushed: Flushed) -> dict[str, int]:
+    return {"messages": flushed.messages, "entries": len(flushed.block.entries) if flushed.block else 0}
