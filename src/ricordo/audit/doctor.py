@@ -12,13 +12,14 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
+from ricordo.queue import JobRecord, Queue
 from ricordo.workspace.escapes import unescape
 from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, session_of
 from ricordo.workspace.ledger import read_memory
 from ricordo.workspace.tombstones import content_digest
 from ricordo.workspace.transcript import read_log
 
-__all__ = ["Check", "inspect"]
+__all__ = ["Check", "inspect", "inspect_inbox"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,30 @@ async def inspect(files: FileStore, index: SearchIndex) -> list[Check]:
         await _pending(files),
         await _index(index),
     ]
+
+
+async def inspect_inbox(inbox: Queue) -> Check:
+    """Return the check of the inbox: how many jobs wait or run, and what failed for good and was not done since."""
+    try:
+        newest_first = await inbox.jobs(limit=1000)
+    except StorageError as error:
+        return Check(name="inbox", ok=False, count=0, detail=f"the inbox can't be used: {error}")
+    waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
+    done_since: set[str] = set()
+    failed: list[str] = []
+    for record in newest_first:
+        if record.state == "done":
+            done_since.add(record.job.key)
+        elif record.state == "failed" and record.job.key not in done_since:
+            failed.append(f"{record.job.kind} {record.job.session}".rstrip() + f": {_error_of(record)}")
+    detail = "jobs that wait in the inbox"
+    if failed:
+        detail += f"; {len(failed)} failed too often and are not tried again: {', '.join(failed)}"
+    return Check(name="inbox", ok=not failed, count=len(waiting), detail=detail)
+
+
+def _error_of(record: JobRecord) -> str:
+    return (record.outcome.error if record.outcome else None) or "no error is known"
 
 
 async def _entries(files: FileStore) -> list[Check]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ricordo.audit import HistoryItem
-from ricordo.audit.doctor import Check, inspect
+from ricordo.audit.doctor import Check, inspect, inspect_inbox
 from ricordo.clock import Clock
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope, InvalidSetting, MemoryClosed, ScopeRequired
 from ricordo.events import Sink
@@ -15,6 +15,7 @@ from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
+from ricordo.queue import Job
 from ricordo.recall.answer import answer
 from ricordo.recall.hits import Answer, Hit, Source
 from ricordo.recall.recall import search
@@ -26,7 +27,6 @@ from ricordo.stores.capabilities import Layers
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
-from ricordo.workspace.ledger import Block
 from ricordo.workspace.transcript import Transcript, read_log
 
 __all__ = ["Memory"]
@@ -188,14 +188,10 @@ class Memory:
         with self._workspace.emitter.stage("record", self.scope) as progress:
             recorded = await self._transcript(agent, session).append(given, known=known)
             progress.counts["messages"] = len(recorded.added)
-        with self._workspace.emitter.stage("extract", self.scope) as progress:
-            flushed = await self._workspace.flusher.flush(agent, session, scope=self._authorship())
-            entries = flushed.block.entries if flushed.block else ()
-            progress.counts.update(messages=flushed.messages, entries=len(entries))
-            if not flushed.messages:
-                progress.skipped = "no new messages"
-        if flushed.block:
-            await self._indexed(flushed.block)
+        job = Job(kind="flush", agent=agent, session=session, user=self.scope.user or "")
+        flush = self._workspace.worker.at_once if recorded.added else self._workspace.flush
+        flushed = await flush(job)
+        entries = flushed.block.entries if flushed.block else ()
         return Ingested(session=session, messages=recorded.messages, added=len(recorded.added), entries=entries)
 
     async def sessions(self) -> list[SessionInfo]:
@@ -215,7 +211,8 @@ class Memory:
         Opening has put back before what changes that were cut off had written, so none is found here.
         """
         places = await self._layers.places()
-        return [check for place in places for check in await inspect(place.files, place.index)]
+        own, *wider = [await inspect(place.files, place.index) for place in places]
+        return [*own, await inspect_inbox(self._workspace.inbox), *(check for checks in wider for check in checks)]
 
     @property
     def _workspace(self) -> Workspace:
@@ -231,17 +228,6 @@ class Memory:
 
     async def _sources(self) -> list[Source]:
         return [await place.source() for place in await self._layers.places()]
-
-    async def _indexed(self, block: Block) -> None:
-        with self._workspace.emitter.stage("index", self.scope) as progress:
-            progress.counts["entries"] = len(block.entries)
-            await self._workspace.place.index.index_appended(block.path, block.offset, block.data)
-
-    def _authorship(self) -> Scope | None:
-        """Return who is named on what a session taught, beside whom the root already names."""
-        parts = {name: value for name, value in self.scope.parts().items() if name in {"user", "agent"}}
-        inside = self._workspace.place.inward(Entry(content="-", scope=Scope(**parts))) if parts else None
-        return inside.scope if inside else None
 
     def _transcript(self, agent: str, session: str) -> Transcript:
         place = self._workspace.place

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,22 +16,30 @@ from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
+from ricordo.flush.backlog import backlog
 from ricordo.flush.flush import Flusher
 from ricordo.guard import Redactor
 from ricordo.index.keyword import KeywordIndex
+from ricordo.maintenance.session_flush import SessionFlush
+from ricordo.maintenance.worker import Worker
+from ricordo.queue import Job, Queue
+from ricordo.queue.inbox import Inbox
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
+from ricordo.state import StateStore
+from ricordo.state.files import FileStates
 from ricordo.stores.contract import Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import Place
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import GUARD_KEY, INDEX
+from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE
 
 __all__ = ["Parts", "Workspace", "files_of", "inspect_root", "open_workspace"]
 
 _KEY_BYTES = 32
+_CLOSING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +75,18 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """An open root with its store, and what works on its sessions."""
+    """An open root with its store, and what works on its sessions.
+
+    `flush` does a flush job without asking the inbox; `worker` does what waits in it.
+    """
 
     scope: Scope
     place: Place
     store: Store
-    flusher: Flusher
+    flush: SessionFlush
+    inbox: Queue
+    worker: Worker
+    states: StateStore
     emitter: Emitter
 
 
@@ -80,18 +94,33 @@ class Workspace:
 async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterator[Workspace]:
     """Open the root for `scope`, create it when there is none, and close it at the end.
 
+    What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
     Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be.
     """
     with parts.emitter.stage("open", scope):
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)
     wider = _Wider(scope, parts)
+    inbox = _inbox(root, place.files, parts)
     try:
         store = Layered(
             StoreParts(redactor=place.redactor, clock=parts.clock, ids=parts.ids, emitter=parts.emitter), place, wider
         ).bind(scope)
         flusher = Flusher(files=place.files, redactor=place.redactor, key=place.key, clock=parts.clock, ids=parts.ids)
-        yield Workspace(scope=scope, place=place, store=store, flusher=flusher, emitter=parts.emitter)
+        flush = SessionFlush(place=place, flusher=flusher, emitter=parts.emitter, scope=scope)
+        worker = Worker(inbox, flush=flush, emitter=parts.emitter, clock=parts.clock, scope=scope)
+        async with worker.at_work(closing_seconds=_CLOSING_SECONDS):
+            yield Workspace(
+                scope=scope,
+                place=place,
+                store=store,
+                flush=flush,
+                inbox=inbox,
+                worker=worker,
+                states=FileStates(place.files, place.redactor),
+                emitter=parts.emitter,
+            )
     finally:
+        await inbox.close()
         await place.index.close()
         await wider.close()
 
@@ -158,12 +187,24 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
     )
 
 
+def _inbox(root: Path, files: FileStore, parts: Parts) -> Inbox:
+    async def lost() -> Sequence[Job]:
+        return [Job(kind="flush", agent=agent, session=session) for agent, session in await backlog(files)]
+
+    path = _writable(root, parts) / QUEUE
+    return Inbox(path, clock=parts.clock, ids=parts.ids, commit=parts.disk.commit, lost=lost)
+
+
 def _index_path(root: Path, parts: Parts) -> Path:
     """Return where the index goes: where the settings say, else the root, or the cache if that can't be written to."""
-    settings = parts.settings
-    if settings.index is not None:
-        return cache_folder(settings.index.absolute(), root) / INDEX
-    return root / INDEX if os.access(root, os.W_OK) else cache_folder(settings.cache, root) / INDEX
+    elsewhere = parts.settings.index
+    folder = _writable(root, parts) if elsewhere is None else cache_folder(elsewhere.absolute(), root)
+    return folder / INDEX
+
+
+def _writable(root: Path, parts: Parts) -> Path:
+    """Return the root, or its folder in the cache if it can't be written to."""
+    return root if os.access(root, os.W_OK) else cache_folder(parts.settings.cache, root)
 
 
 async def _is_root(folder: Path, parts: Parts) -> bool:
