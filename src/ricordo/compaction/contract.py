@@ -34,7 +34,10 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a strategy did, in numbers: messages and tokens before and after; `reason` says why, or why not."""
+    """What a strategy did, in numbers: messages and tokens before and after, without the overhead.
+
+    `reason` says why, or why not; `note` what went otherwise than it should, such as a summary that could not be used.
+    """
 
     act: Literal["evict", "truncate", "compact"]
     status: Literal["done", "skipped", "failed"]
@@ -43,6 +46,7 @@ class Report:
     messages_after: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Transcripts and evicted results to chunks: each message is one, a long one several on the same line.
 
-What was said, the arguments of tool calls and the results of tools are found; system prompts and thinking are not. A
-line that is no message, such as one that was torn off, is passed over and hides no other.
+What was said, the arguments of tool calls and the results of tools are found; system prompts and thinking are not, nor
+is what nobody said: a summary, recalled memory or a notice (see `ricordo.messages.marks`). A line that is no message,
+such as one that was torn off, is passed over and hides no other.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.pieces import piece_chunks
 from ricordo.messages.codec import decode
+from ricordo.messages.marks import mark_of
 from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolResult
 
 __all__ = ["result_chunks", "shown_text", "spoken_line", "transcript_chunks"]
@@ -25,7 +27,7 @@ def transcript_chunks(document: Document, data: bytes, *, first_line: int = 1, b
     spoken = [
         pieces
         for number, message in _messages(data.split(b"\n"), first_line)
-        if message.role != "system" and (pieces := piece_chunks(_whole(document, message, number), one_line=True))
+        if _was_said(message) and (pieces := piece_chunks(_whole(document, message, number), one_line=True))
     ]
     chunks: list[Chunk] = []
     for at, pieces in enumerate(spoken):
@@ -36,7 +38,9 @@ def transcript_chunks(document: Document, data: bytes, *, first_line: int = 1, b
 
 
 def result_chunks(document: Document, data: bytes) -> list[Chunk]:
-    """Return the pieces of an evicted tool result, each with its lines."""
+    """Return the pieces of an evicted tool result, each with its lines; none of a picture or other data."""
+    if not document.path.endswith(".txt") and b"\0" in data:
+        return []
     text = data.decode("utf-8", "replace")
     whole = Chunk(
         path=document.path,
@@ -57,6 +61,10 @@ def shown_text(message: Message) -> str:
 def spoken_line(chunk: Chunk) -> str:
     """Return a message as its neighbours know it: who said what."""
     return f"{chunk.speaker}: {chunk.content}"
+
+
+def _was_said(message: Message) -> bool:
+    return message.role != "system" and mark_of(message) in {None, "cut"}
 
 
 def _shown(part: Part) -> str:

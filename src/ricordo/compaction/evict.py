@@ -1,0 +1,183 @@
+"""Evict: a tool result that is too wide goes to a file, and a preview with a pointer takes its place.
+
+The file is named by its content, so the same result written twice is one file, and a kill between the file and the
+window is made good by doing it again. Secrets become marks before the first byte is written.
+
+Invariants: the preview takes its place only when the file is durable; what can't be written stays as it was. Nothing
+is dropped or reordered, and the caller's messages stay as they are. A picture, sound or document stays until the
+assistant has spoken after it, so that a model sees it once.
+"""
+
+import base64
+import binascii
+import mimetypes
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from urllib.parse import unquote_to_bytes
+
+from anyio.to_thread import run_sync
+
+from ricordo.compaction.config import ToolResultEvictionConfig
+from ricordo.compaction.contract import Reduction, Report, Window
+from ricordo.compaction.placeholder import Evicted, Wide, evicted_parts, with_evicted
+from ricordo.compaction.plan import measured
+from ricordo.errors import AlreadyExists, StorageError, StorageFailed
+from ricordo.files import FileStore
+from ricordo.guard import Redactor
+from ricordo.messages import Media, Message, ToolCall, ToolResult, Unknown, pair
+from ricordo.scopes import path_part
+from ricordo.workspace.layout import WORKSPACE
+
+__all__ = ["Evict"]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_TEXT_TYPE = re.compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
+_LONGEST_NAME = 60
+_DIGESTS = (8, 16)
+_FORCED_PREVIEWS = 4
+
+
+class Evict:
+    """Moves wide results to files; see the module."""
+
+    def __init__(self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor) -> None:
+        """Write to `files`, the root that holds the workspace."""
+        self._config = config
+        self._files = files
+        self._redactor = redactor
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window with its wide results evicted; a forced one with a lower limit, four previews long.
+
+        The report counts as failed as soon as one result could not be written; the others are evicted all the same.
+        """
+        failures: list[str] = []
+        messages = list(window.messages)
+        for at, wide in _all_wide(window.messages, self._config, self._limit(window)):
+            evicted = [done for piece in wide if (done := await self._written(piece, window.session, failures))]
+            if evicted:
+                messages[at] = with_evicted(messages[at], evicted, self._config.preview_chars)
+        return Reduction(messages=tuple(messages), report=_report(window, messages, failures))
+
+    def _limit(self, window: Window) -> int:
+        least = max(_FORCED_PREVIEWS * self._config.preview_chars, 1)
+        return min(self._config.max_result_chars, least) if window.forced else self._config.max_result_chars
+
+    async def _written(self, wide: Wide, session: str, failures: list[str]) -> Evicted | None:
+        """Store one piece; None, and the reason among `failures`, when that is not possible."""
+        text = await run_sync(self._redactor.clean, wide.text) if wide.text else ""
+        data = wide.data or text.encode("utf-8", "surrogatepass")
+        try:
+            path = await self._stored(data, wide, session)
+        except StorageError as error:
+            failures.append(str(error))
+            return None
+        return Evicted(wide=wide, path=path.removeprefix(WORKSPACE), text=text)
+
+    async def _stored(self, data: bytes, wide: Wide, session: str) -> str:
+        """Write `data` under a name made of its digest and return the path; a longer one when somebody changed that
+        file."""
+        folder = f"{WORKSPACE}/{self._config.eviction_path.strip('/')}/{path_part(session) if session else 'default'}"
+        for size in _DIGESTS:
+            path = f"{folder}/{_file_name(wide, blake2b(data, digest_size=size).hexdigest())}"
+            try:
+                await self._files.create(path, data)
+            except AlreadyExists:
+                if (await self._files.read(path)).data != data:
+                    continue
+            return path
+        raise StorageFailed(f"{path} was changed, so what stood there can't be told from this result.")
+
+
+def _all_wide(
+    messages: Sequence[Message], config: ToolResultEvictionConfig, limit: int
+) -> Iterator[tuple[int, list[Wide]]]:
+    """Yield each message with wide pieces, by its index."""
+    names = _tool_names(messages)
+    spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    for at, message in enumerate(messages):
+        done = evicted_parts(message)
+        wide = [
+            piece
+            for part, result in enumerate(message.parts)
+            if isinstance(result, ToolResult)
+            and not _excluded(name := result.name or names.get((at, part), ""), config)
+            for piece in _pieces(result, part, name or "tool", limit, seen=at < spoken)
+            if (piece.part, piece.item) not in done
+        ]
+        if wide:
+            yield at, wide
+
+
+def _pieces(result: ToolResult, part: int, tool: str, limit: int, *, seen: bool) -> Iterator[Wide]:
+    text = result.text
+    if len(text) > limit:
+        yield Wide(part=part, tool=tool, text=text)
+    for at, item in enumerate(result.parts):
+        if isinstance(item, Unknown) and len(item.raw) > limit:
+            yield Wide(part=part, tool=tool, text=item.raw, item=at)
+        elif isinstance(item, Media) and len(item.uri) > limit:
+            data, text = _content(item)
+            if text or (data and seen):
+                media_type = item.media_type or "application/octet-stream"
+                yield Wide(part=part, tool=tool, item=at, media_type=media_type, data=data, text=text)
+
+
+def _content(medium: Media) -> tuple[bytes, str]:
+    """Return what a medium holds, as text when it is one."""
+    data = _data_of(medium.uri)
+    if _TEXT_TYPE.match(medium.media_type):
+        with suppress(UnicodeDecodeError):
+            return b"", data.decode()
+    return data, ""
+
+
+def _data_of(uri: str) -> bytes:
+    """Return what a data URI holds; nothing for any other one and for one that can't be read."""
+    head, comma, body = uri.partition(",")
+    if head[:5].lower() != "data:" or not comma:
+        return b""
+    plain = unquote_to_bytes(body)
+    if not head.lower().rstrip().endswith(";base64"):
+        return plain
+    try:
+        return base64.b64decode(plain, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _tool_names(messages: Sequence[Message]) -> Mapping[tuple[int, int], str]:
+    """Return the tool of each result by the place of the result, as its call names it."""
+    found: dict[tuple[int, int], str] = {}
+    for call, result in pair(messages).answered:
+        asked = messages[call.message].parts[call.part]
+        if isinstance(asked, ToolCall):
+            found[result.message, result.part] = asked.name
+    return found
+
+
+def _excluded(name: str, config: ToolResultEvictionConfig) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in config.excluded_tool_names)
+
+
+def _file_name(wide: Wide, digest: str) -> str:
+    tool = _UNSAFE.sub("_", wide.tool)[:_LONGEST_NAME] or "tool"
+    extension = (mimetypes.guess_extension(wide.media_type) or ".bin") if wide.media_type else ".txt"
+    return f"{tool}-{digest}{extension}"
+
+
+def _report(window: Window, messages: Sequence[Message], failures: Sequence[str]) -> Report:
+    changed = sum(new is not old for new, old in zip(messages, window.messages, strict=True))
+    before = sum(measured(window.messages, window.ratio))
+    return Report(
+        act="evict",
+        status="failed" if failures else "done" if changed else "skipped",
+        reason=failures[0] if failures else window.forced or ("wide results" if changed else "no result is too wide"),
+        messages_before=len(messages),
+        messages_after=len(messages),
+        tokens_before=before,
+        tokens_after=sum(measured(messages, window.ratio)) if changed else before,
+    )

@@ -1,0 +1,124 @@
+"""What stays in the window where a wide result was: its beginning and end, its size, and how to read the rest.
+
+Pure. Invariants: what is evicted is recognised by the message's metadata, never by its text; ids, names, error flags
+and order stay; a placeholder is shorter than what it stands for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.guard import cut
+from ricordo.messages import JsonValue, Media, Message, Text, ToolResult, Unknown
+from ricordo.tokens import safe_boundary
+
+__all__ = ["Evicted", "Wide", "evicted_parts", "with_evicted"]
+
+_KEY = "ricordo.evicted"
+_UNITS = ("bytes", "KB", "MB", "GB")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wide:
+    """A piece of a result that is too wide: the index of its part in the message, its tool, and the text.
+
+    `item` is the index within the result of a medium or of a part of unknown kind; None stands for all the result's
+    texts, joined by newlines. `media_type` is set for a medium; the content of one that is no text is `data`.
+    """
+
+    part: int
+    tool: str
+    text: str = ""
+    item: int | None = None
+    media_type: str = ""
+    data: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evicted:
+    """A wide piece that is in a file now: `path` as the agent's file tool reads it, `text` as it was stored."""
+
+    wide: Wide
+    path: str
+    text: str = ""
+
+
+def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
+    """Return which pieces of a message are evicted already, as pairs of `Wide.part` and `Wide.item`."""
+    listed = message.metadata.get(_KEY)
+    found = [_piece(each) for each in listed] if isinstance(listed, list) else []
+    return frozenset(piece for piece in found if piece is not None)
+
+
+def with_evicted(message: Message, evicted: Sequence[Evicted], preview: int) -> Message:
+    """Return the message with placeholders for `evicted`, each with up to `preview` characters of either end."""
+    parts = list(message.parts)
+    listed = message.metadata.get(_KEY)
+    records: list[JsonValue] = list(listed) if isinstance(listed, list) else []
+    # from the back, so that the places of the earlier items of a result hold
+    for each in sorted(evicted, key=lambda one: (one.wide.part, _place(one)), reverse=True):
+        result = parts[each.wide.part]
+        if isinstance(result, ToolResult):
+            parts[each.wide.part] = replace(result, parts=_replaced(result.parts, each, preview))
+    records += [{"part": each.wide.part, "item": each.wide.item, "path": each.path} for each in evicted]
+    return replace(message, parts=tuple(parts), metadata={**message.metadata, _KEY: records})
+
+
+def _place(evicted: Evicted) -> int:
+    return -1 if evicted.wide.item is None else evicted.wide.item
+
+
+def _replaced(
+    parts: tuple[Text | Media | Unknown, ...], evicted: Evicted, preview: int
+) -> tuple[Text | Media | Unknown, ...]:
+    item = evicted.wide.item
+    if item is not None:
+        shown = _medium_line(parts[item], evicted) if evicted.wide.media_type else _preview(evicted, preview)
+        return (*parts[:item], Text(text=shown), *parts[item + 1 :])
+    first = next(at for at, part in enumerate(parts) if isinstance(part, Text))
+    # the other texts become empty ones, so that the places of the parts hold
+    return tuple(
+        Text(text=_preview(evicted, preview) if at == first else "") if isinstance(part, Text) else part
+        for at, part in enumerate(parts)
+    )
+
+
+def _preview(evicted: Evicted, preview: int) -> str:
+    text = evicted.text
+    ends = min(preview, len(text) // 4)
+    head = cut(text[: safe_boundary(text, ends)], ends)
+    start = safe_boundary(text, len(text) - ends)
+    left = start - len(head)
+    return (
+        f"[This result of {evicted.wide.tool} is too long: {len(text):,} characters in {_lines(text):,} lines. "
+        f"All of it is in {evicted.path}. Read it in pages: `read_file` with that path, an offset and a limit. "
+        f"Its beginning and end:]\n{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
+    )
+
+
+def _medium_line(part: Text | Media | Unknown, evicted: Evicted) -> str:
+    name = part.name if isinstance(part, Media) else None
+    description = part.description if isinstance(part, Media) else None
+    told = ", ".join(
+        filter(None, (name, evicted.wide.media_type, _size(len(evicted.wide.data) or len(evicted.text)), description))
+    )
+    return f"[A medium of an earlier result, {told}, is in {evicted.path}.]"
+
+
+def _lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n"))
+
+
+def _size(count: int) -> str:
+    size, unit = float(count), 0
+    while size >= 1_000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1_000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}"
+
+
+def _piece(record: JsonValue) -> tuple[int, int | None] | None:
+    if not isinstance(record, Mapping):
+        return None
+    part, item = record.get("part"), record.get("item")
+    if not isinstance(part, int) or not (item is None or isinstance(item, int)):
+        return None
+    return part, item

@@ -1,0 +1,197 @@
+"""Decide: does the window shrink now, what is summed up, and how much room is there for what stays.
+
+Pure. Every count is in tokens as the provider is expected to count them: our estimate by the window's ratio.
+
+Invariants: a cut parts no call from its result. A window that is neither forced nor too large for its model is cut
+only when that removes at least two messages, and at least five came since the last summary: many small messages at the
+trigger do not cost a summary each.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import ceil
+
+from ricordo.compaction.config import CompactionConfig
+from ricordo.compaction.contract import Window
+from ricordo.compaction.summary_message import kept_after, pinned
+from ricordo.messages import Message, cut_points, mark_of
+from ricordo.tokens.budget import Budget, resolve
+from ricordo.tokens.estimate import estimate_message
+
+__all__ = ["Plan", "Thresholds", "decide", "measured", "tail_start", "thresholds"]
+
+_UNKNOWN_TRIGGER = 160_000
+_UNKNOWN_WINDOW = 180_000
+_LEAST_REMOVED = 2
+_LEAST_ADDED = 5
+_WORTH = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholds:
+    """A configuration for one window size, in messages and tokens; 0 means off.
+
+    `ceiling` is what a request may take so that room for the reply is left, None where the window is not known.
+    `clamped` says that `reserved` is not smaller than the window, so that half of it was taken.
+    """
+
+    messages: int
+    tokens: int
+    keep_messages: int
+    keep_tokens: int
+    ceiling: int | None = None
+    clamped: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether any trigger is on."""
+        return bool(self.messages or self.tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is to be done: a summary takes the place of what is not pinned before `cut`; 0 leaves all as it is.
+
+    `reason` says why it starts, or why not. `pressed` means that the window must get smaller, whatever stays; `room` is
+    then what its messages may take, None for no bound.
+    """
+
+    cut: int = 0
+    reason: str = ""
+    pressed: bool = False
+    room: int | None = None
+
+
+def measured(messages: Sequence[Message], ratio: float) -> tuple[int, ...]:
+    """Return the tokens of each message."""
+    return tuple(ceil(estimate_message(message) * ratio) for message in messages)
+
+
+def thresholds(config: CompactionConfig, limit: int | None) -> Thresholds:
+    """Return what `config` means for a reasoning model with a window of `limit` tokens, None when it is not known."""
+    window = config.window or limit
+    clamped = config.trigger_tokens is None and window is not None and config.reserved >= window
+    trigger = _trigger(config, window)
+    return Thresholds(
+        messages=config.trigger_messages,
+        tokens=trigger,
+        keep_messages=config.keep_messages,
+        keep_tokens=_keep(config, window, trigger),
+        ceiling=None if window is None else max(1, window - min(config.reserved, window // 4)),
+        clamped=clamped,
+    )
+
+
+def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> Plan:
+    """Return what to do with `window`, whose messages take `tokens`."""
+    limits = thresholds(config, window.limit)
+    why, pressed = _cause(window, limits, sum(tokens) + window.overhead)
+    if not why:
+        return Plan(reason="below the thresholds")
+    points = cut_points(window.messages)
+    wanted = _configured(points, tokens, limits)
+    room = _room(window, limits, sum(tokens)) if pressed else None
+    if pressed:
+        shell = config.summary_tokens + config.carry_tokens
+        wanted = _deeper(points, tokens, wanted, _tail_room(window, limits, tokens, wanted, shell))
+    heavy = bool(limits.tokens) and sum(tokens[:wanted]) * _WORTH >= limits.tokens
+    hindrance = _hindrance(window.messages, wanted, pressed=pressed, heavy=heavy)
+    return Plan(cut=0 if hindrance else wanted, reason=hindrance or why, pressed=pressed, room=room)
+
+
+def tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
+    """Return the first cut point after which at most `fits` tokens stand; the start of the last group when none is."""
+    before = [0, *accumulate(tokens)]
+    inside = [point for point in points if point < len(tokens)]
+    return next((point for point in inside if before[-1] - before[point] <= fits), inside[-1] if inside else 0)
+
+
+def _trigger(config: CompactionConfig, window: int | None) -> int:
+    if config.trigger_tokens is None:
+        if window is None:
+            return _UNKNOWN_TRIGGER
+        return window - config.reserved if config.reserved < window else max(1, window // 2)
+    return _resolved(config.trigger_tokens, window)
+
+
+def _keep(config: CompactionConfig, window: int | None, trigger: int) -> int:
+    if config.keep_tokens is None:
+        if window is None:
+            return 0
+        part = min(max(int(trigger * config.keep_tokens_ratio), config.keep_tokens_min), config.keep_tokens_max)
+        return max(1, min(part, trigger // 2)) if trigger else part
+    return _resolved(config.keep_tokens, window)
+
+
+def _resolved(budget: int | Budget, window: int | None) -> int:
+    return budget if isinstance(budget, int) else resolve(budget, window or _UNKNOWN_WINDOW)
+
+
+def _cause(window: Window, limits: Thresholds, total: int) -> tuple[str, bool]:
+    """Say why the window is to shrink, and whether it must."""
+    if window.forced:
+        return window.forced, True
+    if limits.active and limits.ceiling is not None and total > limits.ceiling:
+        return f"{total} tokens are more than the model's window takes", True
+    if limits.messages and len(window.messages) >= limits.messages:
+        return f"{len(window.messages)} messages", False
+    if limits.tokens and total >= limits.tokens:
+        return f"{total} tokens", False
+    return "", False
+
+
+def _configured(points: Sequence[int], tokens: Sequence[int], limits: Thresholds) -> int:
+    if limits.keep_tokens:
+        return tail_start(points, tokens, limits.keep_tokens)
+    wanted = len(tokens) - limits.keep_messages
+    return max((point for point in points if point <= wanted), default=0)
+
+
+def _room(window: Window, limits: Thresholds, total: int) -> int | None:
+    """What all messages may take afterwards; a window that the provider refused loses half, whatever we believed."""
+    rooms = [] if limits.ceiling is None else [max(0, limits.ceiling - window.overhead)]
+    if window.forced and window.forced != "asked":
+        rooms.append(total // 2)
+    return min(rooms, default=None)
+
+
+def _tail_room(window: Window, limits: Thresholds, tokens: Sequence[int], cut: int, shell: int) -> int:
+    """What may stay beside a summary with its shell."""
+    total = sum(tokens)
+    room = _room(window, limits, total)
+    if window.forced == "asked" and not cut:
+        room = total // 2 if room is None else min(room, total // 2)
+    return total if room is None else max(0, room - min(shell, room // 4))
+
+
+def _deeper(points: Sequence[int], tokens: Sequence[int], cut: int, fits: int) -> int:
+    return max(cut, tail_start(points, tokens, fits))
+
+
+def _hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: bool) -> str:
+    """Say why a summary of what is before `cut` is not worth its request; empty when it is.
+
+    What is `heavy` is worth it however few messages it is that came.
+    """
+    removed = [message for message in messages[:cut] if not pinned(message)]
+    summaries = _count(removed, lambda message: mark_of(message) == "summary")
+    others = len(removed) - summaries
+    if not removed:
+        return "nothing to sum up: what there is stays"
+    if summaries < _LEAST_REMOVED and others < (1 if pressed else _LEAST_REMOVED):
+        return f"it would remove fewer than {_LEAST_REMOVED} messages"
+    added = _added(messages)
+    if not pressed and not heavy and added is not None and added < _LEAST_ADDED:
+        return f"fewer than {_LEAST_ADDED} messages since the last summary"
+    return ""
+
+
+def _added(messages: Sequence[Message]) -> int | None:
+    """Count the messages that came since the last summary; None when there is none."""
+    last = max((at for at, message in enumerate(messages) if mark_of(message) == "summary"), default=None)
+    return None if last is None else len(messages) - last - 1 - kept_after(messages[last])
+
+
+def _count(messages: Sequence[Message], holds: Callable[[Message], bool]) -> int:
+    return sum(holds(message) for message in messages)
