@@ -18,7 +18,9 @@ from ricordo.errors import (
     ModelTimeout,
     ReplyInvalid,
 )
-from ricordo.models import RetryConfig, load_embedder, load_model
+from ricordo.models import RetryConfig
+from ricordo.models.embedding import load_embedder
+from ricordo.models.provider import load_model
 from ricordo.testing import Fail, Garbage, Hang, LoopbackServer, overflow, rate_limited
 
 HEAVY = {"anthropic", "httpx2", "numpy", "openai", "pydantic", "pydantic_ai"}
@@ -35,7 +37,10 @@ def packages() -> None:
 
 def test_importing_the_room_loads_no_package_of_a_vendor(tmp_path: Path) -> None:
     target = tmp_path / "modules.json"
-    code = f"import json, sys, ricordo.models\nopen({str(target)!r}, 'w').write(json.dumps(sorted(sys.modules)))"
+    code = (
+        "import json, sys, ricordo.models.embedding, ricordo.models.provider\n"
+        f"open({str(target)!r}, 'w').write(json.dumps(sorted(sys.modules)))"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert set(json.loads(target.read_text(encoding="utf-8"))) & HEAVY == set()
 
@@ -43,7 +48,9 @@ def test_importing_the_room_loads_no_package_of_a_vendor(tmp_path: Path) -> None
 def test_without_the_extra_the_command_that_installs_it_is_named() -> None:
     code = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
-        "from ricordo.errors import ExtraMissing\nfrom ricordo.models import load_embedder, load_model\n"
+        "from ricordo.errors import ExtraMissing\n"
+        "from ricordo.models.embedding import load_embedder\n"
+        "from ricordo.models.provider import load_model\n"
         "for load in (load_model, load_embedder):\n"
         "    try: load('openai:gpt-5')\n"
         "    except ExtraMissing as error: print(error)\n"

@@ -196,6 +196,24 @@ def test_an_overflow_is_found_through_the_whole_chain(explicit: bool) -> None:
     assert overflow_in(raised(ValueError("Something went wrong."), middle, explicit=explicit)) == said(8, 9)
 
 
+@pytest.mark.req("AS-BUG-07")
+@pytest.mark.parametrize("depth", [0, 1, 5])
+def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never_is(depth: int) -> None:
+    def buried(inner: Exception) -> Exception:
+        for _ in range(depth):
+            inner = raised(RuntimeError("The call failed."), inner)
+        return inner
+
+    by_code = Refused("Bad", status_code=400, body={"error": {"code": "context_length_exceeded", "message": "Bad"}})
+    by_phrase = Refused("Bad", status_code=400, body={"error": {"message": "prompt is too long"}})
+    by_status = Refused("Too large", status_code=413)
+    for overflow in (by_code, by_phrase, by_status):
+        assert overflow_in(buried(overflow)) is not None
+    limit = {"error": {"code": "rate_limit_exceeded", "message": "Too many tokens: prompt is too long per minute."}}
+    for status in (429, 413, 400, None):
+        assert overflow_in(buried(Refused("Bad", status_code=status, body=limit))) is None
+
+
 def test_a_group_of_failures_is_searched_as_well() -> None:
     inner = Refused("Bad", status_code=400, body={"message": "prompt is too long: 9 tokens > 8 maximum"})
     assert overflow_in(ExceptionGroup("all", [RuntimeError("one"), inner])) == said(8, 9)

@@ -21,8 +21,10 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import Finished, Reply, ReplyEvent, RetryConfig, Retrying, TextDelta, Timed
+from ricordo.models import Finished, Reply, ReplyEvent, RetryConfig, TextDelta
 from ricordo.models.plan import Tries, next_delay
+from ricordo.models.retry import Retrying
+from ricordo.models.timed import Timed
 
 PASSING = (ModelRateLimited, ModelUnavailable, ModelTimeout)
 LASTING = (ModelOverflow, ModelRefused, ModelKeyMissing, ModelNotFound)

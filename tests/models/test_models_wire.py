@@ -17,7 +17,8 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
-from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, RetryConfig, TextDelta, ThinkingDelta, load_model
+from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, RetryConfig, TextDelta, ThinkingDelta
+from ricordo.models.provider import load_model
 from ricordo.testing import (
     Call,
     Calls,

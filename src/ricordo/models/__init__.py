@@ -1,4 +1,8 @@
-"""Models: what Ricordo asks of a chat model and an embedder, and the adapter that reaches every provider."""
+"""Models: what Ricordo asks of a chat model and an embedder, and the adapter that reaches every provider.
+
+What stands here is free of side effects, so that plans may speak of models. Models are made by `provider.load_model`
+and `embedding.load_embedder`, and wrapped by `retry.Retrying` and `timed.Timed`.
+"""
 
 from ricordo.models.config import RetryConfig
 from ricordo.models.contract import (
@@ -12,14 +16,9 @@ from ricordo.models.contract import (
     TextDelta,
     ThinkingDelta,
 )
-from ricordo.models.embedding import load_embedder
 from ricordo.models.overflow import Overflow, overflow_in
-from ricordo.models.provider import DEFAULT_TIMEOUT, load_model
-from ricordo.models.retry import Retrying
-from ricordo.models.timed import Timed
 
 __all__ = [
-    "DEFAULT_TIMEOUT",
     "ChatModel",
     "Delta",
     "Embedder",
@@ -28,12 +27,8 @@ __all__ = [
     "Reply",
     "ReplyEvent",
     "RetryConfig",
-    "Retrying",
     "Stop",
     "TextDelta",
     "ThinkingDelta",
-    "Timed",
-    "load_embedder",
-    "load_model",
     "overflow_in",
 ]

@@ -16,7 +16,7 @@ from ricordo.models.facts import Facts, chain, read_facts
 __all__ = ["WINDOW_STOP", "Overflow", "find_overflow", "overflow_in", "was_shortened"]
 
 WINDOW_STOP = "model_context_window_exceeded"
-"""Anthropic's stop reason of a reply that the window cut off: https://docs.anthropic.com/en/api/errors."""
+"""The stop reason with which Anthropic's Messages API marks a reply that the window cut off."""
 
 _CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"})
 _TOO_LARGE = frozenset({"request_too_large"})

@@ -44,8 +44,8 @@ def next_delay(config: RetryConfig, error: ModelError, tries: Tries, *, chance: 
         return 0.0 if tries.invalid <= 1 else None
     if not isinstance(error, _PASSING):
         return None
-    # Doubling with random shortening keeps many clients from coming back at once:
-    # https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+    # Doubling with random shortening keeps many clients from coming back at once: M. Brooker, "Exponential Backoff And
+    # Jitter", 2015, whose "equal jitter" is a jitter of 0.5.
     doubled = config.first_delay * 2.0 ** min(tries.failures - 1, 60)
     delay = min(doubled, config.longest_delay) * (1 - config.jitter * chance)
     asked = error.retry_after if isinstance(error, ModelRateLimited) else None
