@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.stores.preamble import preamble_text, prompt_lines
+from ricordo.stores.preamble import preamble_text
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Author, Entry
-from ricordo.workspace.entry_codec import render_entry
+from ricordo.workspace.entry_codec import prompt_lines, render_entry
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "memory/2026-11-21.md"

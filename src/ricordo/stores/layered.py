@@ -5,12 +5,14 @@ narrowest one unless the entry names a wider scope; the user's root is created b
 means: in the ledger, synced, and known to the index.
 """
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
 from ricordo.audit import HistoryItem, chosen_id, chosen_item, forget, history, located_by_id, undo
 from ricordo.audit.ledgers import newest_ledgers
+from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.files import FileStore
 from ricordo.index.contract import Query
@@ -19,12 +21,12 @@ from ricordo.recall.recall import recall
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.place import Place
-from ricordo.stores.preamble import MOST_SAVED, preamble_text
+from ricordo.stores.preamble import MOST_SAVED, preamble_text, said
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY, WORKSPACE, is_ledger
-from ricordo.workspace.ledger import append_entries, read_entries, read_memory
+from ricordo.workspace.ledger import append_entries, is_curated, read_curated, read_entries, read_memory
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
@@ -92,22 +94,29 @@ class LayeredDriver:
             with suppress(FileMissing, StorageError):
                 curated += (await place.files.read(MEMORY)).data.rstrip(b"\n") + b"\n"
             newest, more = await _newest_saved(place.files)
-            saved += newest
-            unread += more
+            placed = _placed(await read_curated(place.files))
+            shown = [row for row in newest if row[1].state == "active" and placed.isdisjoint(_names(row[1]))]
+            saved += shown
+            # what is not read is mostly placed too
+            unread += max(more - max(len(placed) - len(newest) + len(shown), 0), 0)
         saved.sort(key=lambda row: _newest(row[1]), reverse=True)
         return preamble_text(curated, saved, budget, unread=unread)
 
     async def entries(self) -> list[Entry]:
-        """Return all entries of all visible places, newest first."""
+        """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
         found = [
-            place.outward(located.entry) for place in await self.places() for located in await read_memory(place.files)
+            place.outward(entry)
+            for place in await self.places()
+            for entry in _each_once(await read_memory(place.files))
         ]
         return sorted(found, key=_newest, reverse=True)
 
     async def get(self, entry_id: str) -> Entry:
-        """Return one entry. Raises `EntryNotFound`."""
-        place, found = (await self._standing(entry_id))[0]
-        return place.outward(found.entry)
+        """Return one entry, as curated memory has it, if it has. Raises `EntryNotFound`."""
+        standing = await self._standing(entry_id)
+        place = standing[0][0]
+        (entry,) = _each_once([found for where, found in standing if where.label == place.label])
+        return place.outward(entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry from every document of every place, a change set for each place. Raises `EntryNotFound`."""
@@ -198,6 +207,34 @@ async def _newest_open(place: Place) -> HistoryItem | None:
         if open_items or len(items) < _FEW:
             return open_items[0] if open_items else None
     return None
+
+
+def _each_once(located: Iterable[Located]) -> list[Entry]:
+    """Return each entry once: as curated memory has it, with the quote that its ledger keeps."""
+    found: dict[str, list[Located]] = {}
+    for one in located:
+        found.setdefault(one.entry.id, []).append(one)
+    return [_whole(sorted(places, key=lambda one: not is_curated(one.path))) for places in found.values()]
+
+
+def _whole(places: Sequence[Located]) -> Entry:
+    entry = places[0].entry
+    quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
+    return replace(entry, source=replace(entry.source, quote=quote))
+
+
+def _placed(curated: Iterable[Located]) -> set[str]:
+    """Return the ids and the words of what curated memory says, with the ids that its entries stand for."""
+    placed: set[str] = set()
+    for found in curated:
+        entry = found.entry
+        placed |= {*_names(entry), *cited(entry, MERGED), *cited(entry, REPLACED), entry.supersedes or entry.id}
+    return placed
+
+
+def _names(entry: Entry) -> set[str]:
+    """Return the id and the words of an entry; the words are told from an id by the mark before them."""
+    return {entry.id, f": {said(entry.content)}"}
 
 
 def _newest(entry: Entry) -> tuple[float, str]:

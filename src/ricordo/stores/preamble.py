@@ -4,18 +4,20 @@ Curated memory comes first, whole lines only; then what was explicitly saved, ne
 skipped and the next one tried, and a notice says how much was left out. The same state gives the same bytes.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.entry_codec import prompt_lines
 
-__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "preamble_text", "prompt_lines"]
+__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "preamble_text", "said"]
 
 DEFAULT_BUDGET = Tokens(4_000)
 """Tokens of the preamble when none are named: what DESIGN gives to curated memory."""
 
+_BETWEEN = re.compile(r"\W+")
 _CURATED_LINES = 200
 MOST_SAVED = 200
 """How many saved entries the preamble shows at most."""
@@ -47,13 +49,9 @@ def preamble_text(
     return _framed(quoted, left_out) if quoted else ""
 
 
-def prompt_lines(document: bytes) -> list[str]:
-    """Return the lines of a memory document for a prompt: entries without their fields, blank lines left out."""
-    shown = document
-    for found in reversed(parse_entries(document, "")):
-        bullet = "- " + found.entry.content.replace("\n", "\n  ") + "\n"
-        shown = shown[: found.offset] + bullet.encode("utf-8", "replace") + shown[found.offset + found.length :]
-    return [line.rstrip() for line in shown.decode("utf-8", "replace").split("\n") if line.strip()]
+def said(content: str) -> str:
+    """Return the words of a memory as they are compared: without case, white space and the marks around them."""
+    return _BETWEEN.sub(" ", content.casefold()).strip()
 
 
 def _fitting(lines: Sequence[str], room: int) -> list[str]:

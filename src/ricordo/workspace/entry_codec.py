@@ -23,7 +23,16 @@ from ricordo.scopes import Scope
 from ricordo.workspace.entry import Author, Entry, Source, State
 from ricordo.workspace.escapes import escape_content, escape_value, unescape
 
-__all__ = ["Located", "content_line", "derived_id", "parse_entries", "parse_entry", "render_entry", "without_entries"]
+__all__ = [
+    "Located",
+    "content_line",
+    "derived_id",
+    "parse_entries",
+    "parse_entry",
+    "prompt_lines",
+    "render_entry",
+    "without_entries",
+]
 
 _SUFFIX = re.compile(
     r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
@@ -114,6 +123,19 @@ def without_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
         if found.entry.id in ids:
             rest = rest[: found.offset] + rest[found.offset + found.length :]
     return rest
+
+
+def prompt_lines(document: bytes) -> list[str]:
+    """Return the lines of a memory document for a prompt.
+
+    Entries come without their fields; those that are superseded or retired, and blank lines, are left out.
+    """
+    shown = document
+    for found in reversed(parse_entries(document, "")):
+        active = found.entry.state == "active"
+        bullet = "- " + found.entry.content.replace("\n", "\n  ") + "\n" if active else ""
+        shown = shown[: found.offset] + bullet.encode("utf-8", "replace") + shown[found.offset + found.length :]
+    return [line.rstrip() for line in shown.decode("utf-8", "replace").split("\n") if line.strip()]
 
 
 def derived_id(path: str, content: str, ordinal: int) -> str:

@@ -6,6 +6,7 @@ nothing else, and is durable before the line that points to it.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -24,10 +25,14 @@ __all__ = [
     "Block",
     "append_block",
     "append_entries",
+    "is_curated",
+    "read_curated",
     "read_entries",
     "read_memory",
     "render_block",
 ]
+
+_TOPICS = f"{LEDGERS}/topics"
 
 LONG_BYTES = 4096
 """UTF-8 bytes of content up to which an entry stands in the ledger itself."""
@@ -41,6 +46,11 @@ class Block:
     data: bytes
     entries: tuple[Entry, ...]
     offset: int = -1
+
+
+def is_curated(path: str) -> bool:
+    """Tell whether `path` is a document of curated memory: MEMORY.md or a topic."""
+    return path == MEMORY or path.startswith(f"{_TOPICS}/")
 
 
 async def append_entries(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
@@ -70,6 +80,15 @@ async def read_entries(files: FileStore, path: str) -> list[Located]:
     """Return the entries of one document in its order, long ones whole. Raises `FileMissing`."""
     stored = await files.read(path)
     return [await _whole(files, found) for found in await run_sync(parse_entries, stored.data, path)]
+
+
+async def read_curated(files: FileStore) -> list[Located]:
+    """Return the entries of MEMORY.md and the topics; a file that vanishes or can't be read is left out."""
+    found: list[Located] = []
+    for path in [MEMORY, *(info.path for info in await files.list(_TOPICS) if info.path.endswith(".md"))]:
+        with suppress(FileMissing, StorageError):
+            found += await read_entries(files, path)
+    return found
 
 
 async def read_memory(files: FileStore) -> list[Located]:

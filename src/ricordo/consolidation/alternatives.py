@@ -1,0 +1,50 @@
+"""Things of which a project mostly has one at a time, by what they are: naming another one means a change.
+
+A table of data: a row is an attribute and the values it can take, each one lower-case word or identifier.
+"""
+
+from collections.abc import Mapping
+
+__all__ = ["attribute_of", "one_name"]
+
+_ALTERNATIVES = {
+    "database": """
+        postgres postgresql mysql mariadb sqlite mongodb mongo cockroachdb oracle mssql dynamodb cassandra duckdb
+        firebird couchdb planetscale supabase neo4j
+    """,
+    "package manager": "npm pnpm yarn bun pip poetry uv pipenv conda bundler composer",
+    "test runner": "jest vitest mocha jasmine pytest unittest nose rspec minitest junit testng",
+    "formatter": "black prettier yapf autopep8 biome dprint",
+    "linter": "eslint pylint flake8 ruff tslint",
+    "front end": "react vue angular svelte jquery preact solidjs ember",
+    "web framework": "django flask fastapi express fastify koa rails laravel gin actix axum nestjs",
+    "broker": "rabbitmq kafka nats sqs pulsar activemq",
+    "cloud": "aws azure gcp hetzner digitalocean heroku fly.io",
+    "continuous integration": "jenkins circleci travis buildkite teamcity",
+    "version control": "git mercurial subversion svn perforce",
+    "chat": "slack mattermost discord zulip",
+    "tracker": "jira linear trello asana redmine",
+    "editor": "vim neovim emacs vscode sublime intellij pycharm zed",
+    "payment provider": "stripe adyen paypal mollie braintree klarna",
+    "indentation": "tabs spaces",
+}
+
+
+def _by_value() -> Mapping[str, str]:
+    return {value: attribute for attribute, row in _ALTERNATIVES.items() for value in row.split()}
+
+
+_ATTRIBUTES = _by_value()
+
+
+def attribute_of(word: str) -> str:
+    """Return what the thing of this lower-case name is, such as `database`; empty when it is not known."""
+    return _ATTRIBUTES.get(word, "")
+
+
+def one_name(word: str) -> str:
+    """Return the name by which a thing with two names is compared; any other word as it is."""
+    return _SHORT.get(word, word)
+
+
+_SHORT = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}

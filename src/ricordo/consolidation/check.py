@@ -1,0 +1,63 @@
+"""Check: what a proposal must not do, whoever made it. Pure.
+
+A run that loses a memory, a line that a person wrote, or the bounds of MEMORY.md is rejected as a whole.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.placing import SECTIONS, fits, is_movable
+from ricordo.consolidation.plan import Material
+from ricordo.consolidation.sheet import Sheet, parse_sheet
+from ricordo.consolidation.topics import LISTED, is_ours
+from ricordo.consolidation.types import Proposal
+from ricordo.workspace.layout import MEMORY, ledger_date
+
+__all__ = ["faults"]
+
+_TITLES = frozenset(f"## {title}".encode() for title in (*SECTIONS.values(), "Notes", "Topics"))
+
+
+def faults(material: Material, proposal: Proposal, config: ConsolidationConfig) -> list[str]:
+    """Return what is wrong with a proposal, the worst first; empty when it may be written."""
+    before = _sheets(material.documents)
+    after = _sheets(_after(material.documents, proposal.documents))
+    found = []
+    gone = {*material.forgotten, *(one.old for one in proposal.superseded), *proposal.merged}
+    lost = _ids(before) - _ids(after) - gone
+    if lost:
+        found.append(f"{len(lost)} curated memories would be lost")
+    if missing := _by_hand(before) - _by_hand(after):
+        found.append(f"{missing.total()} lines that a person wrote would be lost")
+    unplaced = set(proposal.kept) - _ids(after)
+    if unplaced:
+        found.append(f"{len(unplaced)} new memories would stand nowhere")
+    memory = after.get(MEMORY, Sheet())
+    if proposal.kept and not fits(memory.data, config) and any(map(is_movable, memory.parts)):
+        found.append("MEMORY.md would be larger than it may be")
+    return found
+
+
+def _after(documents: Mapping[str, bytes], written: Mapping[str, bytes | None]) -> dict[str, bytes]:
+    changed = {path: data for path, data in written.items() if ledger_date(path) is None}
+    return {path: data for path, data in {**documents, **changed}.items() if data is not None}
+
+
+def _sheets(documents: Mapping[str, bytes]) -> dict[str, Sheet]:
+    return {path: parse_sheet(data, path) for path, data in documents.items()}
+
+
+def _ids(sheets: Mapping[str, Sheet]) -> set[str]:
+    return {entry.id for sheet in sheets.values() for entry in sheet.entries}
+
+
+def _by_hand(sheets: Mapping[str, Sheet]) -> Counter[tuple[str, bytes]]:
+    """Return the lines and bullets of each document that are not ours to change."""
+    return Counter(
+        (path, part.data.rstrip(b"\n"))
+        for path, sheet in sheets.items()
+        if not (is_ours(sheet.data) and not sheet.entries)
+        for part in sheet.parts
+        if not part.is_blank and not part.is_named and not LISTED.match(part.data) and part.data.strip() not in _TITLES
+    )

@@ -1,0 +1,202 @@
+"""Claims: what a memory says of which subject, read by rules so that two memories can be compared. Pure.
+
+A claim has a subject (content words), an attribute and a value. Reading is narrow on purpose: what fits no pattern
+makes no claim, and then nothing is decided about it.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ricordo.consolidation.alternatives import attribute_of, one_name
+from ricordo.language import content_words, detect_language, is_correction, words
+
+__all__ = ["Claim", "Reading", "read_claims"]
+
+_NEGATION = re.compile(
+    r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:ped)?|nicht|kein\w*|nie(?:mals)?|ohne|pas|jamais|sans|non|nunca|"
+    r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"(?<!\w)(?:not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)|n['’]t(?!\w)",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
+_CHANGE = re.compile(
+    r"(?<!\w)(?:(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|"
+    r"from now on|instead|replac\w+|any ?more|now\b|used to|(?:is|was|has been) (?:taken|replaced)|umgestellt|"
+    r"gewechselt|wechseln|umgezogen|statt|ab sofort|ab jetzt|nicht mehr|jetzt)"
+    r"|から.{1,40}に(?:変更|移行|切り替え)|改用|换成|改为",
+    re.IGNORECASE,
+)
+_FROM_TO = re.compile(
+    r"(?P<before>[^.!?;:\n]{0,80}?)(?<!\w)(?:from|von|vom|de)\s+(?P<old>[\w.+#@/-]+(?: [\w.+#-]+){0,3}?)\s+"
+    r"(?:to|auf|zu|nach|à|a)\s+(?P<new>[\w.+#@/-]+)",
+    re.IGNORECASE,
+)
+_JAPANESE_FROM_TO = re.compile(
+    r"(?P<before>.{0,30}?)[をは]?(?P<old>[\w.+#-]{1,30}?)から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
+)
+_SET_ASIDE = re.compile(
+    r"(?<!\w)(?:not|instead of|rather than|no longer|replac(?:es|ed|ing)|statt|nicht|nicht mehr|au lieu de|"
+    r"en lugar de)\s+"
+    r"(?:(?:in|at|on|from|via|with|by|for|a|an|the|use|using|am|im|den|die|das)\s+)?(?P<old>[\w.+#@/-]+)",
+    re.IGNORECASE,
+)
+_ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(rf"(?P<subject>[^.!?;:\n]{{0,60}}?)(?<!\w)(?:{verbs})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", flags))
+    for name, verbs, flags in (
+        (
+            "home",
+            r"(?:lives?|living|(?:has |have )?(?:moved|relocated)|(?:is|are|am) based|"
+            r"wohnt|wohne|lebt|zog|vit|habite|vive|mora)"
+            r"(?:\s+(?:now|jetzt))?\s+(?:in|to|nach|à|en|em|a)",
+            re.IGNORECASE,
+        ),
+        (
+            "work",
+            r"(?:works?|working|arbeitet|arbeite|travaille)\s+(?:at|for|bei|chez)|(?:has |have )?joined",
+            re.IGNORECASE,
+        ),
+        (
+            "port",
+            r"(?:listens?|runs?|serves?|lauscht|läuft)\s+(?:on|auf)(?:\s+port)?(?=\s+\d)|port\s+(?:is|ist)",
+            re.IGNORECASE,
+        ),
+        ("name", r"(?:is|are|was)\s+(?:called|named)|heißt|heisst", re.IGNORECASE),
+    )
+)
+_COPULA = re.compile(
+    r"^(?P<subject>(?:the|our|my|die|der|das|unser\w*|mein\w*|[A-Z][\w’']*['’]s)\s[^.,;:!?\n]{1,60}?)\s"
+    r"(?:is|are|ist|sind)\s(?:now |jetzt )?(?P<value>[^.,;:!?\n]{1,60})",
+    re.IGNORECASE,
+)
+_JAPANESE_COPULA = re.compile(
+    r"^(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)"
+)
+_VALUE = re.compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
+_QUOTES = "`'\"“”„«»()[]*_.,;:!?"
+_NUMBER = re.compile(r"\d+(?:[.:,/-]\d+)*")
+# Words that say nothing of the subject: a change is told with them, or anything is done.
+_GENERIC_LIST = """
+use using used run take make have get go move migrate switch change replace upgrade convert rename we our need want
+now new instead longer anymore actually decide decision agree reason today version please user no not never only
+also too nutzen nutzt verwenden benutzen wechseln umstellen jetzt neu statt mehr
+"""
+_GENERIC = frozenset(content_words(_GENERIC_LIST, "en")) | frozenset(_GENERIC_LIST.split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One thing that is said: of `subject`, its `attribute` is `value`, or is no longer `value` where `ended`."""
+
+    subject: frozenset[str]
+    attribute: str
+    value: frozenset[str]
+    ended: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What comparing needs of a text.
+
+    `words` are the content words, `subject` those that are neither numbers nor generic, `numbers` the numbers.
+    `denied` holds the content words of each negated clause. `changes` tells that the text announces a change,
+    `negative` that it denies something.
+    """
+
+    words: frozenset[str]
+    subject: frozenset[str]
+    numbers: frozenset[str]
+    claims: tuple[Claim, ...]
+    denied: tuple[frozenset[str], ...] = field(default=())
+    changes: bool = False
+    negative: bool = False
+
+
+@lru_cache(maxsize=4096)
+def read_claims(text: str) -> Reading:
+    """Return the reading of a text's first 600 characters; without claims where no rule fits."""
+    shown = text[:600]
+    found = _content(shown)
+    numbers = frozenset(_NUMBER.findall(shown))
+    return Reading(
+        words=found,
+        subject=frozenset(word for word in found if word not in _GENERIC and not word[:1].isdigit()),
+        numbers=numbers,
+        claims=tuple(dict.fromkeys((*_named(shown), *_changed(shown), *_attributes(shown), *_alternatives(shown)))),
+        denied=tuple(filter(None, map(_denied, _NEGATED.finditer(shown)))),
+        changes=bool(_CHANGE.search(shown)) or is_correction(shown),
+        negative=bool(_NEGATION.search(shown)),
+    )
+
+
+def _content(text: str) -> frozenset[str]:
+    """Return the content words without regard to case, which would part PostgreSQL into two words."""
+    return frozenset(content_words(" ".join(map(one_name, text.casefold().split(" "))), detect_language(text)))
+
+
+def _bag(text: str) -> frozenset[str]:
+    return _content(text) - _GENERIC
+
+
+def _changed(text: str) -> list[Claim]:
+    """Return what no longer holds: the X of "from X to Y", "not X", "instead of X"."""
+    told = [match for match in _FROM_TO.finditer(text) if _CHANGE.search(match.group())]
+    claims = [
+        Claim(subject=_bag(match["before"]), attribute="", value=_bag(match["old"]), ended=True)
+        for match in (*told, *_JAPANESE_FROM_TO.finditer(text))
+    ]
+    for match in _SET_ASIDE.finditer(text):
+        old = match["old"].rstrip(".-/")
+        value = _bag(old)
+        if value and (_VALUE.search(old) or attribute_of(old.casefold())):
+            claims.append(Claim(subject=frozenset(), attribute="", value=value, ended=True))
+    return [claim for claim in claims if claim.value]
+
+
+def _attributes(text: str) -> list[Claim]:
+    claims = []
+    for attribute, pattern in _ATTRIBUTES:
+        for match in pattern.finditer(text):
+            value = _bag(match["value"])
+            if value and _VALUE.search(match["value"]):
+                claims.append(Claim(subject=_bag(match["subject"]), attribute=attribute, value=value))
+    return claims
+
+
+def _named(text: str) -> list[Claim]:
+    """Return "the A of B is C" as the attribute A of the subject B: the words before the verb are the attribute."""
+    claims = []
+    for pattern in (_COPULA, _JAPANESE_COPULA):
+        match = pattern.match(text)
+        if match and _VALUE.search(match["value"]) and len(match["value"].split()) <= 5:
+            subject, value = _bag(match["subject"]), _bag(match["value"])
+            if subject and value and not subject & value:
+                claims.append(Claim(subject=subject, attribute=" ".join(sorted(subject)), value=value))
+    return claims
+
+
+def _alternatives(text: str) -> list[Claim]:
+    """Return a claim for each known thing that is named and not set aside, its clause being the subject."""
+    aside = {word for match in _SET_ASIDE.finditer(text) for word in words(match["old"].casefold())}
+    aside |= {word for match in _FROM_TO.finditer(text) for word in words(match["old"].casefold())}
+    claims = []
+    for clause in _CLAUSE.split(text):
+        # a name inside a path, an address or a compound is not what the clause is about
+        alone = (word.strip(_QUOTES) for word in clause.casefold().split())
+        named = [word for word in alone if attribute_of(word) and word not in aside]
+        for word in named:
+            attribute = attribute_of(word)
+            rest = _bag(clause) - _content(" ".join(named)) - _content(attribute)
+            subject = frozenset(each for each in rest if not each[:1].isdigit() and each not in aside)
+            claims.append(Claim(subject=subject, attribute=attribute, value=_content(word)))
+    return claims
+
+
+def _denied(match: re.Match[str]) -> frozenset[str]:
+    """Return the content words of the clause after a negation."""
+    rest = match.string[match.end() :]
+    end = _CLAUSE.search(rest)
+    return _bag(rest[: end.start()] if end else rest)

@@ -1,0 +1,98 @@
+"""Conflicts: which memory says the same as another, and which takes another's place. Pure.
+
+Both are decided by subject and attribute, from rules that a person can follow. A memory about another subject is never
+replaced, and where the rules do not decide, nothing is: both stay side by side.
+"""
+
+import re
+
+from ricordo.consolidation.claims import Claim, Reading, read_claims
+from ricordo.language import jaccard, words
+from ricordo.workspace.entry import Entry
+
+__all__ = ["CORRECTION", "replaces", "says_the_same"]
+
+CORRECTION = "correction"
+"""The tag of an entry that takes the place of something said before."""
+
+_SPACE = re.compile(r"\W+")
+_FRAME = 0.6
+_OF_A_PERSON = frozenset({"home", "work", "name"})
+_FEWEST = 2
+
+
+def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
+    """Tell whether two memories say the same: the same words, or nearly, with the same numbers and the same yes or no.
+
+    `duplicate` (0..1) is the Jaccard similarity of the content words from which they do.
+    """
+    if _SPACE.sub(" ", left.content.casefold()).strip() == _SPACE.sub(" ", right.content.casefold()).strip():
+        return bool(words(left.content)) or left.content == right.content
+    one, other = read_claims(left.content), read_claims(right.content)
+    if one.numbers != other.numbers or one.negative != other.negative or len(one.words) < _FEWEST:
+        return False
+    return jaccard(one.words, other.words) >= duplicate and _order(left.content) == _order(right.content)
+
+
+def replaces(newer: Entry, older: Entry) -> bool:
+    """Tell whether `newer`, which was said later, takes the place of `older`."""
+    if older.source.messages and newer.source == older.source:
+        return False
+    new, old = read_claims(newer.content), read_claims(older.content)
+    corrects = CORRECTION in newer.tags or new.changes
+    return (
+        any(_ends(claim, old) for claim in new.claims if claim.ended)
+        or any(_differs(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
+        or (bool(new.denied) and not old.negative and any(_denies(words_denied, old) for words_denied in new.denied))
+        or (corrects and _other_number(new, old))
+    )
+
+
+def _order(text: str) -> tuple[str, ...]:
+    """Return the words that stand in another order where who did what is turned around, empty for long texts."""
+    found = [word for word in words(text) if len(word) > 1]
+    return tuple(sorted(found[:2])) if len(found) <= 8 else ()
+
+
+def _ends(claim: Claim, old: Reading) -> bool:
+    """Tell whether what `claim` sets aside is what the older text holds, of the same subject."""
+    if not claim.value <= old.words:
+        return False
+    rest = old.subject - claim.value
+    if claim.subject:
+        return bool(claim.subject & rest) and (claim.subject <= rest or rest <= claim.subject)
+    return not rest
+
+
+def _differs(new: Claim, old: Claim, *, changes: bool) -> bool:
+    """Tell whether two claims give the same attribute of the same subject two values."""
+    if new.ended or old.ended or not new.attribute or new.attribute != old.attribute or _same_value(new, old):
+        return False
+    if new.subject == old.subject:
+        return bool(new.subject) or changes
+    if not changes or new.attribute in _OF_A_PERSON:
+        return False
+    return bool(new.subject & old.subject) and (new.subject <= old.subject or old.subject <= new.subject)
+
+
+def _same_value(one: Claim, other: Claim) -> bool:
+    """Tell whether two values may be the same; where both have numbers, those decide."""
+    numbers = [frozenset(word for word in claim.value if word[:1].isdigit()) for claim in (one, other)]
+    return bool(numbers[0] & numbers[1]) if all(numbers) else bool(one.value & other.value)
+
+
+def _denies(denied: frozenset[str], old: Reading) -> bool:
+    return len(denied) >= _FEWEST and denied <= old.words
+
+
+def _other_number(new: Reading, old: Reading) -> bool:
+    """Tell whether two texts are the same sentence but for one number each."""
+    if len(new.numbers - old.numbers) != 1 or len(old.numbers - new.numbers) != 1 or new.negative != old.negative:
+        return False
+    shared = new.subject & old.subject
+    smaller = min(len(new.subject), len(old.subject))
+    return (
+        len(shared) >= _FEWEST
+        and len(shared) == smaller
+        and len(shared) >= _FRAME * max(len(new.subject), len(old.subject))
+    )

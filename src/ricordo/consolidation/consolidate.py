@@ -1,0 +1,175 @@
+"""Consolidate: gather what is new, propose, check, and write one change set.
+
+Everything is decided on what was read; if any of it changed before the change set is written, the run begins anew. The
+cursor moves after the change set: who dies in between reads the same entries again and finds them curated.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock
+from ricordo.consolidation.check import faults
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.cursor import Cursor, Position, line_digests, save_cursor
+from ricordo.consolidation.gather import Gathered, Gatherer
+from ricordo.consolidation.plan import due, propose
+from ricordo.consolidation.types import Proposal
+from ricordo.errors import StorageBusy, VersionConflict
+from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.guard.redact import Redactor
+from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.layout import LEDGERS, WORKSPACE
+from ricordo.workspace.tombstones import read_tombstones
+
+__all__ = ["ACT", "BUSY", "NOTHING_NEW", "REJECTED", "TOO_SOON", "WHO", "Consolidated", "Consolidator"]
+
+ACT = "consolidate"
+WHO = "consolidation"
+NOTHING_NEW = "nothing new"
+TOO_SOON = "too soon after the last run"
+BUSY = "another consolidation runs"
+
+REJECTED = "rejected"
+
+_LOCK = "consolidate"
+_SUPERSEDED = b"[state:: superseded]"
+_TRIES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consolidated:
+    """What a run did: `change_id` is empty when it wrote nothing, `skipped` says why it did not even look.
+
+    Counts are of entries: `read` were new, `kept` are curated now, `merged` are said already by another, `superseded`
+    lost their place, `left` stay in the ledger only, `waiting` are for the next run. `files` are below the workspace.
+    """
+
+    change_id: str = ""
+    read: int = 0
+    kept: int = 0
+    merged: int = 0
+    superseded: int = 0
+    left: int = 0
+    waiting: int = 0
+    files: tuple[str, ...] = ()
+    skipped: str = ""
+
+
+class Consolidator:
+    """Makes curated memory of the ledgers of one workspace."""
+
+    def __init__(
+        self,
+        *,
+        files: FileStore,
+        changes: ChangeSets,
+        redactor: Redactor,
+        clock: Clock,
+        key: bytes,
+        config: ConsolidationConfig | None = None,
+    ) -> None:
+        """Work on `files`; `key` is the root's, by which what was forgotten is recognised."""
+        self._files = files
+        self._changes = changes
+        self._clock = clock
+        self._config = config or ConsolidationConfig()
+        self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
+
+    async def consolidate(self, *, force: bool = False, again: bool = False) -> Consolidated:
+        """Curate what the ledgers hold since the last run.
+
+        Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
+        another process does it. With `again` all ledgers are read anew, also what a person took back by undo.
+
+        Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
+        """
+        try:
+            async with self._files.lock(_LOCK):
+                return await self._run(force=force or again, again=again)
+        except StorageBusy:
+            return Consolidated(skipped=BUSY)
+
+    async def preview(self, *, again: bool = False) -> Proposal:
+        """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
+        gathered = await self._gatherer.gather(again=again)
+        return await run_sync(propose, gathered.material, self._config)
+
+    async def _run(self, *, force: bool, again: bool) -> Consolidated:
+        for left in reversed(range(_TRIES)):
+            gathered = await self._gatherer.gather(again=again)
+            if not force and gathered.read and not self._due(gathered):
+                return Consolidated(skipped=TOO_SOON, waiting=gathered.read + gathered.waiting)
+            try:
+                done = await self._pass(gathered)
+            except VersionConflict:
+                if not left:
+                    raise
+                continue
+            if not done.skipped and (await read_tombstones(self._files)).version != gathered.stones:
+                # what was forgotten while it was being curated is taken out at once
+                await self._run(force=True, again=False)
+            break
+        return done
+
+    async def _pass(self, gathered: Gathered) -> Consolidated:
+        """Propose, check and write once. Raises `VersionConflict` if what was read is not so any more."""
+        proposal = await run_sync(propose, gathered.material, self._config)
+        if not proposal.documents and not gathered.read:
+            return Consolidated(skipped=NOTHING_NEW)
+        wrong = await run_sync(faults, gathered.material, proposal, self._config)
+        if wrong:
+            return Consolidated(read=gathered.read, skipped=f"{REJECTED}: {wrong[0]}")
+        return await self._write(gathered, proposal)
+
+    def _due(self, gathered: Gathered) -> bool:
+        return due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
+
+    async def _write(self, gathered: Gathered, proposal: Proposal) -> Consolidated:
+        """Write the documents as one change set, then the cursor. Raises `VersionConflict` if anything changed."""
+        await self._check(gathered)
+        change_id = ""
+        if proposal.documents:
+            edits = [
+                Edit(path=path, expected=gathered.versions.get(path, ABSENT), data=data)
+                for path, data in sorted(proposal.documents.items())
+            ]
+            why = f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
+            change_id = (await self._changes.apply(edits, act=ACT, who=WHO, why=why)).id
+        moved = await run_sync(_moved, gathered, proposal.documents)
+        await save_cursor(self._files, replace(moved, at=self._clock.now()))
+        return Consolidated(
+            change_id=change_id,
+            read=gathered.read,
+            kept=len(proposal.kept),
+            merged=len(proposal.merged),
+            superseded=len(proposal.superseded),
+            left=len(proposal.left),
+            waiting=gathered.waiting,
+            files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
+        )
+
+    async def _check(self, gathered: Gathered) -> None:
+        """Raise `VersionConflict` when a ledger or what was forgotten is not what it was when it was read."""
+        sizes = {path: len(data) for path, data in gathered.material.ledgers.items()}
+        for info in await self._files.list(LEDGERS):
+            if info.path in sizes and info.size != sizes[info.path]:
+                raise VersionConflict(f"{info.path} changed while it was consolidated.")
+        if (await read_tombstones(self._files)).version != gathered.stones:
+            raise VersionConflict("Something was forgotten while it was consolidated.")
+
+
+def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:
+    """Return the cursor with the ledgers as the run itself has left them."""
+    ledgers = dict(gathered.next.ledgers)
+    for path, data in written.items():
+        if data is None or path not in ledgers:
+            continue
+        bullets = [data[found.offset : found.offset + found.length] for found in parse_entries(data, path)]
+        lines = ledgers[path].lines | line_digests(bullet for bullet in bullets if _SUPERSEDED in bullet)
+        whole = ledgers[path].offset == len(gathered.material.ledgers[path])
+        read = Position(offset=len(data), digest=version_of(data), lines=lines)
+        ledgers[path] = read if whole else replace(ledgers[path], lines=lines)
+    return replace(gathered.next, ledgers=ledgers)

@@ -1,0 +1,182 @@
+"""Placing: where curated entries stand, within the bounds of MEMORY.md. Pure.
+
+The most useful stand in MEMORY.md, by kind; what does not fit goes to a topic and is listed. Entries that stand already
+keep their order; new ones are put where they belong. What is pinned, has no id in its line or stands under a
+heading of somebody else's is never moved.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
+from ricordo.consolidation.topics import LISTED, Topic, listing, named_subjects, new_topic, read_topic, topic_name
+from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.worth import usefulness
+from ricordo.tokens import estimate_text
+from ricordo.workspace.entry_codec import prompt_lines, render_entry
+from ricordo.workspace.layout import MEMORY
+
+__all__ = ["SECTIONS", "fits", "is_movable", "part_of", "place"]
+
+SECTIONS: Mapping[str, str] = {
+    "preference": "Preferences",
+    "convention": "Conventions",
+    "decision": "Decisions",
+    "goal": "Goals",
+    "lesson": "Lessons",
+    "fact": "Facts",
+}
+_OTHER = "Notes"
+_TOPICS = "Topics"
+_ORDER = (_TOPICS, *SECTIONS.values(), _OTHER)
+_OWN = frozenset(_ORDER)
+_TITLE = b"# Memory\n"
+_FEWEST_IN_TOPIC = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Placed:
+    memory: Sheet
+    topics: Mapping[str, Sheet]
+
+
+def part_of(one: Fresh, section: str = "") -> Part:
+    """Return the bullet of an entry as curated memory shows it: what it was quoted from stays in the ledger."""
+    entry = replace(one.entry, source=replace(one.entry.source, quote=None))
+    bullet = render_entry(entry, long=one.long).encode("utf-8", "surrogatepass")
+    return Part(data=bullet, section=section, entry=one.entry, long=one.long)
+
+
+def is_movable(part: Part) -> bool:
+    """Tell whether a bullet of MEMORY.md is ours to move: it has its id, is not pinned, and has one of our headings."""
+    return part.is_named and part.entry is not None and not part.entry.pinned and part.section in _OWN
+
+
+def fits(document: bytes, config: ConsolidationConfig) -> bool:
+    """Tell whether MEMORY.md is within its bounds."""
+    lines = document.count(b"\n") + (not document.endswith(b"\n"))
+    if lines > config.max_lines or len(document) > config.max_bytes:
+        return False
+    return estimate_text("\n".join(prompt_lines(document))) <= config.max_tokens
+
+
+def place(
+    memory: Sheet, topics: Mapping[str, Sheet], new: Sequence[Fresh], config: ConsolidationConfig
+) -> Mapping[str, Sheet]:
+    """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first."""
+    base = memory if memory.parts else parse_sheet(_TITLE, MEMORY)
+    standing = [Fresh(entry=part.entry, long=part.long) for part in base.parts if is_movable(part) and part.entry]
+    ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry), reverse=True)
+    arranged = _Arranging(base, topics, ranked, frozenset(one.entry.id for one in new), config)
+    placed = arranged.best()
+    if not memory.parts and placed.memory == base:
+        placed = replace(placed, memory=memory)
+    return {MEMORY: placed.memory, **placed.topics}
+
+
+class _Arranging:
+    """One arrangement for each number of entries that are left in MEMORY.md."""
+
+    def __init__(
+        self,
+        memory: Sheet,
+        topics: Mapping[str, Sheet],
+        ranked: Sequence[Fresh],
+        new: frozenset[str],
+        config: ConsolidationConfig,
+    ) -> None:
+        self._memory = memory
+        self._topics = topics
+        self._ranked = ranked
+        self._new = new
+        self._config = config
+        told = [entry for sheet in topics.values() for entry in sheet.entries]
+        self._subjects = named_subjects((*told, *(one.entry for one in ranked)))
+
+    def best(self) -> _Placed:
+        """Return the arrangement with the most entries in MEMORY.md that fits, with the fewest when none does."""
+        most = self._arranged(len(self._ranked))
+        if fits(most.memory.data, self._config):
+            return most
+        low, high = 0, min(len(self._ranked), self._config.max_lines)
+        found = self._arranged(low)
+        while low < high:
+            middle = (low + high + 1) // 2
+            tried = self._arranged(middle)
+            if fits(tried.memory.data, self._config):
+                low, found = middle, tried
+            else:
+                high = middle - 1
+        return found
+
+    def _arranged(self, count: int) -> _Placed:
+        inside, outside = self._ranked[:count], self._ranked[count:]
+        sheet = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new})
+        for one in inside:
+            if one.entry.id in self._new:
+                title = SECTIONS.get(one.entry.kind, _OTHER)
+                sheet = _with_entry(sheet.with_section(title, _ORDER), part_of(one, title))
+        for title in _ORDER[1:]:
+            if any(part.section == title and part.entry for part in self._memory.parts):
+                sheet = sheet.without_section(title)
+        topics = self._grown(outside)
+        named = [read_topic(path, topic.data) for path, topic in topics.items()]
+        return _Placed(memory=_listed(sheet, named), topics=topics)
+
+    def _grown(self, outside: Sequence[Fresh]) -> Mapping[str, Sheet]:
+        """Return the topics with what has no room in MEMORY.md."""
+        topics = dict(self._topics)
+        for name, group in self._grouped(outside).items():
+            path, head = new_topic(name, [one.entry for one in group])
+            sheet = topics.get(path) or parse_sheet(head, path)
+            # the place of a bullet is after the heading that is there, whoever wrote it
+            section = sheet.parts[-1].section if sheet.parts else ""
+            for one in group:
+                sheet = _with_entry(sheet, self._moved(one, section))
+            topics[path] = sheet
+        return topics
+
+    def _grouped(self, outside: Sequence[Fresh]) -> Mapping[str, list[Fresh]]:
+        groups: defaultdict[str, list[Fresh]] = defaultdict(list)
+        for one in outside:
+            groups[topic_name(one.entry, self._subjects, self._config.subject_entries)].append(one)
+        for name in [name for name, group in groups.items() if len(group) < _FEWEST_IN_TOPIC]:
+            if new_topic(name, [groups[name][0].entry])[0] not in self._topics:
+                (one,) = groups.pop(name)
+                groups[topic_name(one.entry, {}, 1)].append(one)
+        return {
+            name: sorted(groups[name], key=lambda one: usefulness(one.entry), reverse=True) for name in sorted(groups)
+        }
+
+    def _moved(self, one: Fresh, section: str) -> Part:
+        standing = (part for part in self._memory.parts if part.entry and part.entry.id == one.entry.id)
+        found = next(standing, None)
+        return replace(found, section=section, data=_closed(found.data)) if found else part_of(one, section)
+
+
+def _with_entry(sheet: Sheet, part: Part) -> Sheet:
+    """Return the sheet with a bullet before the first of its section that is less useful."""
+    assert part.entry is not None
+    rank = usefulness(part.entry)
+    return sheet.inserted(part, lambda old: old.is_named and old.entry is not None and usefulness(old.entry) < rank)
+
+
+def _listed(sheet: Sheet, topics: Sequence[Topic]) -> Sheet:
+    """Return MEMORY.md with one line for each topic that people do not link to themselves."""
+    ours = [part for part in sheet.parts if part.section == _TOPICS and LISTED.match(part.data)]
+    rest = Sheet(tuple(part for part in sheet.parts if part not in ours))
+    lines = listing(topics, rest.data)
+    if [part.data for part in ours] == lines:
+        return sheet
+    if not lines:
+        return rest.without_section(_TOPICS)
+    shown = rest.with_section(_TOPICS, _ORDER)
+    for line in lines:
+        shown = shown.inserted(Part(data=line, section=_TOPICS), lambda _: False)
+    return shown
+
+
+def _closed(data: bytes) -> bytes:
+    return data if data.endswith(b"\n") else data + b"\n"

@@ -1,0 +1,146 @@
+"""The decision of a consolidation: documents and new entries in, new documents out. Pure.
+
+Invariants: nothing new gives the same documents, to the byte; every entry that goes in is curated, cited by one that
+says the same, superseded by one that is named, or left where it is in its ledger; no line that a person wrote changes.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.placing import is_movable, part_of, place
+from ricordo.consolidation.settle import settle
+from ricordo.consolidation.sheet import Sheet, parse_sheet
+from ricordo.consolidation.topics import TOPICS, is_ours
+from ricordo.consolidation.types import Fresh, Proposal, Superseded
+from ricordo.workspace.entry_codec import parse_entries, render_entry
+from ricordo.workspace.layout import MEMORY, ledger_date
+
+__all__ = ["Material", "due", "propose"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a run works on.
+
+    `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
+    the entries that no run has read, without those that were forgotten; `forgotten` are ids that must not come back.
+    """
+
+    documents: Mapping[str, bytes] = field(default_factory=dict)
+    ledgers: Mapping[str, bytes] = field(default_factory=dict)
+    fresh: Sequence[Fresh] = ()
+    forgotten: Collection[str] = ()
+
+
+def due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
+    """Tell whether a run that nobody asked for is worthwhile: there is enough new, and the last one is long enough ago.
+
+    A last run that lies in the future, as after a clock was set back, counts for nothing.
+    """
+    if entries_since < config.signal_entries:
+        return False
+    return last_run is None or not 0 <= (now - last_run).total_seconds() < config.min_gap
+
+
+def propose(material: Material, config: ConsolidationConfig) -> Proposal:
+    """Return what consolidating `material` would write; without documents when that is nothing."""
+    sheets = {path: parse_sheet(data, path) for path, data in material.documents.items()}
+    sheets = {path: sheet.without(set(material.forgotten)) for path, sheet in sheets.items()}
+    curated = [
+        Fresh(entry=part.entry, long=part.long)
+        for sheet in sheets.values()
+        for part in sheet.parts
+        if part.entry is not None and part.entry.state == "active"
+    ]
+    settled = settle(curated, material.fresh, fixed=_fixed(sheets), config=config)
+    lost = _without_ledger(settled.superseded, material.ledgers)
+    sheets = {
+        path: _settled(sheet, settled.active, settled.changed, settled.superseded, lost)
+        for path, sheet in sheets.items()
+    }
+    standing = {one.entry.id for one in curated}
+    new = [one for name, one in settled.active.items() if name not in standing]
+    memory = sheets.pop(MEMORY, Sheet())
+    placed = place(memory, {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}, new, config)
+    return Proposal(
+        documents={**_changed(material.documents, placed), **_marked(material.ledgers, settled.superseded)},
+        kept=tuple(sorted(one.entry.id for one in new)),
+        merged=settled.merged,
+        superseded=settled.superseded,
+        left=settled.left,
+    )
+
+
+def _fixed(sheets: Mapping[str, Sheet]) -> set[str]:
+    """Return the ids of the bullets that are a person's own: never rewritten, whatever is new."""
+    return {
+        part.entry.id
+        for path, sheet in sheets.items()
+        for part in sheet.parts
+        if part.entry and not (is_movable(part) if path == MEMORY else part.is_named and not part.entry.pinned)
+    }
+
+
+def _without_ledger(superseded: Sequence[Superseded], ledgers: Mapping[str, bytes]) -> set[str]:
+    """Return the ids that stand in no ledger, so that their curated line is all there is."""
+    return {one.old for one in superseded if not any(f"^{one.old}".encode() in data for data in ledgers.values())}
+
+
+def _settled(
+    sheet: Sheet,
+    active: Mapping[str, Fresh],
+    changed: Collection[str],
+    superseded: Sequence[Superseded],
+    lost: Collection[str],
+) -> Sheet:
+    """Return a document without what was superseded, and with what reads otherwise now."""
+    successors = {one.old: one.new for one in superseded}
+    shown = sheet
+    for part in sheet.parts:
+        if part.entry is None:
+            continue
+        name = part.entry.id
+        if name in lost:
+            gone = replace(part.entry, state="superseded", extra=(*part.entry.extra, ("successor", successors[name])))
+            shown = shown.replaced(name, part_of(Fresh(entry=gone, long=part.long), part.section))
+        elif name in successors:
+            shown = shown.without({name})
+        elif name in changed:
+            shown = shown.replaced(name, part_of(active[name], part.section))
+    return shown
+
+
+def _is_hollow(sheet: Sheet) -> bool:
+    """Tell whether a topic holds nothing but what we wrote around its entries."""
+    return is_ours(sheet.data) and not any(
+        part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in sheet.parts
+    )
+
+
+def _changed(before: Mapping[str, bytes], after: Mapping[str, Sheet]) -> dict[str, bytes | None]:
+    shown = {path: sheet.data for path, sheet in after.items() if path != MEMORY or sheet.parts}
+    found: dict[str, bytes | None] = {path: data for path, data in shown.items() if before.get(path) != data}
+    gone = [path for path in before if path not in shown and path.startswith(f"{TOPICS}/")]
+    return found | dict.fromkeys(gone)
+
+
+def _marked(ledgers: Mapping[str, bytes], superseded: Sequence[Superseded]) -> dict[str, bytes | None]:
+    """Return the ledgers in which an entry is marked as superseded, with the id of what took its place."""
+    successors = {one.old: one.new for one in superseded}
+    found: dict[str, bytes | None] = {}
+    for path, data in ledgers.items():
+        named = {old for old in successors if f"^{old}".encode() in data}
+        if not named or ledger_date(path) is None:
+            continue
+        shown = data
+        for located in reversed(parse_entries(data, path)):
+            entry = located.entry
+            if entry.id in named and entry.state == "active":
+                marked = replace(entry, state="superseded", extra=(*entry.extra, ("successor", successors[entry.id])))
+                bullet = render_entry(marked, long=located.long).encode("utf-8", "surrogatepass")
+                shown = shown[: located.offset] + bullet + shown[located.offset + located.length :]
+        if shown != data:
+            found[path] = shown
+    return found

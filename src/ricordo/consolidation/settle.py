@@ -1,0 +1,170 @@
+"""Settle: what new entries mean beside what is curated already, before anything is placed. Pure.
+
+Entries are taken in the order in which they were said, so the outcome does not depend on the order of the files. The
+newer of two that can't both hold wins; the loser is named and never erased.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ricordo.consolidation.claims import read_claims
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same
+from ricordo.consolidation.types import Fresh, Settled, Superseded
+from ricordo.consolidation.worth import MERGED, REPLACED, cited, is_explicit, is_worthwhile, moment
+from ricordo.workspace.entry import Entry
+
+__all__ = ["settle"]
+
+_SHARE = 10
+
+
+def settle(
+    curated: Sequence[Fresh], fresh: Iterable[Fresh], *, fixed: Collection[str], config: ConsolidationConfig
+) -> Settled:
+    """Decide about `fresh` beside `curated`; entries whose id is in `fixed` are never changed."""
+    desk = _Desk(curated, fixed, config)
+    taken = [one for one in sorted(fresh, key=_said) if desk.is_new(one)]
+    for one in taken:
+        desk.take(one)
+    standing = {one.entry.id for one in curated}
+    new = {one.entry.id for one in taken}
+    left = {name for name in new & desk.active.keys() if not is_worthwhile(desk.active[name].entry, config)}
+    return Settled(
+        active={name: one for name, one in desk.active.items() if name not in left},
+        changed=frozenset(desk.changed & standing & desk.active.keys()),
+        merged=tuple(sorted(desk.merged)),
+        superseded=tuple(desk.superseded),
+        left=tuple(sorted(left)),
+    )
+
+
+class _Desk:
+    """What is active so far, found by the words it holds."""
+
+    def __init__(self, curated: Sequence[Fresh], fixed: Collection[str], config: ConsolidationConfig) -> None:
+        self.active: dict[str, Fresh] = {}
+        self.changed: set[str] = set()
+        self.merged: set[str] = set()
+        self.superseded: list[Superseded] = []
+        self._config = config
+        self._fixed = frozenset(fixed)
+        self._standing = frozenset(one.entry.id for one in curated)
+        self._known = frozenset(name for one in curated for name in _named(one.entry))
+        self._room = max(config.max_superseded, len(curated) // _SHARE)
+        self._index: defaultdict[str, set[str]] = defaultdict(set)
+        for one in curated:
+            self._seat(one)
+
+    def is_new(self, one: Fresh) -> bool:
+        """Tell whether the entry is to be looked at: what curated memory speaks of already is not."""
+        entry = one.entry
+        if entry.id in self._standing:
+            self._edit(entry)
+            return False
+        return entry.state == "active" and entry.id not in self._known
+
+    def take(self, one: Fresh) -> None:
+        """Merge the entry into one that says the same, or seat it, and decide what it takes the place of."""
+        others = self._near(one.entry)
+        same = [other for other in others if says_the_same(one.entry, other.entry, duplicate=self._config.duplicate)]
+        if same:
+            one = self._join(max(same, key=self._rank), one)
+        self._seat(one)
+        for other in others:
+            if other.entry.id in self.active and other.entry.id != one.entry.id and one.entry.id in self.active:
+                self._decide(one.entry.id, other.entry.id)
+
+    def _edit(self, entry: Entry) -> None:
+        """Take over what a person changed in the ledger."""
+        old = self.active[entry.id]
+        if entry.content != old.entry.content and old.long is None and entry.id not in self._fixed:
+            self.active[entry.id] = replace(old, entry=replace(old.entry, content=entry.content))
+            self.changed.add(entry.id)
+
+    def _seat(self, one: Fresh) -> None:
+        self.active[one.entry.id] = one
+        for key in _keys(one.entry):
+            self._index[key].add(one.entry.id)
+
+    def _near(self, entry: Entry) -> list[Fresh]:
+        """Return what shares a word or an attribute with the entry, the first said first."""
+        names = set().union(*(self._index.get(key, set()) for key in _keys(entry)))
+        return sorted((self.active[name] for name in names if name in self.active), key=_said)
+
+    def _rank(self, one: Fresh) -> tuple[bool, bool, float, datetime, str]:
+        entry = one.entry
+        standing = entry.id in self._standing
+        return standing, is_explicit(entry), round(entry.confidence, 1), moment(entry), entry.id
+
+    def _join(self, left: Fresh, right: Fresh) -> Fresh:
+        """Return the one of two that say the same which stays; it cites the other."""
+        loser, survivor = sorted((left, right), key=self._rank)
+        self.merged.add(loser.entry.id)
+        self.active.pop(loser.entry.id, None)
+        gone = loser.entry.id
+        self.superseded = [replace(one, new=survivor.entry.id) if one.new == gone else one for one in self.superseded]
+        if survivor.entry.id in self._fixed:
+            return survivor
+        self.changed.add(survivor.entry.id)
+        return replace(survivor, entry=_citing(survivor.entry, loser.entry))
+
+    def _decide(self, one: str, other: str) -> None:
+        older, newer = sorted((self.active[one], self.active[other]), key=_said)
+        if not self._may_replace(newer.entry, older.entry) or not replaces(newer.entry, older.entry):
+            return
+        del self.active[older.entry.id]
+        # what said the same in other words holds no longer either
+        for name in (older.entry.id, *cited(older.entry, MERGED)):
+            self.superseded.append(Superseded(old=name, new=newer.entry.id))
+        self._room -= 1
+        if newer.entry.id not in self._fixed:
+            self.active[newer.entry.id] = replace(newer, entry=_in_place_of(newer.entry, older.entry.id))
+            self.changed.add(newer.entry.id)
+
+    def _may_replace(self, newer: Entry, older: Entry) -> bool:
+        if self._room <= 0 or older.id in self._fixed or older.pinned or older.by == "hand":
+            return False
+        if is_explicit(newer):
+            return True
+        told = CORRECTION in newer.tags or read_claims(newer.content).changes
+        return newer.confidence >= self._config.min_confidence and (told or not is_explicit(older))
+
+
+def _said(one: Fresh) -> tuple[datetime, str]:
+    return moment(one.entry), one.entry.id
+
+
+def _keys(entry: Entry) -> set[str]:
+    reading = read_claims(entry.content)
+    plain = {entry.content.casefold()} if not reading.words else set()
+    return {*reading.words, *(f"= {claim.attribute}" for claim in reading.claims if claim.attribute), *plain}
+
+
+def _named(entry: Entry) -> tuple[str, ...]:
+    """Return the ids of other entries that a curated one stands for."""
+    return (*cited(entry, MERGED), *cited(entry, REPLACED), *([entry.supersedes] if entry.supersedes else []))
+
+
+def _citing(survivor: Entry, loser: Entry) -> Entry:
+    names = dict.fromkeys((*cited(survivor, MERGED), *cited(loser, MERGED), loser.id))
+    shown = _with_field(survivor, MERGED, sorted(names))
+    taken = [name for name in (loser.supersedes, *cited(loser, REPLACED)) if name]
+    for name in taken:
+        shown = _in_place_of(shown, name)
+    return shown
+
+
+def _in_place_of(entry: Entry, old: str) -> Entry:
+    if entry.supersedes is None:
+        return replace(entry, supersedes=old)
+    if old == entry.supersedes:
+        return entry
+    return _with_field(entry, REPLACED, sorted({*cited(entry, REPLACED), old}))
+
+
+def _with_field(entry: Entry, name: str, values: Sequence[str]) -> Entry:
+    rest = tuple((key, value) for key, value in entry.extra if key != name)
+    return replace(entry, extra=(*rest, (name, ",".join(values))))

@@ -1,0 +1,147 @@
+"""Topics: the files for what does not fit into MEMORY.md, each listed there in one line. Pure.
+
+A topic is a file below `memory/topics/` with a front matter of name, description and type, which a person may edit and
+we never write again. The lines that list them are a numbered list, so that no line of it is read as a memory.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, words
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import content_line
+from ricordo.workspace.layout import LEDGERS
+
+__all__ = ["LISTED", "TOPICS", "Topic", "is_ours", "listing", "named_subjects", "new_topic", "read_topic", "topic_name"]
+
+TOPICS = f"{LEDGERS}/topics"
+
+LISTED = re.compile(rb"\d+\. \[.*\]\(memory/topics/[^)]*\.md\)")
+"""A line of MEMORY.md that we wrote to list a topic."""
+
+_LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
+_FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_TYPES = {"preference": "user", "convention": "feedback", "lesson": "feedback"}
+_PLURALS: Mapping[str, str] = {
+    "preference": "More preferences",
+    "convention": "More conventions",
+    "decision": "More decisions",
+    "goal": "More goals",
+    "lesson": "More lessons",
+}
+_OTHERS = "More facts"
+_LONGEST_SLUG = 60
+_WORDS = 6
+_FEWEST_WORDS = 3
+_SHORT = 3
+_OUR_FRONT = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic file as MEMORY.md lists it."""
+
+    path: str
+    name: str
+    description: str
+
+    @property
+    def file(self) -> str:
+        return self.path.removeprefix(f"{TOPICS}/")
+
+
+def read_topic(path: str, document: bytes) -> Topic:
+    """Return what the front matter of a topic file says, else its first heading and line."""
+    text = document.decode("utf-8", "replace")
+    front, body = _front_matter(text)
+    told = {match[1]: _plain(match[2]) for match in _FIELD.finditer(front)}
+    headings = [line.lstrip("# ").strip() for line in body.split("\n") if line.startswith("#")]
+    name = told.get("name") or next(filter(None, headings), "") or path.rpartition("/")[2].removesuffix(".md")
+    return Topic(path=path, name=_one_line(name), description=_one_line(told.get("description", "")))
+
+
+def new_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
+    """Return the path and the first lines of a topic for these entries, the most useful first."""
+    kinds = Counter(_TYPES.get(entry.kind, "project") for entry in entries)
+    told = {
+        "name": name,
+        "description": _description(name, entries),
+        "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
+    }
+    front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())
+    return f"{TOPICS}/{_slug(name)}.md", f"---\n{front}---\n# {_one_line(name)}\n\n".encode("utf-8", "replace")
+
+
+def is_ours(document: bytes) -> bool:
+    """Tell whether a topic's front matter is as we wrote it, so that it may go when nothing else is left in it."""
+    return _OUR_FRONT.fullmatch(_front_matter(document.decode("utf-8", "replace"))[0]) is not None
+
+
+def listing(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
+    """Return the lines that list these topics, but for those to which what people wrote links already."""
+    linked = {match[1].decode("utf-8", "replace") for match in _LINK.finditer(by_hand)}
+    shown = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
+    return [_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
+
+
+def named_subjects(entries: Iterable[Entry]) -> Counter[str]:
+    """Return how many of the entries hold each proper name."""
+    return Counter(name for entry in entries for name in {found.text for found in find_names(entry.content)})
+
+
+def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
+    """Return the name of the topic of an entry: the most common name in it that `fewest` share, else its kind's."""
+    names = {found.text for found in find_names(entry.content) if subjects.get(found.text, 0) >= fewest}
+    if names:
+        return min(names, key=lambda name: (-subjects[name], name))
+    return _PLURALS.get(entry.kind, _OTHERS)
+
+
+def _line(number: int, topic: Topic) -> str:
+    described = f": {topic.description}" if topic.description else ""
+    name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
+    return f"{number}. [{name}](memory/topics/{topic.file}){described}\n"
+
+
+def _front_matter(text: str) -> tuple[str, str]:
+    match = re.match(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", text, re.DOTALL | re.MULTILINE)
+    return (match[1], text[match.end() :]) if match else ("", text)
+
+
+def _plain(value: str) -> str:
+    """Return a front matter value without its quotes."""
+    try:
+        loaded = json.loads(value)
+    except ValueError:
+        return value.strip("'\"")
+    return loaded if isinstance(loaded, str) else value
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()
+
+
+def _description(name: str, entries: Sequence[Entry]) -> str:
+    """Return the words that most of the entries share, else the beginning of the first."""
+    own = {word for part in words(name) for word in (part, f"{part}s")}
+    told = [
+        dict.fromkeys(word for word in words(entry.content) if _tells(word) and word not in own) for entry in entries
+    ]
+    shared = Counter(word for row in told for word in row)
+    common = [word for word, count in shared.most_common() if count > 1]
+    ranked = sorted(common, key=lambda word: (-shared[word], word))[:_WORDS]
+    return ", ".join(ranked) if len(ranked) >= _FEWEST_WORDS else content_line(entries[0].content, 100)
+
+
+def _tells(word: str) -> bool:
+    return len(word) > _SHORT and word.isalpha() and not is_unsegmented(word[0]) and not is_stop_word(word, "en")
+
+
+def _slug(name: str) -> str:
+    plain = " ".join(split_identifier(name)) or name
+    slug = "-".join(re.findall(r"[^\W_]+", plain.casefold()))[:_LONGEST_SLUG].strip("-")
+    return slug or f"topic-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"

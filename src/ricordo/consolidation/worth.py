@@ -1,0 +1,59 @@
+"""Worth: which entries are curated at all, and which of them come first. Pure.
+
+What somebody saved is always curated. What was extracted has to be of a kind that lasts, or a fact that is sure or was
+said more than once. The order uses nothing that changes by itself, so the same entries always stand in the same order.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.conflicts import CORRECTION
+from ricordo.workspace.entry import Entry
+
+__all__ = ["MERGED", "REPLACED", "cited", "is_explicit", "is_worthwhile", "moment", "usefulness"]
+
+MERGED = "merged"
+"""The field that holds the ids of entries which said the same, newest last."""
+
+REPLACED = "replaced"
+"""The field that holds the ids of further entries whose place was taken, beside `supersedes`."""
+
+_EXPLICIT = frozenset({"user", "agent", "hand"})
+_LASTING = frozenset({"decision", "preference", "convention", "goal", "lesson"})
+_NEVER = frozenset({"session-summary"})
+_WEIGHTS: Mapping[str, int] = {"preference": 6, "convention": 6, "decision": 5, "goal": 4, "lesson": 4, "fact": 3}
+_OTHER = 3
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+def moment(entry: Entry) -> datetime:
+    """Return when an entry was said, else when it was saved; the earliest time when neither is known."""
+    return entry.since or entry.time or _EARLIEST
+
+
+def is_explicit(entry: Entry) -> bool:
+    """Tell whether somebody saved the entry, rather than that it was extracted."""
+    return entry.by in _EXPLICIT
+
+
+def cited(entry: Entry, name: str) -> tuple[str, ...]:
+    """Return the ids that a field of the entry holds."""
+    return tuple(part for key, value in entry.extra if key == name for part in value.split(",") if part)
+
+
+def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
+    """Tell whether an entry, with what was merged into it, is to be curated."""
+    if entry.state != "active" or entry.kind in _NEVER:
+        return False
+    if is_explicit(entry) or entry.pinned:
+        return True
+    lasting = entry.kind in _LASTING or CORRECTION in entry.tags or entry.supersedes or cited(entry, MERGED)
+    return entry.confidence >= (config.min_confidence if lasting else config.fact_confidence)
+
+
+def usefulness(entry: Entry) -> tuple[bool, int, int, float, datetime, str]:
+    """Return what orders entries, the more useful being greater: saved, of a lasting kind, repeated, sure, newer."""
+    weight = _WEIGHTS.get(entry.kind, _OTHER)
+    said = min(len(cited(entry, MERGED)), 3)
+    return is_explicit(entry), weight, said, round(entry.confidence, 1), moment(entry), entry.id
