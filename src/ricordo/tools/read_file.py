@@ -4,7 +4,6 @@ The cap on characters holds for each call, whatever is asked for: its results ar
 page has to be small by itself.
 """
 
-from functools import partial
 from typing import Annotated
 
 import anyio.to_thread
@@ -54,9 +53,12 @@ def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS) 
         info = await located.found()
         if info.size > _MOST_BYTES:
             raise ToolFailed(f"{located.shown} has {info.size:,} bytes, more than can be read here.")
-        data = (await located.files.read(located.path)).data
-        read = partial(_shown, data, located.shown, line=offset, character=character, lines=limit, most=most_characters)
-        return await anyio.to_thread.run_sync(read)
+        data = await located.files.read_from(located.path, 0)
+
+        def shown() -> str:
+            return _shown(data, located.shown, line=offset, character=character, lines=limit, most=most_characters)
+
+        return await anyio.to_thread.run_sync(shown)
 
     return tool(read_file)
 

@@ -1,0 +1,116 @@
+"""shell: nothing runs without a yes, and nothing is left running."""
+
+import os
+import time
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from desks import Desks, Person
+
+pytestmark = pytest.mark.anyio
+REAL = os.path.realpath
+
+
+async def test_there_is_no_shell_unless_it_is_asked_for(desks: Desks, yes: Person) -> None:
+    assert [tool.spec.name for tool in desks(yes).tools] == [
+        "read_file",
+        "write_file",
+        "edit_file",
+        "list_files",
+        "glob_files",
+        "grep_files",
+    ]
+    assert [tool.spec.name for tool in desks(yes, shell=True).tools][6:] == ["shell"]
+
+
+async def test_every_command_is_shown_and_runs_only_after_a_yes(desks: Desks, yes: Person, no: Person) -> None:
+    for desk, said in ((desks(no, shell=True), "not approved"), (desks(None, shell=True), "nobody to ask")):
+        told = await desk.use("shell", command="touch made")
+        assert told.startswith("failed: ")
+        assert said in told
+    assert desks().tree() == {}
+    desk = desks(yes, shell=True)
+    for command in ("touch made", "touch made"):
+        assert await desk.use("shell", command=command) == "[exit code 0]"
+    assert [(asked.tool, asked.act, asked.target) for asked in yes.asked] == [("shell", "run", "touch made")] * 2
+    assert desk.tree() == {"made": b""}
+
+
+async def test_the_output_the_exit_code_and_the_folder_are_the_commands_own(desks: Desks, yes: Person) -> None:
+    desk = desks(yes, shell=True)
+    told = await desk.use("shell", command="pwd; echo oops >&2; cat; exit 3")
+    assert told == f"{REAL(desks.folder)}\noops\n[exit code 3]"
+
+
+async def test_a_long_output_keeps_its_head_and_its_tail(desks: Desks, yes: Person) -> None:
+    desk = desks(yes, shell=True)
+    told = await desk.use("shell", command="echo first; yes middle | head -c 3000000; echo last")
+    assert told.startswith("first\nmiddle\n")
+    assert told.endswith("last\n[exit code 0]")
+    assert "bytes left out" in told
+    assert len(told) < 400_100
+
+
+async def test_what_takes_too_long_is_killed_with_all_that_it_started(desks: Desks, yes: Person) -> None:
+    desk = desks(yes, shell=True)
+    told = await desk.use("shell", command=_SLEEPERS + "; wait", timeout=0.5)
+    assert told.endswith("[stopped after 0.5 seconds]")
+    await _all_gone(desks.folder)
+
+
+async def test_a_cancelled_call_kills_what_it_started(desks: Desks, yes: Person) -> None:
+    desk = desks(yes, shell=True)
+
+    async def run() -> None:
+        await desk.use("shell", command=_SLEEPERS + "; wait")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        while len(_sleepers(desks.folder)) < 2:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    await _all_gone(desks.folder)
+
+
+async def test_what_a_command_leaves_in_the_background_ends_with_it(desks: Desks, yes: Person) -> None:
+    desk = desks(yes, shell=True)
+    assert await desk.use("shell", command=_SLEEPERS + "; echo done") == "done\n[exit code 0]"
+    await _all_gone(desks.folder)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 1e9])
+async def test_a_timeout_out_of_range_is_refused_before_anybody_is_asked(
+    desks: Desks, yes: Person, seconds: float
+) -> None:
+    told = await desks(yes, shell=True).use("shell", command="true", timeout=seconds)
+    assert told.startswith("failed: A command has a timeout above 0")
+    assert yes.asked == []
+
+
+_SLEEPERS = "for n in 1 2; do sh -c 'echo $$ > pid-$0; exec sleep 300' $n & done; while [ ! -s pid-2 ]; do :; done"
+
+
+def _sleepers(folder: Path) -> list[int]:
+    return [int(text) for path in folder.glob("pid-*") if (text := path.read_text().strip())]
+
+
+async def _all_gone(folder: Path) -> None:
+    """Wait until the processes are gone; a killed one may need a moment to be taken off the list."""
+    deadline = time.monotonic() + 30
+    pids = _sleepers(folder)
+    assert pids
+    while any(_is_alive(pid) for pid in pids):
+        assert time.monotonic() < deadline, "a process was left running"
+        await anyio.sleep(0.02)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and ") Z " in state.read_text())
