@@ -114,8 +114,11 @@ def test_a_schema_is_recorded_and_its_json_returned_as_given() -> None:
     assert reply.choices[0].message.content == '{"n": 1}'
 
 
+# On trio the client leaves generators of its own behind, and a later test would be blamed for them.
 @pytest.mark.anyio
-async def test_an_async_client_streams_from_the_same_server() -> None:
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_async_client_streams_from_the_same_server(anyio_backend: str) -> None:
+    del anyio_backend
     with LoopbackServer([Held(Say("one two"))]) as server:
         async with openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="key", max_retries=0) as client:
             seen = []

@@ -10,6 +10,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from ricordo.testing import Call, LoopbackServer, Say
 
+BACKENDS = ["asyncio"]
+"""The library has no other event loop."""
 KINDS = ["chat", "responses", "messages"]
 
 
@@ -21,8 +23,10 @@ def _model(kind: str, server: LoopbackServer) -> Model:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", BACKENDS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_agent_calls_its_tool_and_answers(kind: str) -> None:
+async def test_an_agent_calls_its_tool_and_answers(kind: str, anyio_backend: str) -> None:
+    del anyio_backend
     with LoopbackServer([Call("weather", {"place": "Oslo"}), Say("It snows in Oslo.")]) as server:
         agent = Agent(_model(kind, server), system_prompt="Be brief.")
 
@@ -46,8 +50,10 @@ async def test_an_agent_calls_its_tool_and_answers(kind: str) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", BACKENDS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_an_agent_streams_what_is_said(kind: str) -> None:
+async def test_an_agent_streams_what_is_said(kind: str, anyio_backend: str) -> None:
+    del anyio_backend
     with LoopbackServer([Say("one two three", thinking="Hm.")]) as server:
         async with Agent(_model(kind, server)) as agent, agent.run_stream("Count.") as stream:
             pieces = [piece async for piece in stream.stream_text(delta=True, debounce_by=None)]
