@@ -1,0 +1,88 @@
+"""Measuring requests: their size in tokens as the provider counts them, which its reports teach."""
+
+from dataclasses import dataclass
+
+from anyio.to_thread import run_sync
+
+from ricordo.compaction import Window
+from ricordo.middleware.contract import Request
+from ricordo.tokens import Calibration, Correction, RequestEstimate, estimate_request
+
+__all__ = ["Measure", "Measured"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A request as a window to reduce, and its estimated tokens before any correction."""
+
+    window: Window
+    estimate: RequestEstimate
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of the window's messages, corrected."""
+        return round(self.estimate.messages * self.window.ratio)
+
+
+class Measure:
+    """Measures the requests to one model. Share one between the middleware of a session."""
+
+    def __init__(self, *, model: str = "", limit: int | None = None, ratio: float = 1.0) -> None:
+        """Begin with what is known: the model's window in tokens, and the `ratio` of an earlier session, 0.25 to 4."""
+        self._model = model
+        self._limit = limit
+        self._calibration = Calibration(corrections={model: Correction(factor=min(max(ratio, 0.25), 4.0))})
+        self._last: tuple[Request, RequestEstimate] | None = None
+
+    @property
+    def ratio(self) -> float:
+        """What the estimated tokens of messages are multiplied by; keep it for the next session."""
+        return self._calibration.corrections[self._model].factor
+
+    async def measured(self, request: Request, *, forced: str = "", limit: int | None = None) -> Measured:
+        """Return `request` as a window; `limit` in tokens takes the place of the model's.
+
+        What the provider adds of its own counts as overhead.
+        """
+        estimate = await self._estimate(request)
+        total = self._calibration.correct(self._model, estimate.input)
+        window = Window(
+            messages=request.window,
+            agent=request.turn.agent,
+            session=request.turn.session,
+            overhead=max(0, total - round(estimate.messages * self.ratio)),
+            limit=limit or self._limit,
+            ratio=self.ratio,
+            forced=forced,
+        )
+        return Measured(window=window, estimate=estimate)
+
+    async def learn(self, request: Request, reported: int) -> None:
+        """Take in what the provider counted for `request`: input tokens, those of its cache included; 0 tells nothing.
+
+        See `Usage.input` of a reply, and `size` of an overflow.
+        """
+        if reported > 0:
+            estimated = (await self._estimate(request)).input
+            self._calibration = self._calibration.observe(self._model, estimated=estimated, reported=reported)
+
+    async def _estimate(self, request: Request) -> RequestEstimate:
+        """Return the estimate, made in a worker thread: a large window takes long; asked twice, it is made once."""
+        last = self._last
+        if (
+            last
+            and last[0].window is request.window
+            and (last[0].system, last[0].tools)
+            == (
+                request.system,
+                request.tools,
+            )
+        ):
+            return last[1]
+        found = await run_sync(_estimated, request)
+        self._last = (request, found)
+        return found
+
+
+def _estimated(request: Request) -> RequestEstimate:
+    return estimate_request(request.window, system=request.system, tools=request.tools)

@@ -1,0 +1,307 @@
+"""Reductions of the window around a request: run in order, seen by everybody, forced once when a size is refused."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import anyio
+import pytest
+
+from fake_models import FakeModel, FunctionTool, call, calling, reply, say
+from ricordo.clock import SystemClock
+from ricordo.compaction import Reduction, Report, Window
+from ricordo.errors import ModelOverflow, ModelUnavailable, StorageFull
+from ricordo.events import Emitter, Event
+from ricordo.harness.loop import Harness
+from ricordo.messages import Message, Usage
+from ricordo.middleware import Request, Response, Turn, TurnEvent, TurnListener, TurnResult
+from ricordo.middleware.compact import CompactWindow
+from ricordo.middleware.evict import EvictResults
+from ricordo.middleware.measure import Measure
+from ricordo.middleware.reduce import Act, Reducer, reduce_window
+from ricordo.models import Reply, TextDelta
+from ricordo.scopes import Scope
+
+pytestmark = pytest.mark.anyio
+
+SCOPE = Scope(user="me", project="shop")
+
+
+@dataclass
+class Halving:
+    """Keeps the last `keep` messages once there are more than `over`, or when forced; notes what it was given."""
+
+    act: Act = "compact"
+    over: int = 1_000
+    keep: int = 1
+    raises: Exception | None = None
+    fails: str = ""
+    seen: list[Window] = field(default_factory=list)
+
+    async def reduce(self, window: Window) -> Reduction:
+        self.seen.append(window)
+        if self.raises:
+            raise self.raises
+        due = bool(window.forced) or len(window.messages) > self.over
+        kept = window.messages[-self.keep :] if due and not self.fails else window.messages
+        report = Report(
+            act=self.act,
+            status="failed" if self.fails else "done" if due else "skipped",
+            reason=self.fails or ("too many messages" if due else "below the thresholds"),
+            messages_before=len(window.messages),
+            messages_after=len(kept),
+            tokens_before=10 * len(window.messages),
+            tokens_after=10 * len(kept),
+        )
+        return Reduction(messages=kept, report=report)
+
+
+@dataclass
+class Sent:
+    """The end of a chain: notes each request, and answers it or raises."""
+
+    answers: list[Reply | Exception]
+    requests: list[Request] = field(default_factory=list)
+
+    async def __call__(self, request: Request) -> Response:
+        self.requests.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Response(reply=answer, window=request.window)
+
+
+def request(count: int, *, listener: TurnListener | None = None) -> Request:
+    window = tuple(replace(say(f"message {number}"), id=f"m{number}") for number in range(count))
+    turn = Turn(scope=SCOPE, agent="main", session="s1", messages=window[-1:], listener=listener)
+    return Request(turn=turn, system="Be brief.", window=window)
+
+
+def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
+    return [(event.stage, event.status, event.reason) for event in heard if event.status != "started"]
+
+
+async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() -> None:
+    truncate, compact = Halving(act="truncate", over=5, keep=4), Halving(over=3, keep=2)
+    sent = Sent([reply("ok")])
+    response = await CompactWindow([("truncate", truncate), ("compact", compact)])(request(6), sent)
+    assert [len(window.messages) for window in (*truncate.seen, *compact.seen)] == [6, 4]
+    assert [message.id for message in sent.requests[0].window] == ["m4", "m5"]
+    assert response.window == sent.requests[0].window
+
+
+async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_are_to_be_corrected() -> None:
+    strategy = Halving()
+    measure = Measure(limit=8_000, ratio=1.5)
+    await CompactWindow([("compact", strategy)], measure=measure)(request(2), Sent([reply("ok")]))
+    (window,) = strategy.seen
+    assert (window.agent, window.session, window.limit, window.ratio) == ("main", "s1", 8_000, 1.5)
+    assert window.overhead > 0
+    assert window.forced == ""
+
+
+async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
+    strategy, measure = Halving(), Measure()
+    long = request(400)
+    window = CompactWindow([("compact", strategy)], measure=measure)
+    estimated = (await measure.measured(long)).estimate.input
+    await window(long, Sent([reply("ok", usage=Usage(input=2 * estimated))]))
+    await window(long, Sent([reply("ok")]))
+    before, after = strategy.seen
+    assert before.ratio == 1.0
+    assert 1.0 < after.ratio <= 2.0
+    tokens = (await measure.measured(long)).estimate.messages
+    assert abs(tokens * after.ratio + after.overhead - 2 * estimated) <= 2
+    assert measure.ratio == after.ratio
+
+
+@pytest.mark.req("AS-BUG-32")
+@pytest.mark.parametrize("forced", ["", "asked"])
+@pytest.mark.parametrize(
+    ("strategy", "status", "reason", "after"),
+    [
+        (Halving(over=3), "finished", "too many messages", 1),
+        (Halving(over=99), "skipped", "below the thresholds", 6),
+        (Halving(fails="the summary was empty"), "failed", "the summary was empty", 6),
+        (Halving(raises=StorageFull()), "failed", "StorageFull", 6),
+        (Halving(raises=ModelUnavailable("words of a provider")), "failed", "ModelUnavailable", 6),
+    ],
+    ids=["done", "skipped", "failed", "storage", "model"],
+)
+@pytest.mark.parametrize("act", ["evict", "truncate", "compact"])
+async def test_every_run_reports_its_start_and_its_end_with_the_reason_messages_and_tokens_before_and_after(
+    act: Act, strategy: Halving, status: str, reason: str, after: int, forced: str
+) -> None:
+    heard: list[Event] = []
+    measured = await Measure().measured(request(6), forced=forced)
+    forced_run = forced and status == "skipped"
+    await reduce_window((act, replace(strategy, act=act)), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
+    begun, end = heard
+    assert (begun.stage, begun.status, begun.scope) == (act, "started", SCOPE)
+    assert (end.stage, end.status, end.scope) == (act, "finished" if forced_run else status, SCOPE)
+    assert (end.reason or "").startswith(forced)
+    assert forced_run or reason in (end.reason or "")
+    left = 1 if forced_run else after
+    assert (end.counts["messages_before"], end.counts["messages_after"]) == (6, left)
+    assert 0 < end.counts["tokens_after"] <= end.counts["tokens_before"]
+    assert (end.counts["tokens_after"] < end.counts["tokens_before"]) == (left < 6)
+    assert "words of a provider" not in repr(heard)
+
+
+@pytest.mark.req("AS-BUG-32")
+async def test_a_run_that_is_cancelled_reports_that_too() -> None:
+    heard: list[Event] = []
+    reached = anyio.Event()
+
+    class Slow(Halving):
+        async def reduce(self, window: Window) -> Reduction:
+            reached.set()
+            await anyio.sleep_forever()
+            return await super().reduce(window)
+
+    middleware = CompactWindow([("compact", Slow())], emitter=Emitter(SystemClock(), (heard.append,)))
+    async with anyio.create_task_group() as group:
+        group.start_soon(middleware, request(6), Sent([]))
+        await reached.wait()
+        group.cancel_scope.cancel()
+    assert ended(heard) == [("compact", "failed", "cancelled")]
+    assert heard[-1].counts["messages_before"] == heard[-1].counts["messages_after"] == 6
+    assert heard[-1].counts["tokens_before"] > 0
+
+
+@pytest.mark.req("AS-BUG-32")
+async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> None:
+    heard: list[Event] = []
+    emitter = Emitter(SystemClock(), (heard.append,))
+    window = CompactWindow(
+        [("truncate", Halving(act="truncate", keep=2)), ("compact", Halving(over=5, keep=3))],
+        emitter=emitter,
+        recover=True,
+    )
+    evict = EvictResults(Halving(act="evict"), emitter=emitter)
+    sent = Sent([ModelOverflow(), reply("ok")])
+    await evict(request(6), lambda given: window(given, sent))
+    assert ended(heard) == [
+        ("evict", "skipped", "below the thresholds"),
+        ("truncate", "skipped", "below the thresholds"),
+        ("compact", "finished", "too many messages"),
+        ("truncate", "finished", "overflow: too many messages"),
+        ("compact", "finished", "overflow: too many messages"),
+    ]
+    assert [event.status for event in heard].count("started") == 5
+
+
+async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> None:
+    sent = Sent([reply("ok")])
+    await CompactWindow([("compact", Halving(raises=StorageFull()))])(request(6), sent)
+    assert sent.requests[0].window == request(6).window
+
+
+async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
+    strategy = Halving(keep=2)
+    sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
+    middleware = CompactWindow([("compact", strategy)], measure=Measure(limit=100_000), recover=True)
+    response = await middleware(request(6), sent)
+    assert [len(asked.window) for asked in sent.requests] == [6, 2]
+    assert [(window.forced, window.limit) for window in strategy.seen] == [("", 100_000), ("overflow", 5_000)]
+    assert strategy.seen[1].overhead + strategy.seen[1].ratio > strategy.seen[0].overhead + strategy.seen[0].ratio
+    assert len(response.window) == 2
+
+
+async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_it() -> None:
+    first, second = ModelOverflow("first"), ModelOverflow("second")
+    second.__cause__ = ValueError("the provider's own")
+    sent = Sent([first, second])
+    with pytest.raises(ModelOverflow, match="second") as raised:
+        await CompactWindow([("compact", Halving())], recover=True)(request(6), sent)
+    assert len(sent.requests) == 2
+    assert isinstance(raised.value.__cause__, ValueError)
+    assert raised.value.__context__ is first
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: CompactWindow([("compact", Halving())]),
+        lambda: CompactWindow([("compact", Halving(fails="no"))], recover=True),
+        lambda: CompactWindow([("compact", Halving(raises=StorageFull()))], recover=True),
+        lambda: CompactWindow([], recover=True),
+    ],
+    ids=["not asked for", "failed", "raised", "nothing to run"],
+)
+async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: Callable[[], CompactWindow]) -> None:
+    overflow = ModelOverflow("too much")
+    sent = Sent([overflow])
+    with pytest.raises(ModelOverflow) as raised:
+        await make()(request(6), sent)
+    assert raised.value is overflow
+    assert len(sent.requests) == 1
+
+
+async def test_other_errors_of_the_model_cause_no_reduction() -> None:
+    strategy = Halving()
+    with pytest.raises(ModelUnavailable):
+        await CompactWindow([("compact", strategy)], recover=True)(request(6), Sent([ModelUnavailable()]))
+    assert [window.forced for window in strategy.seen] == [""]
+
+
+def harness(
+    model: FakeModel, reducers: Sequence[Reducer], kept: list[Message], tools: Sequence[FunctionTool] = ()
+) -> Harness:
+    async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
+        named = [replace(message, id=f"r{len(kept) + place}") for place, message in enumerate(messages)]
+        kept.extend(named)
+        return tuple(named)
+
+    return Harness(model, tools=tools, steps=[CompactWindow(reducers, recover=True)], record=record)
+
+
+async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult:
+    window = tuple(replace(say(f"old {number}"), id=f"o{number}") for number in range(4))
+    turn = Turn(scope=SCOPE, agent="a", session="s", messages=(say("why?"),), window=window, listener=listener)
+    return await made.run(turn)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_goes_on_from_the_smaller_window(
+    streamed: bool,
+) -> None:
+    heard: list[TurnEvent] = []
+
+    async def listen(event: TurnEvent) -> None:
+        heard.append(event)
+
+    kept: list[Message] = []
+    model = FakeModel(ModelOverflow(), reply("because"))
+    result = await run(harness(model, [("compact", Halving(keep=2))], kept), listen if streamed else None)
+    assert [message.text for message in kept] == ["why?", "because"]
+    assert [[message.text for message in asked] for asked in model.asked] == [
+        ["old 0", "old 1", "old 2", "old 3", "why?"],
+        ["old 3", "why?"],
+    ]
+    assert [message.text for message in result.window] == ["old 3", "why?", "because"]
+    assert heard == ([TextDelta(text="because")] if streamed else [])
+
+
+async def test_an_overflow_in_the_middle_of_a_streamed_reply_is_raised_and_nothing_is_said_twice() -> None:
+    heard: list[TurnEvent] = []
+
+    async def listen(event: TurnEvent) -> None:
+        heard.append(event)
+
+    kept: list[Message] = []
+    model = FakeModel(((TextDelta(text="beca"),), ModelOverflow()))
+    with pytest.raises(ModelOverflow):
+        await run(harness(model, [("compact", Halving(keep=2))], kept), listen)
+    assert heard == [TextDelta(text="beca")]
+    assert [message.text for message in kept] == ["why?", "beca"]
+
+
+async def test_a_window_that_was_made_smaller_stays_so_for_the_later_requests_of_the_turn() -> None:
+    async def act(_arguments: object, _context: object) -> str:
+        return "ok"
+
+    kept: list[Message] = []
+    model = FakeModel(calling(call("act")), reply("done"))
+    made = harness(model, [("compact", Halving(over=4, keep=1))], kept, [FunctionTool("act", act)])
+    await run(made)
+    assert [[message.role for message in asked] for asked in model.asked] == [["user"], ["user", "assistant", "tool"]]
