@@ -1,9 +1,11 @@
 """Real packages of the providers against a server on this machine: what comes over the wire becomes our own types."""
 
+import traceback
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import anyio
 import pytest
 
 from ricordo.errors import (
@@ -16,7 +18,18 @@ from ricordo.errors import (
     ModelUnavailable,
     ReplyInvalid,
 )
-from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
+from ricordo.messages import (
+    JsonValue,
+    Media,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Usage,
+    encode,
+)
 from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, RetryConfig, TextDelta, ThinkingDelta
 from ricordo.models.provider import load_model
 from ricordo.testing import (
@@ -37,8 +50,6 @@ from ricordo.testing import (
     rate_limited,
     server_error,
 )
-
-pytestmark = pytest.mark.anyio
 
 MODELS = ("openai-chat:gpt-4o", "openai:gpt-4o", "anthropic:claude-sonnet-5")
 KEY = "sk-test-" + "q" * 32
@@ -118,6 +129,7 @@ async def ask(
     return last.reply
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_reply_comes_with_its_text_usage_price_and_stop(name: str) -> None:
     usage = Usage(input=1_000, output=10, cache_read=400)
@@ -134,6 +146,7 @@ async def test_a_reply_comes_with_its_text_usage_price_and_stop(name: str) -> No
     assert server.requests[0].messages[0].text == "Be short."
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_tools_thinking_and_pictures_go_out_and_calls_come_back(name: str) -> None:
     picture = Media(media_type="image/png", uri="data:image/png;base64,iVBORw0KGgo=")
@@ -157,6 +170,7 @@ async def test_tools_thinking_and_pictures_go_out_and_calls_come_back(name: str)
         assert before == after != []
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_the_first_piece_of_a_stream_comes_before_the_reply_is_whole(name: str) -> None:
     with serving([Held(Say("One two three four."))]) as server:
@@ -174,6 +188,7 @@ async def test_the_first_piece_of_a_stream_comes_before_the_reply_is_whole(name:
     assert last.reply.usage.output > 0
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", ["anthropic:claude-sonnet-5", "openai:gpt-4o"])
 async def test_thoughts_are_streamed_apart_from_the_text(name: str) -> None:
     with serving([Say("Yes.", thinking="Let me think.")]) as server:
@@ -182,6 +197,7 @@ async def test_thoughts_are_streamed_apart_from_the_text(name: str) -> None:
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Yes."
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_what_may_pass_is_asked_again_by_us_alone(name: str, stream: bool) -> None:
@@ -191,6 +207,7 @@ async def test_what_may_pass_is_asked_again_by_us_alone(name: str, stream: bool)
     assert len(server.requests) == 3
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     ("fail", "error"),
@@ -220,6 +237,7 @@ async def test_a_failure_is_one_of_our_errors_and_shows_no_key(
         assert raised.value.__cause__ is not None
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(("shape", "name"), [(shape, name) for shape, names in SHAPES.items() for name in names])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_every_shape_of_overflow_is_known_and_never_asked_again(
@@ -237,6 +255,7 @@ async def test_every_shape_of_overflow_is_known_and_never_asked_again(
         assert model.window == 8_192
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     ("shape", "name"),
     [("openai-responses", "openai:gpt-4o"), ("openai-chat", "openai-chat:gpt-4o"), ("anthropic", MODELS[2])],
@@ -248,6 +267,7 @@ async def test_an_overflow_told_in_an_open_stream_is_an_overflow(shape: Overflow
     assert (raised.value.window, raised.value.size) == (fail.window, fail.size)
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_an_error_in_an_open_stream_that_gave_nothing_is_asked_again(name: str) -> None:
     with serving([overloaded(in_stream=True), Say("Now.")]) as server:
@@ -255,6 +275,7 @@ async def test_an_error_in_an_open_stream_that_gave_nothing_is_asked_again(name:
     assert isinstance(events[-1], Finished)
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("clean", [False, True], ids=["cut", "clean"])
 async def test_half_a_stream_is_an_error_and_is_not_started_again(name: str, clean: bool) -> None:
@@ -266,12 +287,14 @@ async def test_half_a_stream_is_an_error_and_is_not_started_again(name: str, cle
     assert len(server.requests) == 1
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_half_a_body_is_an_error(name: str) -> None:
     with serving([HalfStream(0)]) as server, pytest.raises((ReplyInvalid, ModelUnavailable)):
         await reach(server, name).complete(ASK)
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_a_hang_ends_in_time(name: str, stream: bool) -> None:
@@ -279,6 +302,7 @@ async def test_a_hang_ends_in_time(name: str, stream: bool) -> None:
         await ask(reach(server, name, timeout=0.3), stream=stream)
 
 
+@pytest.mark.anyio
 async def test_a_stream_that_stops_half_way_ends_in_time() -> None:
     given: list[ReplyEvent] = []
     with serving([Held(Say("One two three."))]) as server, pytest.raises(ModelTimeout):
@@ -287,6 +311,7 @@ async def test_a_stream_that_stops_half_way_ends_in_time() -> None:
     assert given
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_an_empty_reply_is_asked_for_once_more(name: str) -> None:
     with serving([Empty(), Say("Here.")]) as server:
@@ -295,6 +320,7 @@ async def test_an_empty_reply_is_asked_for_once_more(name: str) -> None:
         await reach(server, name, retry=replace(NOW, attempts=9)).complete(ASK)
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", [*MODELS, "anthropic:claude-unheard-of"])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def test_an_answer_in_a_form_is_parsed_and_leaves_no_call_behind(name: str, stream: bool) -> None:
@@ -310,12 +336,14 @@ async def test_an_answer_in_a_form_is_parsed_and_leaves_no_call_behind(name: str
     assert bool(sent.tools) is is_tool
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("text", ["Rome", "[]", '{"town": "Rome"}'])
 async def test_an_answer_in_another_form_is_invalid(text: str) -> None:
     with serving([Say(text)]) as server, pytest.raises(ReplyInvalid):
         await reach(server, MODELS[0]).complete(ASK, schema=FORM)
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_broken_arguments_of_a_call_are_handed_on_as_they_are(name: str) -> None:
     broken = '{"city": "Ro'
@@ -325,6 +353,7 @@ async def test_broken_arguments_of_a_call_are_handed_on_as_they_are(name: str) -
     assert [(call.name, call.arguments) for call in reply.message.tool_calls] == [("weather", broken)]
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_reply_cut_by_its_limit_says_so(name: str) -> None:
     with serving([Say("This is cut", stop="length")]) as server:
@@ -332,12 +361,14 @@ async def test_a_reply_cut_by_its_limit_says_so(name: str) -> None:
     assert (reply.stop, reply.message.text) == ("length", "This is cut")
 
 
+@pytest.mark.anyio
 async def test_a_reply_that_the_window_cut_off_says_so() -> None:
     with serving([Say("This is cut", stop="window")]) as server:
         reply = await reach(server, MODELS[2]).complete(ASK)
     assert reply.stop == "window"
 
 
+@pytest.mark.anyio
 async def test_a_prompt_that_ollama_shortened_silently_is_an_overflow() -> None:
     long = Message(role="user", parts=(Text(text="many words of a long talk " * 2_000),))
     with serving([Say("Hm?", usage=Usage(input=4_096, output=2))]) as server:
@@ -350,6 +381,7 @@ async def test_a_prompt_that_ollama_shortened_silently_is_an_overflow() -> None:
     assert model.window == 4_096
 
 
+@pytest.mark.anyio
 async def test_a_window_that_was_given_stands_until_the_provider_tells_a_smaller_one() -> None:
     with serving([overflow("vllm", window=8_192), overflow("vllm", window=40_000)]) as server:
         model = reach(server, "openai-chat:local", window=32_000)
@@ -362,6 +394,41 @@ async def test_a_window_that_was_given_stands_until_the_provider_tells_a_smaller
         assert model.window == 32_000
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(("name", "variable"), [(MODELS[0], "OPENAI_API_KEY"), (MODELS[2], "ANTHROPIC_API_KEY")])
+async def test_a_key_of_the_environment_is_used_and_shown_nowhere(
+    name: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, KEY)
+    with serving([Fail(400, f"Bad request with {KEY}.")]) as server:
+        model = load_model(name, base_url=server.url + ("" if "anthropic" in name else "/v1"), retry=ONCE)
+        with pytest.raises(ModelRefused) as raised:
+            await model.complete(ASK)
+    assert KEY not in "".join(traceback.format_exception(raised.value))
+    assert "***" in server.requests[0].headers.values()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", MODELS)
+async def test_a_stream_that_is_left_early_lets_go_of_its_connection(name: str) -> None:
+    with serving([Held(Say("One two three.")), Say("Next.")]) as server:
+        model = reach(server, name)
+        async for _event in (events := model.stream(ASK)):
+            break
+        await events.aclose()  # type: ignore[attr-defined]
+        server.release()
+        assert (await model.complete(ASK)).message.text == "Next."
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", MODELS)
+async def test_a_reply_keeps_no_address(name: str) -> None:
+    with serving([Say("Yes.")]) as server:
+        reply = await reach(server, name).complete(ASK)
+    assert "127.0.0.1" not in encode(reply.message).decode()
+
+
+@pytest.mark.anyio
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
     with LoopbackServer() as server:
         url = server.url
@@ -369,7 +436,15 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         await load_model("openai-chat:x", base_url=url + "/v1", retry=ONCE).complete(ASK)
 
 
+@pytest.mark.anyio
 async def test_a_call_without_its_result_is_sent_as_it_is_and_the_refusal_told() -> None:
     torn = (*ASK, Message(role="assistant", parts=(ToolCall(id="a", name="weather", arguments="{}"),)))
     with LoopbackServer([]) as server, pytest.raises(ModelRefused):
         await reach(server, MODELS[0]).complete(torn)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_outlives_the_event_loop_it_was_used_in(name: str) -> None:
+    with serving([Say("One."), Say("Two.")]) as server:
+        model = reach(server, name)
+        assert [anyio.run(model.complete, ASK).message.text for _ in range(2)] == ["One.", "Two."]

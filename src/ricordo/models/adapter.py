@@ -9,7 +9,7 @@ it ended is no reply.
 
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NoReturn
@@ -46,6 +46,7 @@ from ricordo.tokens import estimate_request
 __all__ = ["ProviderModel", "failures_of_packages"]
 
 _STOPS: dict[str, Stop] = {"stop": "end", "tool_call": "tools", "length": "length", "content_filter": "refused"}
+_COUNTS = frozenset({"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"})
 
 
 @dataclass(kw_only=True)
@@ -113,7 +114,14 @@ class ProviderModel:
         yield Finished(reply=self._reply(response, messages, tools, schema))
 
     def _settings(self) -> ModelSettings:
-        return ModelSettings(timeout=self.seconds)
+        """Let the package wait as long as we do and never try again; what a package can't be told is left out."""
+        unknown: Collection[str] = getattr(self.model, "unsupported_settings", ())
+        settings = ModelSettings()
+        if "timeout" not in unknown:
+            settings["timeout"] = self.seconds
+        if "max_retries" not in unknown:
+            settings["max_retries"] = 0
+        return settings
 
     def _parameters(self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None) -> ModelRequestParameters:
         """Ask for an answer in a form natively where the model can, else by a tool."""
@@ -143,6 +151,8 @@ class ProviderModel:
         message = _with_answer_as_text(_read(response))
         usage = message.usage or Usage()
         stop = _stop(response, message)
+        if response.finish_reason == "error":
+            raise ReplyInvalid(f"{self.name} ended its reply with an error.")
         if stop == "refused":
             raise ModelRefused(f"{self.name} refused to answer.")
         if not message.text.strip() and not message.tool_calls:
@@ -194,8 +204,11 @@ def _written(messages: Sequence[Message]) -> list[ModelMessage]:
 
 
 def _read(response: ModelResponse) -> Message:
-    dumped: JsonValue = json.loads(ModelMessagesTypeAdapter.dump_json([response]))
-    return from_pydantic_ai(dumped)[0]
+    """Return the reply as a message, without what no later request needs: the address, and counts of other kinds."""
+    (dumped,) = json.loads(ModelMessagesTypeAdapter.dump_json([response]))
+    dumped["usage"] = {name: count for name, count in dumped["usage"].items() if name in _COUNTS}
+    dumped["provider_url"] = None
+    return from_pydantic_ai([dumped])[0]
 
 
 def _with_answer_as_text(message: Message) -> Message:

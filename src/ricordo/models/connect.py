@@ -23,6 +23,8 @@ __all__ = ["connect_embedder", "connect_model", "keys_of"]
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "api-key-not-set"
 _CONNECT_SECONDS = 10.0
+_SHORTEST_KEY = 12
+"""Shorter ones are placeholders for servers without keys, and words that messages may well say."""
 
 
 def connect_model(
@@ -63,10 +65,10 @@ def connect_embedder(
 
 
 def keys_of(providers: list[Provider[Any]], api_key: str | None) -> tuple[str, ...]:
-    """Return the keys that no error may show: the one given, and those that the clients found."""
+    """Return the keys that no error may show: the one given, and those that the clients found in the environment."""
     found = (getattr(provider.client, name, None) for provider in providers for name in ("api_key", "auth_token"))
-    keys = {key for key in (api_key, *found) if isinstance(key, str) and key and key != _NO_KEY}
-    return tuple(sorted(keys))
+    keys = {key for key in (api_key, *found) if isinstance(key, str) and key != _NO_KEY}
+    return tuple(sorted(key for key in keys if len(key) >= _SHORTEST_KEY))
 
 
 def _provider(
@@ -78,10 +80,10 @@ def _provider(
     except ValueError as error:
         raise ModelNotFound(f"No provider is called {kind!r}: write openai, anthropic, google, ollama …") from error
     takes = inspect.signature(build.__init__).parameters
+    # Redirects are not followed: a key in a header of its own would go along to another host.
     client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
-        follow_redirects=True,
     )
     given = {"base_url": base_url, "api_key": api_key, "http_client": client}
     provider = _build(build, {key: value for key, value in given.items() if key in takes and value is not None})
