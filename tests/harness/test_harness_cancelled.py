@@ -238,6 +238,23 @@ async def test_the_turn_after_a_record_that_failed_answers_the_open_calls() -> N
     assert pair(kept.messages).pending == pair(kept.messages).abandoned == ()
 
 
+async def test_a_reply_that_could_not_be_recorded_leaves_no_results_without_their_calls() -> None:
+    kept, refused = Kept(), 0
+
+    async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
+        nonlocal refused
+        if any(message.tool_calls for message in messages):
+            refused += 1
+            raise StorageFull
+        return await kept(messages)
+
+    with pytest.raises(StorageFull):
+        await Harness(FakeModel(calling(call("echo"))), record=record).run(turn())
+    assert refused == 1
+    assert pair(kept.messages).orphans == ()
+    assert [message.role for message in kept.messages] == ["user"]
+
+
 OUTCOMES = ["text", "json", "nothing", "raises", "fails", "hangs", "missing"]
 STEPS = st.lists(st.lists(st.sampled_from(OUTCOMES), max_size=3), max_size=4)
 ENDS = st.sampled_from(["reply", "error", "error after text", "hangs", "hangs after text"])

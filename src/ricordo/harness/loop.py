@@ -73,7 +73,7 @@ class _Going:
         left = [window[at.message].parts[at.part] for at in pair(window).pending if at not in met]
         if left:
             results = [failed(call, _INTERRUPTED) for call in left if isinstance(call, ToolCall)]
-            await self.add(Message(role="tool", parts=tuple(results)))
+            await self.add(marked(Message(role="tool", parts=tuple(results)), "notice"))
             self.added = ()
         if given:
             await self.add(*given)

@@ -1,0 +1,146 @@
+"""What people wrote for the agent: read as it stands, cut with a notice, and one bad file hides no other."""
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ricordo.errors import StorageFailed, StorageReadOnly
+from ricordo.files import FileInfo
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.files.local import LocalFiles
+from ricordo.harness.human import agents_file, rules
+from ricordo.harness.prompt import HumanText
+
+pytestmark = pytest.mark.anyio
+
+
+async def with_rules(**named: bytes) -> InMemoryFiles:
+    files = InMemoryFiles()
+    for name, data in named.items():
+        await files.create(f"workspace/rules/{name}.md", data)
+    return files
+
+
+async def test_agents_md_of_the_working_directory_is_read(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_bytes("\ufeffUse tabs – always.\r\n".encode())
+    assert await agents_file(tmp_path) == HumanText(source="AGENTS.md", text="Use tabs – always.\n")
+
+
+async def test_without_agents_md_nothing_is_said(tmp_path: Path) -> None:
+    assert await agents_file(tmp_path) is None
+    assert await agents_file(tmp_path / "missing") is None
+    (tmp_path / "file").write_text("x")
+    assert await agents_file(tmp_path / "file") is None
+    (tmp_path / "AGENTS.md").mkdir()
+    assert await agents_file(tmp_path) is None
+
+
+async def test_an_empty_agents_md_is_like_none(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text(" \n\n")
+    assert await agents_file(tmp_path) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+async def test_a_pipe_by_that_name_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "AGENTS.md")
+    with anyio.fail_after(5):
+        assert await agents_file(tmp_path) is None
+
+
+async def test_a_file_that_is_too_long_is_cut_at_the_end_of_a_line_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n" * 10)
+    found = await agents_file(tmp_path, longest=11)
+    assert found is not None
+    assert found.text == "one\ntwo\n[Cut here: only the first 11 bytes are shown.]"
+    whole = await agents_file(tmp_path, longest=140)
+    assert whole is not None
+    assert "Cut" not in whole.text
+
+
+async def test_bytes_that_are_no_utf_8_are_replaced_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_bytes(b"caf\xe9 and more")
+    found = await agents_file(tmp_path)
+    assert found is not None
+    assert found.text == "caf\ufffd and more"
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="everything can be read here")
+async def test_a_file_that_can_not_be_read_says_so_in_its_place(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("secret")
+    (tmp_path / "AGENTS.md").chmod(0)
+    found = await agents_file(tmp_path)
+    assert found is not None
+    assert "can't be read" in found.text
+
+
+async def test_rules_are_the_markdown_files_of_the_folder_sorted_by_name() -> None:
+    files = await with_rules(b=b"Rule B.", a=b"Rule A.", empty=b"\n")
+    await files.create("workspace/rules/notes.txt", b"no rule")
+    await files.create("workspace/rules/old/c.md", b"no rule")
+    await files.create("workspace/rules/.hidden.md", b"no rule")
+    await files.create("workspace/rules/Z.MD", b"Rule Z.")
+    found = await rules(files)
+    assert [(each.source, each.text) for each in found] == [
+        ("rules/Z.MD", "Rule Z."),
+        ("rules/a.md", "Rule A."),
+        ("rules/b.md", "Rule B."),
+    ]
+
+
+async def test_a_root_without_rules_has_none() -> None:
+    assert await rules(InMemoryFiles()) == ()
+
+
+async def test_each_rule_is_cut_and_those_past_the_total_are_only_named() -> None:
+    files = await with_rules(a=b"12345678\n" * 4, b=b"12345678\n" * 4, c=b"short")
+    found = await rules(files, longest=20, total=25)
+    assert [each.source for each in found] == ["rules/a.md", "rules/b.md", "rules/c.md"]
+    assert "only the first 20 bytes" in found[0].text
+    assert "only the first 5 bytes" in found[1].text
+    assert "Left out" in found[2].text
+
+
+class Bad(InMemoryFiles):
+    """A store in which one file can't be read, or nothing be listed."""
+
+    def __init__(self, bad: str) -> None:
+        super().__init__()
+        self._bad = bad
+
+    async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
+        if path.endswith(self._bad):
+            raise StorageFailed("The disk reported an error.")
+        return await super().read_from(path, offset, length)
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        if not self._bad:
+            raise StorageReadOnly("no listing")
+        return await super().list(prefix)
+
+
+async def test_one_bad_rule_does_not_take_the_others_down() -> None:
+    files = Bad("b.md")
+    for name in ("a", "b", "c"):
+        await files.create(f"workspace/rules/{name}.md", f"Rule {name}.".encode())
+    found = await rules(files)
+    assert [each.text for each in found] == [
+        "Rule a.",
+        "[This file can't be read: The disk reported an error.]",
+        "Rule c.",
+    ]
+
+
+async def test_a_folder_that_can_not_be_listed_says_so() -> None:
+    (found,) = await rules(Bad(""))
+    assert "can't be read" in found.text
+
+
+async def test_rules_are_read_from_a_disk_without_holding_the_loop(tmp_path: Path) -> None:
+    (tmp_path / "root" / "workspace" / "rules").mkdir(parents=True)
+    (tmp_path / "root" / "workspace" / "rules" / "a.md").write_text("Rule A.")
+    (tmp_path / "AGENTS.md").write_text("Use tabs.")
+    assert [each.text for each in await rules(LocalFiles(tmp_path / "root"))] == ["Rule A."]
+    assert await agents_file(tmp_path) is not None
