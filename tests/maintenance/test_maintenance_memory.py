@@ -1,0 +1,321 @@
+"""Memory and its inbox: what one process could not finish is finished by the next, once, and never held up by."""
+
+import asyncio
+import errno
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import anyio
+import pytest
+
+import ricordo.flush.extract
+import ricordo.runtime.assembly
+from ricordo import Memory, Message, Scope
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.events import Event
+from ricordo.files import ABSENT
+from ricordo.files.disk import Disk
+from ricordo.files.local import LocalFiles
+from ricordo.flush.backlog import backlog
+from ricordo.flush.extract import extract
+from ricordo.flush.types import Finding
+from ricordo.guard import Redactor
+from ricordo.messages import Text, marked
+from ricordo.queue import Job, JobRecord, Outcome
+from ricordo.queue.inbox import Inbox
+from ricordo.runtime import Settings
+from ricordo.workspace.layout import cursor_beside, cursor_path, transcript_path
+from ricordo.workspace.transcript import Transcript
+
+KEEPER = Path(__file__).parent / "keeper.py"
+SCOPE = Scope(user="me", project="shop")
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def opened(root: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Memory]]:
+    settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")
+    return lambda **given: Memory.open(root, scope=SCOPE, settings=settings, **given)
+
+
+Opened = Callable[..., AbstractAsyncContextManager[Memory]]
+
+
+def said(text: str, name: str = "") -> Message:
+    return Message(role="user", id=name, parts=(Text(text=text),))
+
+
+def start(root: Path, what: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(KEEPER), str(root), what, str(root.parent / "log")],
+        env=os.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finished(*running: subprocess.Popen[str]) -> list[int]:
+    for process in running:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in running:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = [process.communicate(timeout=60) for process in running]
+    return [process.returncode for process, _ in zip(running, told, strict=True)]
+
+
+async def inbox_jobs(root: Path) -> list[JobRecord]:
+    clock = SystemClock()
+    inbox = Inbox(root / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    try:
+        return await inbox.jobs(limit=1000)
+    finally:
+        await inbox.close()
+
+
+async def version(root: Path, name: str) -> str:
+    files = LocalFiles(root)
+    return (await files.read(name)).version if await files.info(name) else ABSENT
+
+
+async def remembered(opened: Opened) -> Counter[str]:
+    async with opened() as memory:
+        return Counter(entry.content for entry in await memory.entries())
+
+
+async def record(root: Path, session: str, *texts: str) -> None:
+    """Record messages as a process that was killed right after that would have."""
+    transcript = Transcript(
+        LocalFiles(root), transcript_path("main", session), session=session, redactor=Redactor(bytes(32))
+    )
+    await transcript.append([said(text) for text in texts])
+
+
+async def ask(root: Path, *sessions: str) -> None:
+    clock = SystemClock()
+    inbox = Inbox(root / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    for session in sessions:
+        await inbox.put(Job(kind="flush", agent="main", session=session, user="me"))
+    await inbox.close()
+
+
+def test_a_kill_between_recording_and_extracting_is_healed_by_who_merely_opens_and_closes(
+    root: Path, opened: Opened
+) -> None:
+    assert finished(start(root, "killed")) == [-9]
+    assert [record.state for record in anyio.run(inbox_jobs, root)] == ["running"]
+    assert finished(start(root, "visit")) == [0]
+    assert (root.parent / "log").read_text() == "m1\nm1\n"
+    [done] = anyio.run(inbox_jobs, root)
+    assert (done.state, done.job.attempts) == ("done", 2)
+    assert done.outcome is not None
+    assert done.outcome.counts == {"messages": 1, "entries": 1}
+    assert finished(start(root, "visit")) == [0]
+    assert list(anyio.run(remembered, opened).values()) == [1]
+    assert (root.parent / "log").read_text() == "m1\nm1\n"
+
+
+def test_processes_that_find_the_same_work_extract_each_session_once(root: Path, opened: Opened) -> None:
+    sessions = [f"s{number}" for number in range(12)]
+    anyio.run(remembered, opened)
+
+    async def prepare() -> None:
+        for session in sessions:
+            await record(root, session, f"We decided to use {session.upper()}-DB for the orders.")
+        await ask(root, *sessions)
+
+    anyio.run(prepare)
+    assert finished(*(start(root, "stay") for _ in range(4))) == [0] * 4
+    assert len((root.parent / "log").read_text().splitlines()) == len(sessions)
+    found = anyio.run(remembered, opened)
+    assert len(found) == len(sessions)
+    assert set(found.values()) == {1}
+    assert Counter(record.state for record in anyio.run(inbox_jobs, root)) == {"done": len(sessions)}
+
+
+async def test_opening_looking_and_closing_make_no_inbox(root: Path, opened: Opened) -> None:
+    async with opened() as memory:
+        await memory.remember("The door is red.")
+        await memory.recall("door")
+        await memory.doctor()
+    assert not [name for name in os.listdir(root) if name.startswith("queue.db")]
+
+
+async def test_an_ingest_is_settled_when_it_returns(root: Path, opened: Opened) -> None:
+    async with opened() as memory:
+        ingested = await memory.ingest([said("We deploy only from main.")], session="s1")
+        assert len(ingested.entries) == 1
+        assert [record.state for record in await inbox_jobs(root)] == ["done"]
+        await memory.ingest(ingested.messages, session="s1")
+    assert len(await inbox_jobs(root)) == 1
+
+
+class Blocked:
+    """An extraction that does not end until it is told to."""
+
+    def __init__(self) -> None:
+        self.began, self.go = threading.Event(), threading.Event()
+
+    def __call__(self, *_: object) -> Sequence[Finding]:
+        self.began.set()
+        self.go.wait(60)
+        return ()
+
+
+@pytest.fixture
+def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
+    blocked = Blocked()
+    monkeypatch.setattr(ricordo.flush.extract, "findings", blocked)
+    monkeypatch.setattr(ricordo.runtime.assembly, "_CLOSING_SECONDS", 0.05)
+    yield blocked
+    blocked.go.set()
+
+
+async def test_closing_waits_for_no_extraction_beyond_its_limit(root: Path, opened: Opened, blocked: Blocked) -> None:
+    async with opened():
+        pass
+    await record(root, "s1", "We deploy only from main.")
+    await ask(root, "s1")
+    async with opened():
+        await anyio.to_thread.run_sync(blocked.began.wait)
+    assert not blocked.go.is_set()
+    [job] = await inbox_jobs(root)
+    assert (job.state, job.outcome) == ("waiting", None)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_an_ingest_that_is_cancelled_leaves_its_work_to_be_done(
+    root: Path, opened: Opened, blocked: Blocked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened() as memory:
+        task = asyncio.ensure_future(memory.ingest([said("We deploy only from main.")], session="s1"))
+        await anyio.to_thread.run_sync(blocked.began.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    [job] = await inbox_jobs(root)
+    assert job.state == "waiting"
+    monkeypatch.undo()
+    async with opened():
+        pass
+    assert len(await remembered(opened)) == 1
+
+
+class ReadOnlyDisk(Disk):
+    """A disk that is mounted for reading only."""
+
+    def open(self, path: str, flags: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return super().open(path, flags)
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("attempt to write a readonly database")
+        error.sqlite_errorcode = sqlite3.SQLITE_READONLY
+        raise error
+
+
+async def test_a_root_that_cannot_be_written_to_still_opens_recalls_and_keeps_its_work(
+    root: Path, opened: Opened
+) -> None:
+    async with opened() as memory:
+        await memory.remember("The door of the shop is red.")
+    await record(root, "s1", "We deploy only from main.")
+    await ask(root, "s1")
+    async with opened(disk=ReadOnlyDisk()) as memory:
+        assert [hit.entry.content for hit in await memory.recall("door")] == ["The door of the shop is red."]
+    assert [record.state for record in await inbox_jobs(root)] == ["waiting"]
+    async with opened():
+        pass
+    assert len(await remembered(opened)) == 2
+
+
+async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, opened: Opened) -> None:
+    async with opened() as memory:
+        await memory.ingest([said("I prefer tea over coffee.")], session="done")
+    await record(root, "open", "We deploy only from main.")
+    assert await backlog(LocalFiles(root)) == [("main", "open")]
+    for name in ("queue.db", "queue.db-wal"):
+        await LocalFiles(root).replace(name, b"this is no database\n" * 500, expected=await version(root, name))
+    async with opened():
+        pass
+    assert len(await remembered(opened)) == 2
+    assert [record.job.session for record in await inbox_jobs(root)] == ["open"]
+    assert await backlog(LocalFiles(root)) == []
+
+
+async def test_a_session_that_was_told_from_the_files_is_named_by_its_agent(root: Path) -> None:
+    for agent, session in (("main", "a"), ("code reviewer", "b"), ("Großer", "c")):
+        path = transcript_path(agent, session)
+        assert cursor_beside(path) == cursor_path(agent, session)
+        await Transcript(LocalFiles(root), path, session=session, redactor=Redactor(bytes(32))).append([said("Hi.")])
+    assert await backlog(LocalFiles(root)) == [("code reviewer", "b"), ("main", "a")]
+
+
+async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: Path, opened: Opened) -> None:
+    class Later:
+        def now(self) -> datetime:
+            return datetime(2031, 1, 1, tzinfo=UTC)
+
+        def today(self) -> date:
+            return self.now().date()
+
+    async def checked() -> tuple[bool, int, str]:
+        async with opened() as memory:
+            [check] = [check for check in await memory.doctor() if check.name == "inbox"]
+        return check.ok, check.count, check.detail
+
+    assert await checked() == (True, 0, "jobs that wait in the inbox")
+    inbox = Inbox(root / "queue.db", clock=SystemClock(), ids=MonotonicIds(SystemClock()))
+    await inbox.put(Job(kind="flush", agent="main", session="later", after=Later().now()))
+    for outcome in (Outcome(state="failed", error="ModelRefused"), Outcome(state="done")):
+        lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)
+        assert lease is not None
+        await inbox.settle(lease, outcome)
+        ok, count, detail = await checked()
+        assert count == 1
+        assert ok == (outcome.state == "done")
+        assert ("flush s1: ModelRefused" in detail) == (not ok)
+    await inbox.close()
+
+
+async def test_the_work_of_the_inbox_is_reported_without_content(root: Path, opened: Opened) -> None:
+    async with opened():
+        pass
+    await record(root, "s1", "We deploy only from main.")
+    await ask(root, "s1")
+    events = list[Event]()
+    async with opened(on_event=events.append):
+        pass
+    [drained] = [event for event in events if event.stage == "drain" and event.status == "finished"]
+    assert drained.counts == {"messages": 1, "entries": 1}
+    assert drained.scope == SCOPE
+
+
+@pytest.mark.parametrize("mark", ["summary", "memory", "notice"])
+def test_what_nobody_said_is_not_learned(mark: str) -> None:
+    message = said("We deploy only from main.", "m1")
+    assert extract([message])
+    assert extract([marked(message, "cut")]) == extract([message])
+    assert extract([marked(message, mark)]) == ()  # type: ignore[arg-type]

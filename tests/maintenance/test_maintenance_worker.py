@@ -1,0 +1,351 @@
+"""The worker: what waits is done, what fails waits again, and nobody is held up or told of it."""
+
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.clock import MonotonicIds
+from ricordo.errors import ModelUnavailable, StorageFull
+from ricordo.events import Emitter, Event
+from ricordo.flush.flush import Flushed
+from ricordo.maintenance.plan import Signal, backoff, not_within
+from ricordo.maintenance.worker import Drained, Pace, Worker
+from ricordo.queue import Job, Lease
+from ricordo.queue.inbox import Inbox
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.ledger import Block
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+LEARNED = Flushed(block=Block(path="x.md", offset=0, data=b"-", entries=(Entry(content="x"),)), messages=3)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = NOW
+
+    def now(self) -> datetime:
+        return self.time
+
+    def today(self) -> date:
+        return self.time.date()
+
+    def turn(self, **given: float) -> None:
+        self.time += timedelta(**given)
+
+
+class CountingInbox(Inbox):
+    """An inbox that counts how often it was asked, and can be full."""
+
+    asked = renewed = 0
+    full = False
+
+    async def lease(self, **given: Any) -> Lease | None:
+        self.asked += 1
+        if self.full:
+            raise StorageFull
+        return await super().lease(**given)
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        self.renewed += 1
+        return await super().renew(lease, seconds=seconds)
+
+    async def begin(self, job: Job, *, seconds: float) -> Lease | None:
+        if self.full:
+            raise StorageFull
+        return await super().begin(job, seconds=seconds)
+
+
+@dataclass
+class Bench:
+    """A worker with an inbox, whose flushes do what `acts` says for their session, by default learn something."""
+
+    inbox: CountingInbox
+    clock: Clock
+    events: list[Event] = field(default_factory=list)
+    flushed: list[str] = field(default_factory=list)
+    acts: dict[str, Any] = field(default_factory=dict)
+    consolidated: int = 0
+
+    async def flush(self, job: Job) -> Flushed:
+        if job.session in self.acts:
+            await self.acts[job.session]()
+        self.flushed.append(job.session)
+        return LEARNED
+
+    async def consolidate(self) -> Mapping[str, int]:
+        self.consolidated += 1
+        return {"entries": 4}
+
+    def worker(self, *, pace: Pace | None = None, consolidating: bool = False) -> Worker:
+        return Worker(
+            self.inbox,
+            flush=self.flush,
+            consolidate=self.consolidate if consolidating else None,
+            emitter=Emitter(self.clock, (self.events.append,)),
+            clock=self.clock,
+            pace=pace or Pace(patience=0.05),
+        )
+
+    async def put(self, *sessions: str) -> None:
+        for session in sessions:
+            await self.inbox.put(Job(kind="flush", session=session))
+
+    async def states(self) -> dict[str, str]:
+        return {record.job.session: record.state for record in await self.inbox.jobs()}
+
+    def outcomes(self) -> list[tuple[str, str | None]]:
+        return [(event.status, event.error) for event in self.events if event.status != "started"]
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = Clock()
+    made = Bench(CountingInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock)), clock)
+    yield made
+    await made.inbox.close()
+
+
+async def unavailable() -> None:
+    raise ModelUnavailable
+
+
+async def broken() -> None:
+    raise ZeroDivisionError
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():  # noqa: ASYNC110 - what is waited for has no event
+        await anyio.sleep(0.001)
+
+
+async def forever() -> None:
+    await anyio.sleep(math.inf)
+
+
+async def test_draining_does_what_is_due_and_tells_how_many(bench: Bench) -> None:
+    await bench.put("a", "b")
+    await bench.inbox.put(Job(kind="flush", session="later", after=NOW + timedelta(seconds=30)))
+    assert await bench.worker().drain(seconds=30) == Drained(done=2, left=1)
+    assert bench.flushed == ["a", "b"]
+    [first, *_] = await bench.inbox.jobs(states={"done"})
+    assert first.outcome is not None
+    assert first.outcome.counts == {"messages": 3, "entries": 1}
+    assert bench.outcomes() == [("finished", None)] * 2
+    assert await bench.worker().drain(seconds=30) == Drained(left=1)
+
+
+async def test_a_job_that_fails_waits_with_its_error_and_holds_up_no_other(bench: Bench) -> None:
+    bench.acts = {"a": unavailable, "b": broken}
+    await bench.put("a", "b", "c")
+    assert await bench.worker().drain(seconds=30) == Drained(done=1, failed=2, left=2)
+    errors = {r.job.session: r.outcome.error for r in await bench.inbox.jobs(states={"waiting"}) if r.outcome}
+    assert errors == {"a": "ModelUnavailable", "b": "ZeroDivisionError"}
+    assert bench.outcomes() == [("failed", "ModelUnavailable"), ("failed", "ZeroDivisionError"), ("finished", None)]
+    assert {event.stage for event in bench.events} == {"drain"}
+    bench.acts = {}
+    assert (await bench.worker().drain(seconds=30)).done == 0
+    bench.clock.turn(seconds=30)
+    assert (await bench.worker().drain(seconds=30)).done == 2
+
+
+async def test_a_job_that_goes_on_failing_ends_as_failed(bench: Bench) -> None:
+    bench.acts = {"a": unavailable}
+    await bench.put("a")
+    for _ in range(5):
+        assert (await bench.worker().drain(seconds=30)).failed == 1
+        bench.clock.turn(hours=1)
+    assert await bench.states() == {"a": "failed"}
+    assert await bench.worker().drain(seconds=30) == Drained()
+
+
+async def test_what_does_not_end_in_time_goes_back_at_once(bench: Bench) -> None:
+    bench.acts = {"a": forever}
+    await bench.put("a", "b")
+    assert await bench.worker().drain(seconds=0.05) == Drained(left=2)
+    assert await bench.states() == {"a": "waiting", "b": "waiting"}
+    bench.acts = {}
+    assert (await bench.worker().drain(seconds=30)).done == 2
+
+
+async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:
+    began = anyio.Event()
+
+    async def begin() -> None:
+        began.set()
+        await forever()
+
+    bench.acts = {"a": begin}
+    await bench.put("a")
+
+    async def drain() -> None:
+        await bench.worker().drain(seconds=30)
+        raise AssertionError("the cancellation was swallowed")
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(drain)
+        await began.wait()
+        group.cancel_scope.cancel()
+    [record] = await bench.inbox.jobs()
+    assert (record.state, record.outcome) == ("waiting", None)
+
+
+async def test_a_lease_is_renewed_as_long_as_the_work_goes_on(bench: Bench) -> None:
+    async def until_renewed_twice() -> None:
+        await until(lambda: bench.inbox.renewed >= 2)
+
+    bench.acts = {"a": until_renewed_twice}
+    await bench.put("a")
+    assert (await bench.worker(pace=Pace(lease=0.03)).drain(seconds=60)).done == 1
+
+
+async def test_jobs_of_a_kind_that_nobody_here_can_do_are_left(bench: Bench) -> None:
+    await bench.put("a")
+    await bench.inbox.put(Job(kind="consolidate"))
+    await bench.inbox.put(Job(kind="newer"))
+    assert (await bench.worker().drain(seconds=30, kinds={"consolidate"})).done == 0
+    assert (await bench.worker(consolidating=True).drain(seconds=30, kinds={"consolidate"})).done == 1
+    assert bench.flushed == []
+    assert bench.consolidated == 1
+
+
+async def test_trouble_of_the_inbox_is_reported_and_not_raised(bench: Bench) -> None:
+    await bench.put("a")
+    bench.inbox.full = True
+    assert await bench.worker().drain(seconds=30) == Drained(left=1)
+    assert bench.outcomes() == [("failed", "StorageFull")]
+
+
+async def test_ten_flushes_within_half_an_hour_ask_for_one_consolidation(bench: Bench) -> None:
+    worker = bench.worker(consolidating=True)
+    for number in range(10):
+        await bench.put(f"s{number}")
+        await worker.drain(seconds=30)
+        bench.clock.turn(minutes=2, seconds=59)
+    assert bench.consolidated == 1
+    await bench.put("nothing")
+    bench.clock.turn(seconds=10)
+    await worker.drain(seconds=30)
+    assert bench.consolidated == 2
+
+
+async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:
+    pace = Pace(shortest_pause=0.01, longest_pause=math.inf)
+    worker = bench.worker(pace=pace)
+    async with anyio.create_task_group() as group:
+        group.start_soon(worker.serve)
+        await bench.inbox.put(Job(kind="flush", session="a", after=NOW + timedelta(milliseconds=50)))
+        worker.wake()
+        await until(lambda: bench.inbox.asked >= 2)
+        bench.clock.turn(seconds=1)
+        await until(lambda: bench.flushed == ["a"])
+        await bench.put("b")
+        worker.wake()
+        await until(lambda: bench.flushed == ["a", "b"])
+        group.cancel_scope.cancel()
+
+
+async def test_serving_sleeps_while_what_waits_cannot_be_done(bench: Bench) -> None:
+    await bench.put("a")
+    assert await bench.inbox.lease(seconds=60) is not None
+    await bench.put("a")
+    before = bench.inbox.asked
+    with anyio.move_on_after(0.3):
+        await bench.worker().serve()
+    assert bench.inbox.asked - before <= 2
+
+
+async def test_work_done_at_once_is_in_the_inbox_while_it_is_done(bench: Bench) -> None:
+    seen: list[dict[str, str]] = []
+
+    async def look() -> None:
+        seen.append(await bench.states())
+
+    bench.acts = {"a": look}
+    assert await bench.worker().at_once(Job(kind="flush", session="a")) == LEARNED
+    assert seen == [{"a": "running"}]
+    assert await bench.states() == {"a": "done"}
+
+
+async def test_work_done_at_once_that_fails_is_raised_and_waits(bench: Bench) -> None:
+    bench.acts = {"a": unavailable}
+    with pytest.raises(ModelUnavailable):
+        await bench.worker().at_once(Job(kind="flush", session="a"))
+    assert await bench.states() == {"a": "waiting"}
+
+
+async def test_without_a_usable_inbox_work_is_done_all_the_same(bench: Bench) -> None:
+    bench.inbox.full = True
+    assert await bench.worker().at_once(Job(kind="flush", session="a")) == LEARNED
+    assert bench.outcomes() == [("failed", "StorageFull")]
+
+
+async def test_who_finds_the_session_taken_waits_for_its_turn_though_not_for_long(bench: Bench) -> None:
+    worker = bench.worker(pace=Pace(patience=60))
+    other = await bench.inbox.begin(Job(kind="flush", session="a"), seconds=60)
+    assert other is not None
+
+    async def end_later() -> None:
+        await anyio.sleep(0.05)
+        assert bench.flushed == []
+        await bench.inbox.release(other)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(end_later)
+        await worker.at_once(Job(kind="flush", session="a"))
+    assert bench.flushed == ["a"]
+    assert await bench.states() == {"a": "done"}
+    await bench.inbox.begin(Job(kind="flush", session="a"), seconds=60)
+    await bench.worker().at_once(Job(kind="flush", session="a"))
+    assert bench.flushed == ["a", "a"]
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3)])
+async def test_an_error_of_the_block_comes_out_as_it_was_raised(bench: Bench, error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised:
+        async with bench.worker().at_work(closing_seconds=1):
+            raise error
+    assert raised.value is error
+
+
+async def test_what_waits_is_worked_off_while_the_block_runs_and_after_it(bench: Bench) -> None:
+    await bench.put("a")
+    async with bench.worker().at_work(closing_seconds=30):
+        await until(lambda: bench.flushed == ["a"])
+        await bench.put("b")
+    assert bench.flushed == ["a", "b"]
+
+
+async def test_a_cancelled_block_is_not_followed_by_work(bench: Bench) -> None:
+    with anyio.CancelScope() as scope:
+        async with bench.worker().at_work(closing_seconds=30):
+            await bench.put("a")
+            scope.cancel()
+            await anyio.sleep(math.inf)
+    assert scope.cancelled_caught
+    assert await bench.states() == {"a": "waiting"}
+
+
+@given(st.integers(1, 10_000))
+def test_the_pause_after_a_failure_grows_to_an_hour(attempts: int) -> None:
+    assert timedelta(seconds=30) <= backoff(attempts) <= backoff(attempts + 1) <= timedelta(hours=1)
+    assert backoff(1) == timedelta(seconds=30)
+    assert backoff(100) == timedelta(hours=1)
+
+
+@given(st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3600)))
+def test_a_signal_counts_when_something_was_written_and_the_last_is_long_enough_ago(
+    entries: int, since: int | None
+) -> None:
+    last = None if since is None else NOW - timedelta(seconds=since)
+    due = not_within(timedelta(minutes=30))(Signal(now=NOW, last=last, entries=entries))
+    assert due == (entries > 0 and (since is None or since >= 1800))
