@@ -1,24 +1,53 @@
-"""Settings from the environment; no other file of Ricordo reads it."""
+"""Settings: the root's config.toml, then the environment, then arguments, the later one winning; nothing else is read.
+
+No other file of Ricordo reads the environment. What decides where memory lies, and where a model is reached, is taken
+from this machine alone: a config.toml may have come with a folder that somebody else wrote.
+
+Invariant: a setting is known by its field, and checked when it is read; what it is, and who said so, can be shown.
+"""
 
 import getpass
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import platformdirs
 
-__all__ = ["Settings"]
+from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.errors import InvalidSetting
+from ricordo.runtime.config_file import ConfigFile, read_config
+from ricordo.runtime.layers import Given, Layers, Origin
+from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
+from ricordo.stores.preamble import DEFAULT_BUDGET
+
+__all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
+
+OF_THIS_MACHINE = frozenset({"base_url", "cache", "data", "index", "root", "user"})
+"""Settings that a root's config.toml can't give: they say where memory lies, whose it is, and who is sent a key."""
+
+_PREFIX = "RICORDO_"
+_NESTED = "__"
+_PRESETS: Mapping[str, Mapping[str, Callable[[], object]]] = {
+    "compaction": {"classic": CompactionConfig.classic, "dynamic": CompactionConfig.dynamic},
+    "tool_result_eviction": {"defaults": ToolResultEvictionConfig.defaults},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Where memory lives and whose it is, when the caller does not say.
+    """What holds where the caller of a function does not say otherwise.
 
     `root` (RICORDO_ROOT) is the root to use instead of the one found from the working directory. `user`
     (RICORDO_USER) names the user, by default the login name. `data` (RICORDO_DATA) holds the users' own roots,
     `cache` (RICORDO_CACHE) the indexes of roots that can't be written to. `index` (RICORDO_INDEX) is a folder for the
     indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace.
+
+    `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
+    `truncate_args`, `tool_result_eviction` and `consolidation` are off when None. The preamble has at most
+    `preamble_tokens` tokens, and a turn at most `max_iters` requests to the model. `origins` says for each setting that
+    is not at its default, by dotted key, where its value came from.
     """
 
     root: Path | None
@@ -26,10 +55,30 @@ class Settings:
     data: Path
     cache: Path
     index: Path | None = None
+    model: str | None = None
+    base_url: str | None = None
+    max_iters: int = 10
+    preamble_tokens: int = DEFAULT_BUDGET.count
+    compaction: CompactionConfig | None = None
+    truncate_args: TruncateArgsConfig | None = None
+    tool_result_eviction: ToolResultEvictionConfig | None = None
+    consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
+    origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a blank model or address, no request at all, and a preamble of less than nothing."""
+        for name in ("model", "base_url"):
+            value = getattr(self, name)
+            if value is not None and not value.strip():
+                raise InvalidSetting(f"{name} is a text that is not blank, or left out.")
+        if self.max_iters < 1:
+            raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
+        if self.preamble_tokens < 0:
+            raise InvalidSetting(f"preamble_tokens is a whole number of at least 0, not {self.preamble_tokens}.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Read the settings from `environment`, by default the process's own."""
+        """Return where memory lives and whose it is by `environment` (the process's own); the rest at its defaults."""
         given = os.environ if environment is None else environment
         root, index = given.get("RICORDO_ROOT"), given.get("RICORDO_INDEX")
         return cls(
@@ -38,7 +87,81 @@ class Settings:
             data=Path(given.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
             cache=Path(given.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
+            origins={
+                name: Origin(kind="environment", name=variable_of(name))
+                for name in ("root", "user", "data", "cache", "index")
+                if given.get(variable_of(name))
+            },
         )
+
+    @classmethod
+    def load(
+        cls,
+        root: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        arguments: Mapping[str, object] | None = None,
+    ) -> "Settings":
+        """Return the settings of `root`: its config.toml, then `environment` (the process's own), then `arguments`.
+
+        `arguments` go by dotted key, such as `compaction.trigger_messages`, or hold a whole configuration; None means
+        not given. Without `root` no file is read. It reads the disk: call it from a thread where others wait.
+
+        Raises: InvalidSetting, naming the file and line, the variable or the argument; DocumentInvalid for a file that
+        is no TOML; StorageFailed for one that can't be read.
+        """
+        surroundings = os.environ if environment is None else environment
+        layers = Layers(owner=cls, presets=_PRESETS)
+        if root is not None:
+            layers.add(_from_file(read_config(root)))
+        layers.add(_from_environment(surroundings))
+        layers.add(_from_arguments(arguments or {}))
+        places = {
+            each.name: getattr(cls.from_environment({}), each.name) for each in fields(cls) if _is_place(each.name)
+        }
+        values = places | layers.values()
+        return layers.blaming("", lambda: cls(**{**values, "origins": layers.origins()}))
+
+
+def variable_of(key: str) -> str:
+    """Return the environment variable that gives the setting with this dotted key."""
+    return f"{_PREFIX}{key.replace('.', _NESTED).upper()}"
+
+
+def _is_place(name: str) -> bool:
+    return name in {"root", "user", "data", "cache", "index"}
+
+
+def _from_file(config: ConfigFile) -> list[Given]:
+    given = []
+    for key, value in config.values.items():
+        origin = Origin(kind="file", name=str(config.path), line=config.line(key))
+        if key.partition(".")[0] in OF_THIS_MACHINE:
+            raise InvalidSetting(
+                f"{origin}: {key} can't be set in a file that may come with a folder: set {variable_of(key)}."
+            )
+        if key.rpartition(".")[2] == "model" and isinstance(value, str) and "://" in value:
+            raise InvalidSetting(f"{origin}: {key} names a model; where it is reached is said by RICORDO_BASE_URL.")
+        given.append(Given(key=key, value=value, origin=origin))
+    return given
+
+
+def _from_environment(environment: Mapping[str, str]) -> list[Given]:
+    """Return what the environment says; a variable that is none of ours is passed over unless it names a table."""
+    known = {variable_of(key): key for key in (*kinds_of(Settings), *tables_of(Settings))}
+    tables = tuple(f"{variable_of(key)}{_NESTED}" for key in tables_of(Settings))
+    given = []
+    for name, value in environment.items():
+        if name in known and value:
+            origin = Origin(kind="environment", name=name)
+            given.append(Given(key=known[name], value=value, origin=origin, is_text=True))
+        elif name not in known and name.startswith(tables):
+            raise InvalidSetting(f"{name}: no setting has this variable{nearest(name, known)}")
+    return given
+
+
+def _from_arguments(arguments: Mapping[str, object]) -> list[Given]:
+    origin = Origin(kind="argument")
+    return [Given(key=key, value=value, origin=origin) for key, value in arguments.items() if value is not None]
 
 
 def _login() -> str:

@@ -1,0 +1,139 @@
+"""The settings file of a root, `config.toml`: read, flattened to dotted keys with their lines, and never run.
+
+The file may come with a folder that somebody else wrote, so nothing in it is more than a plain value, and it holds no
+secret: a key in it is refused, with a hint at the environment. Invariant: what is wrong with it is told with its line
+where that can be found, and a file that is missing is one without settings.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
+from ricordo.guard import has_secret
+
+__all__ = ["CONFIG", "ConfigFile", "is_secret_name", "read_config"]
+
+CONFIG = "config.toml"
+"""The name of the settings file, in the root."""
+
+_LARGEST = 256 * 1024
+_LINE = re.compile(r"at line (\d+)")
+_TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_QUOTES = re.compile(r'"""|' + "'''")
+_SECRET_WORDS = frozenset({"apikey", "credential", "credentials", "key", "password", "passwd", "secret", "token"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFile:
+    """The settings in a file by dotted key, in its order, and the line of each, 0 where it was not found."""
+
+    path: Path
+    values: Mapping[str, object] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    def line(self, key: str) -> int:
+        """Return the line of the key, or of the table that it stands in."""
+        while key:
+            if key in self.lines:
+                return self.lines[key]
+            key = key.rpartition(".")[0]
+        return 0
+
+    def place(self, key: str) -> str:
+        """Return the file with the line of the key, for people."""
+        line = self.line(key)
+        return f"{self.path}:{line}" if line else str(self.path)
+
+
+def read_config(root: Path) -> ConfigFile:
+    """Return the settings file of a root, without settings when there is none. It blocks on the disk.
+
+    Raises: DocumentInvalid, with the line, if the file is no TOML; InvalidSetting if it holds a secret; StorageFailed
+    if it can't be read.
+    """
+    path = root / CONFIG
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except FileNotFoundError:
+        return ConfigFile(path=path)
+    except OSError as error:
+        raise StorageFailed(f"{path} can't be read: {error.strerror}.") from error
+    if len(data) > _LARGEST:
+        raise DocumentInvalid(f"{path} is larger than {_LARGEST:,} bytes.")
+    config = _parsed(path, data)
+    for key, value in config.values.items():
+        if _is_secret(key, value):
+            raise InvalidSetting(
+                f"{config.place(key)}: {key} holds a secret. Keys belong in the environment, in the variable of their "
+                "provider such as OPENAI_API_KEY, not in a file that can be shared."
+            )
+    return config
+
+
+def is_secret_name(key: str) -> bool:
+    """Tell whether the last part of a dotted key says that its value is a key, a token, a password or a secret."""
+    last = re.split(r"[\W_]+", key.rpartition(".")[2].lower())
+    return bool(_SECRET_WORDS & {*last, "".join(last)})
+
+
+def _parsed(path: Path, data: bytes) -> ConfigFile:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DocumentInvalid(f"{path}:{line}: not UTF-8.") from error
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = _LINE.search(str(error))
+        line = int(found[1]) if found else text.rstrip().count("\n") + 1
+        raise DocumentInvalid(f"{path}:{line}: not valid TOML.{_hint(text, line)}") from error
+    return ConfigFile(path=path, values=dict(_flattened(document, "")), lines=dict(_lines(text)))
+
+
+def _hint(text: str, line: int) -> str:
+    """Return what the line most likely lacks."""
+    shown = text.splitlines()[line - 1] if line <= len(text.splitlines()) else ""
+    if re.fullmatch(r"\s*[\w.-]+\s*=\s*[^\s\"'\[{\d+=-].*", shown) and not re.search(r"=\s*(true|false)\b", shown):
+        return " A text stands in quotes."
+    return " A setting is written as: name = value."
+
+
+def _flattened(table: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    """Yield the settings of a table by dotted key; a table without any by its own key, as being switched on."""
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            if not value:
+                yield key, True
+            yield from _flattened(value, f"{key}.")
+        else:
+            yield key, value
+
+
+def _lines(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the dotted keys of tables and settings with their lines; what stands in long texts is none."""
+    table, quote = "", ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not quote:
+            if found := _TABLE.fullmatch(line):
+                table = f"{_dotted(found[1])}."
+                yield table[:-1], number
+            elif found := _KEY.match(line):
+                yield f"{table}{_dotted(found[1])}", number
+        for mark in _QUOTES.findall(line):
+            quote = "" if quote == mark else quote or mark
+
+
+def _dotted(key: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in key.split("."))
+
+
+def _is_secret(key: str, value: object) -> bool:
+    texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+    return is_secret_name(key) or any(has_secret(each) or has_secret(f'{key} = "{each}"') for each in texts)

@@ -1,0 +1,325 @@
+"""Settings: a file, the environment and arguments in this order, each value checked, and every one knows its origin."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
+from ricordo.runtime import Settings
+from ricordo.runtime.config_file import is_secret_name
+from ricordo.runtime.layers import Given, Layers, Origin
+from ricordo.runtime.listing import HIDDEN, listed
+from ricordo.runtime.setting_types import kinds_of, tables_of
+from ricordo.runtime.settings import OF_THIS_MACHINE, variable_of
+from ricordo.tokens import Share
+
+Load = Callable[..., Settings]
+EVERY_KEY = (*kinds_of(Settings), *tables_of(Settings))
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Load the settings of a root with this config.toml, this environment and these arguments."""
+
+    def from_text(text: str = "", environment: dict[str, str] | None = None, **arguments: object) -> Settings:
+        (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+        return Settings.load(tmp_path, environment or {}, arguments)
+
+    return from_text
+
+
+def refused(load: Load, text: str, **environment: str) -> str:
+    """Return why these settings are refused."""
+    with pytest.raises(InvalidSetting) as caught:
+        load(text, environment)
+    return str(caught.value)
+
+
+def test_without_a_file_and_an_environment_everything_is_at_its_default(tmp_path: Path) -> None:
+    settings = Settings.load(tmp_path / "nowhere", {})
+    assert (settings.model, settings.compaction, settings.truncate_args, settings.tool_result_eviction) == (None,) * 4
+    assert (settings.max_iters, settings.preamble_tokens) == (10, 4_000)
+    assert settings.consolidation is not None
+    assert settings.origins == {}
+    assert settings == Settings.from_environment({})
+
+
+def test_the_file_comes_first_then_the_environment_then_arguments(load: Load) -> None:
+    text = "max_iters = 2\npreamble_tokens = 20\nmodel = 'openai:gpt-5'\n"
+    environment = {"RICORDO_MAX_ITERS": "3", "RICORDO_PREAMBLE_TOKENS": "30"}
+    settings = load(text, environment, max_iters=4, model=None)
+    assert (settings.max_iters, settings.preamble_tokens, settings.model) == (4, 30, "openai:gpt-5")
+    assert {key: origin.short for key, origin in settings.origins.items()} == {
+        "max_iters": "argument", "preamble_tokens": "RICORDO_PREAMBLE_TOKENS", "model": "config.toml:3",
+    }  # fmt: skip
+
+
+def test_a_table_is_switched_on_by_any_of_its_settings_and_the_others_keep_their_defaults(load: Load) -> None:
+    text = '# ours\n[compaction]\n\ntrigger_messages = 30 # "soon"\nkeep_tokens = "25%"\n'
+    settings = load(text, {"RICORDO_COMPACTION__KEEP_MESSAGES": "10"})
+    assert settings.compaction == CompactionConfig(trigger_messages=30, keep_messages=10, keep_tokens=Share(0.25))
+    assert settings.origins["compaction.trigger_messages"].line == 4
+    assert settings.origins["compaction.keep_tokens"].line == 5
+    assert settings.truncate_args is None
+
+
+def test_a_table_inside_a_table_is_reached_by_both_names(load: Load) -> None:
+    settings = load(
+        "[compaction.truncate_args]\nkept_chars = 7", {"RICORDO_COMPACTION__TRUNCATE_ARGS__KEEP_TOKENS": "9"}
+    )
+    assert settings.compaction == CompactionConfig(truncate_args=TruncateArgsConfig(kept_chars=7, keep_tokens=9))
+
+
+@pytest.mark.parametrize("text", ["[compaction]", "compaction = true", "compaction = 'classic'"])
+def test_a_table_can_be_switched_on_as_it_is(text: str, load: Load) -> None:
+    assert load(text).compaction == CompactionConfig.classic()
+
+
+def test_a_preset_is_changed_by_what_is_said_besides(load: Load) -> None:
+    settings = load("compaction = 'dynamic'", {"RICORDO_COMPACTION__RESERVED": "5_000"})
+    assert settings.compaction == CompactionConfig(
+        trigger_messages=0, trigger_tokens=None, keep_tokens=None, reserved=5_000
+    )
+
+
+def test_off_wins_over_earlier_layers_and_over_the_same_one_and_a_later_setting_over_off(load: Load) -> None:
+    text = "[compaction]\ntrigger_messages = 30"
+    off = load(text, {"RICORDO_COMPACTION": "off", "RICORDO_COMPACTION__KEEP_MESSAGES": "3"})
+    assert off.compaction is None
+    assert off.origins["compaction"].name == "RICORDO_COMPACTION"
+    assert load(text, {"RICORDO_COMPACTION": "off"}, **{"compaction.keep_messages": 3}).compaction == CompactionConfig(
+        keep_messages=3
+    )
+    assert load("consolidation = false").consolidation is None
+
+
+def test_a_whole_configuration_can_be_an_argument(load: Load) -> None:
+    given = CompactionConfig(trigger_messages=7, truncate_args=TruncateArgsConfig(kept_chars=3))
+    assert load("[compaction]\nkeep_messages = 3", compaction=given).compaction == given
+
+
+def test_lists_are_lists_in_a_file_and_parted_by_commas_in_the_environment(load: Load) -> None:
+    wanted = ToolResultEvictionConfig(excluded_tool_names=frozenset({"read_file", "grep_files"}))
+    assert (
+        load("[tool_result_eviction]\nexcluded_tool_names = ['read_file', 'grep_files']").tool_result_eviction == wanted
+    )
+    by_name = {"RICORDO_TOOL_RESULT_EVICTION__EXCLUDED_TOOL_NAMES": "read_file, grep_files"}
+    assert load("", by_name).tool_result_eviction == wanted
+
+
+def test_no_value_is_written_as_none(load: Load) -> None:
+    settings = load("[compaction]\ntrigger_tokens = 'none'", {"RICORDO_COMPACTION__KEEP_TOKENS": "none"})
+    assert settings.compaction == CompactionConfig(trigger_tokens=None, keep_tokens=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("max_itters = 3", ["config.toml:1", "max_itters is no setting", "did you mean max_iters?"]),
+        ("\n[compaction]\ntrigger_mesages = 3", ["config.toml:3", "did you mean compaction.trigger_messages?"]),
+        ("[compactoin]", ["config.toml:1", "did you mean compaction?"]),
+        ("max_iters = '3'", ["config.toml:1", "max_iters takes a whole number, not '3'"]),
+        ("max_iters = 3.0", ["takes a whole number"]),
+        ("max_iters = true", ["takes a whole number, not True"]),
+        ("max_iters = nan", ["takes a whole number"]),
+        ("max_iters = 2026-11-22", ["takes a whole number"]),
+        ("max_iters = 0", ["config.toml:1", "max_iters", "at least 1"]),
+        ("preamble_tokens = -1", ["config.toml:1", "preamble_tokens", "at least 0"]),
+        ("[compaction]\nkeep_messages = -5", ["config.toml:2", "compaction.keep_messages", "at least 1, not -5"]),
+        ("[compaction]\nflush_before_compact = 1", ["config.toml:2", "takes true or false, not 1"]),
+        ("[compaction]\nsummary_seconds = inf", ["config.toml:2", "takes a number"]),
+        (
+            "[compaction]\nkeep_tokens = '120%'",
+            ["config.toml:2", "compaction.keep_tokens takes", 'a share such as "80%"'],
+        ),
+        ("[consolidation]\nmin_confidence = 2", ["config.toml:2", "consolidation.min_confidence", "0 and 1"]),
+        ("compaction = 'often'", ["config.toml:1", "true or false", '"dynamic"']),
+        ("compaction = 3", ["config.toml:1", "a table of settings"]),
+        ("model = ['a']", ["config.toml:1", "model takes a text"]),
+        ("model = ' '", ["config.toml:1", "model"]),
+        ("[tool_result_eviction]\nexcluded_tool_names = [1]", ["config.toml:2", "a list of texts"]),
+        ("[[compaction]]\nkeep_messages = 3", ["compaction"]),
+        ("[compaction]\nsummary_prompt = '''\nx = 1\n'''\nmodell = 'a'", ["config.toml:5", "did you mean"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place_and_what_is_allowed(text: str, told: list[str], load: Load) -> None:
+    message = refused(load, text)
+    assert [part for part in told if part not in message] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("RICORDO_MAX_ITERS", "many", "RICORDO_MAX_ITERS: max_iters takes a whole number, not 'many'"),
+        ("RICORDO_COMPACTION", "maybe", "RICORDO_COMPACTION: compaction is a table"),
+        ("RICORDO_COMPACTION__KEEP_MESAGES", "3", "did you mean RICORDO_COMPACTION__KEEP_MESSAGES?"),
+        ("RICORDO_COMPACTION__KEEP_MESSAGES", "0", "RICORDO_COMPACTION__KEEP_MESSAGES: compaction.keep_messages"),
+    ],
+)
+def test_a_variable_that_is_wrong_is_named(name: str, value: str, told: str, load: Load) -> None:
+    assert told in refused(load, "", **{name: value})
+
+
+def test_empty_and_foreign_variables_say_nothing(load: Load) -> None:
+    assert load("", {"RICORDO_MAX_ITERS": "", "RICORDO_OF_ANOTHER_TOOL": "x", "MAX_ITERS": "3"}).origins == {}
+
+
+def test_an_argument_that_is_no_setting_is_refused(load: Load) -> None:
+    with pytest.raises(InvalidSetting, match=r"argument: max_iter is no setting; did you mean max_iters\?"):
+        load(max_iter=3)
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"max_iters = 3\nmodel = opus\n", 2),
+        (b"[compaction\n", 1),
+        (b"a = 1\na = 2\n", 2),
+        (b'max_iters = 3\n\nmodel = "x', 3),
+        (b"max_iters = 3\n\n# \xff\n", 3),
+    ],
+)
+def test_a_broken_file_is_told_with_its_line(data: bytes, line: int, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(data)
+    with pytest.raises(DocumentInvalid, match=rf"config\.toml:{line}: not"):
+        Settings.load(tmp_path, {})
+
+
+def test_a_file_that_is_none_or_far_too_large_is_told(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("# " + "x" * 300_000)
+    with pytest.raises(DocumentInvalid, match="larger"):
+        Settings.load(tmp_path, {})
+    config.unlink()
+    config.mkdir()
+    with pytest.raises(StorageFailed, match=r"config\.toml can't be read"):
+        Settings.load(tmp_path, {})
+
+
+def test_a_byte_order_mark_is_no_setting(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbfmax_iters = 3\r\n")
+    assert Settings.load(tmp_path, {}).max_iters == 3
+
+
+@pytest.mark.parametrize("key", sorted(OF_THIS_MACHINE))
+def test_a_file_can_not_say_where_memory_lies_or_where_a_model_is_reached(key: str, load: Load) -> None:
+    message = refused(load, f'{key} = "elsewhere"')
+    assert f"config.toml:1: {key} can't be set" in message
+    assert variable_of(key) in message
+
+
+def test_what_only_this_machine_says_comes_from_the_environment_and_arguments(load: Load) -> None:
+    settings = load("", {"RICORDO_BASE_URL": "http://localhost:1", "RICORDO_DATA": "/d"}, user="ana")
+    assert (settings.base_url, settings.data, settings.user) == ("http://localhost:1", Path("/d"), "ana")
+
+
+@pytest.mark.parametrize("text", ["model = 'http://evil.example/v1'", "[compaction]\nmodel = 'x://y'"])
+def test_the_name_of_a_model_in_a_file_leads_nowhere(text: str, load: Load) -> None:
+    assert "RICORDO_BASE_URL" in refused(load, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api_key = 'abc'", "[openai]\napi_key = 'abc'", "OPENAI_API_KEY = 'abc'", "password = 3", "auth_token = 'x'",
+        "model = 'sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD'",
+        "[tool_result_eviction]\nexcluded_tool_names = ['sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD']",
+    ],
+)  # fmt: skip
+def test_a_secret_in_the_file_is_refused_with_a_hint_and_not_repeated(text: str, load: Load) -> None:
+    message = refused(load, text)
+    assert "holds a secret" in message
+    assert "environment" in message
+    assert "sk-proj" not in message
+
+
+def test_a_secret_that_stands_where_a_number_belongs_is_not_repeated(load: Load) -> None:
+    message = refused(load, "", RICORDO_MAX_ITERS="sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD")
+    assert "sk-proj" not in message
+
+
+def test_tokens_that_are_counted_are_no_secret() -> None:
+    names = ("keep_tokens", "preamble_tokens", "compaction.trigger_tokens", "monkey")
+    assert not any(map(is_secret_name, names))
+    assert all(map(is_secret_name, ("api_key", "openai.apikey", "access-token", "client_secret", "x.PASSWORD")))
+
+
+def test_every_setting_is_listed_with_its_value_its_variable_and_its_origin(load: Load) -> None:
+    environment = {"RICORDO_BASE_URL": "https://me:hunter2x@host.example/v1", "RICORDO_COMPACTION__KEEP_TOKENS": "25%"}
+    rows = {row.key: row for row in listed(load("max_iters = 4", environment))}
+    assert sorted(rows) == sorted(EVERY_KEY)
+    shown = {key: rows[key].value for key in ("max_iters", "base_url", "compaction.keep_tokens")}
+    assert shown == {"max_iters": 4, "base_url": HIDDEN, "compaction.keep_tokens": "25%"}
+    assert rows["max_iters"].origin.short == "config.toml:1"
+    assert (rows["compaction"].value, rows["compaction"].origin.name) == (True, "RICORDO_COMPACTION__KEEP_TOKENS")
+    assert (rows["truncate_args"].value, rows["truncate_args.kept_chars"].is_off) == (False, True)
+    assert rows["compaction.keep_messages"].origin == Origin()
+    assert rows["compaction.keep_messages"].variable == "RICORDO_COMPACTION__KEEP_MESSAGES"
+
+
+def test_no_two_settings_share_a_variable() -> None:
+    assert len({variable_of(key) for key in EVERY_KEY}) == len(EVERY_KEY)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([key for key, kind in kinds_of(Settings).items() if int in kind and "min" not in key]),
+        st.tuples(*[st.integers(0, 3)] * 3),
+    )
+)
+def test_the_last_layer_that_says_something_wins(chosen: dict[str, tuple[int, int, int]]) -> None:
+    layers = Layers(owner=Settings, presets={})
+    last: dict[str, int] = {}
+    for number in range(3):
+        said = {key: values[number] for key, values in chosen.items() if values[number]}
+        layers.add([Given(key=key, value=value, origin=Origin(line=number)) for key, value in said.items()])
+        last |= said
+    assert {key: origin.line for key, origin in layers.origins().items()} == {
+        key: max(number for number in range(3) if chosen[key][number]) for key in last
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inner:
+    names: tuple[str, ...] = ("a",)
+    share: Share = field(default_factory=lambda: Share(0.5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    switch: bool = False
+    ratio: float = 0.5
+    folder: Path | None = None
+    inner: _Inner = _Inner()
+    made: Callable[[], None] | None = None
+
+
+def _sample(**given: object) -> object:
+    layers = Layers(owner=_Sample, presets={})
+    layers.add(
+        [Given(key=key.replace("__", "."), value=value, origin=Origin(), is_text=True) for key, value in given.items()]
+    )
+    return _Sample(**layers.values())  # type: ignore[arg-type]
+
+
+def test_a_new_configuration_needs_no_reader_of_its_own() -> None:
+    assert _sample(switch="yes", ratio="1", folder="/x", inner__names="b, c", inner__share="10%") == _Sample(
+        switch=True, ratio=1.0, folder=Path("/x"), inner=_Inner(names=("b", "c"), share=Share(0.1))
+    )
+    assert "made" not in kinds_of(_Sample)
+    with pytest.raises(InvalidSetting, match="made is no setting"):
+        _sample(made="print")
+    with pytest.raises(InvalidSetting, match="inner is a table"):
+        _sample(inner="off")
+
+
+def test_every_setting_stands_in_the_guide() -> None:
+    guide = Path(__file__).parents[2].joinpath("docs", "guide", "configuration.md").read_text(encoding="utf-8")
+    assert [key for key in EVERY_KEY if f"`{key}`" not in guide] == []
+    plain = {each.name for each in fields(Settings)} - {"origins"}
+    assert plain == {key for key in EVERY_KEY if "." not in key}
