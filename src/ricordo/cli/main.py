@@ -12,6 +12,7 @@ from ricordo import __version__
 from ricordo.cli.commands import (
     asking,
     changes,
+    config,
     demo,
     doctor,
     ingest,
@@ -30,6 +31,7 @@ __all__ = ["app", "run"]
 app = typer.Typer(
     cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"max_content_width": 100}
 )
+_config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
 _memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
 _session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
 
@@ -73,6 +75,9 @@ app.command("forget", cls=Command)(remembering.forget)
 app.command("undo", cls=Command)(changes.undo)
 app.command("history", cls=Command)(changes.history)
 app.command("doctor", cls=Command)(doctor.doctor)
+
+_config.command("show", cls=Command)(config.show)
+app.add_typer(_config, name="config")
 
 _memory.command("list", cls=Command)(listing.list_memories)
 _memory.command("show", cls=Command)(listing.show)
