@@ -10,7 +10,6 @@ from hypothesis import given
 from message_strategies import any_text
 from ricordo.errors import (
     ModelError,
-    ModelKeyMissing,
     ModelNotFound,
     ModelOverflow,
     ModelRateLimited,
@@ -109,7 +108,7 @@ async def test_what_a_schema_asks_for_is_parsed_or_invalid(text: str) -> None:
     ("item", "kind"),
     [
         (Fail(400), ModelRefused),
-        (Fail(401), ModelKeyMissing),
+        (Fail(401), ModelRefused),
         (Fail(404), ModelNotFound),
         (Fail(408), ModelTimeout),
         (rate_limited(2.5), ModelRateLimited),

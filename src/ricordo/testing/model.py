@@ -8,9 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 import anyio
 
 from ricordo.errors import (
-    InvalidMessage,
     ModelError,
-    ModelKeyMissing,
     ModelNotFound,
     ModelOverflow,
     ModelRateLimited,
@@ -20,8 +18,8 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.messages.jsontext import loads, record
 from ricordo.models import Finished, Reply, ReplyEvent, TextDelta, ThinkingDelta
+from ricordo.models.structured import parse_answer
 from ricordo.testing.answer import Answer, answer_to, pieces
 from ricordo.testing.refusal import refusal
 from ricordo.testing.script import (
@@ -40,11 +38,10 @@ from ricordo.testing.script import (
 __all__ = ["ScriptedModel"]
 
 _BY_STATUS: dict[int, type[ModelError]] = {
-    401: ModelKeyMissing,
-    403: ModelKeyMissing,
     404: ModelNotFound,
     408: ModelTimeout,
-    504: ModelTimeout,
+    409: ModelUnavailable,
+    425: ModelUnavailable,
 }
 _CUT_OFF = "The reply was cut off."
 
@@ -172,10 +169,20 @@ class ScriptedModel:
 
     def _reply(self, spoken: Spoken, request: RecordedRequest) -> Reply:
         answer = answer_to(request, spoken)
-        if not (answer.text or answer.calls):
-            raise ReplyInvalid("The reply is empty.")
-        parsed = None if request.schema is None or answer.calls else _parsed(answer.text or "")
-        return Reply(message=answer.message, parsed=parsed, usage=answer.usage, model=self._name, stop=answer.stop)
+        if answer.stop == "refused":
+            raise ModelRefused("The model refused to answer.")
+        if not ((answer.text or "").strip() or answer.calls):
+            raise (
+                ModelOverflow("The window is full.") if answer.stop == "window" else ReplyInvalid("The reply is empty.")
+            )
+        wants_answer = request.schema is not None and not answer.calls
+        return Reply(
+            message=answer.message,
+            parsed=parse_answer(answer.text or "", request.schema or {}) if wants_answer else None,
+            usage=answer.usage,
+            model=self._name,
+            stop=answer.stop,
+        )
 
 
 def _spoken(item: Played) -> Spoken:
@@ -207,10 +214,3 @@ def _error(fail: Fail) -> ModelError:
 def _deltas(answer: Answer) -> list[TextDelta | ThinkingDelta]:
     thoughts = [ThinkingDelta(text=piece) for piece in pieces(answer.thinking)]
     return [*thoughts, *(TextDelta(text=piece) for piece in pieces(answer.text or ""))]
-
-
-def _parsed(text: str) -> JsonValue:
-    try:
-        return record(loads(text), "reply")
-    except InvalidMessage as error:
-        raise ReplyInvalid("The reply is not the object that was asked for.") from error
