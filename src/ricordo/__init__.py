@@ -7,17 +7,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ricordo.agent import HarnessAgent
+    from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
     from ricordo.errors import RicordoError
     from ricordo.memory import Memory
     from ricordo.messages import Message
     from ricordo.scopes import Scope
     from ricordo.workspace.entry import Entry
 
-__all__ = ["Entry", "Memory", "Message", "RicordoError", "Scope", "__version__"]
+__all__ = [
+    "CompactionConfig",
+    "Entry",
+    "HarnessAgent",
+    "Memory",
+    "Message",
+    "RicordoError",
+    "Scope",
+    "ToolResultEvictionConfig",
+    "TruncateArgsConfig",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CompactionConfig": "ricordo.compaction.config",
+    "HarnessAgent": "ricordo.agent",
+    "ToolResultEvictionConfig": "ricordo.compaction.config",
+    "TruncateArgsConfig": "ricordo.compaction.config",
     "Entry": "ricordo.workspace.entry",
     "Memory": "ricordo.memory",
     "Message": "ricordo.messages",

@@ -6,7 +6,18 @@ import sys
 import ricordo
 from source_tree import ROOT
 
-PUBLIC = ["Entry", "Memory", "Message", "RicordoError", "Scope", "__version__"]
+PUBLIC = [
+    "CompactionConfig",
+    "Entry",
+    "HarnessAgent",
+    "Memory",
+    "Message",
+    "RicordoError",
+    "Scope",
+    "ToolResultEvictionConfig",
+    "TruncateArgsConfig",
+    "__version__",
+]
 
 
 def test_the_public_names_are_the_ones_that_were_decided() -> None:

@@ -1,3 +1,6 @@
 """The agent: what users construct when they have none of their own."""
 
-__all__: list[str] = []
+from ricordo.agent.agent import HarnessAgent
+from ricordo.agent.stream import TurnStream
+
+__all__ = ["HarnessAgent", "TurnStream"]

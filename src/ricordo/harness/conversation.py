@@ -7,15 +7,15 @@ and not in the state, because a process was killed between the two, is taken up 
 Invariants: one turn at a time; nothing enters the window that was not recorded before.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
 
-from ricordo.clock import Clock
 from ricordo.errors import StorageError, VersionConflict
-from ricordo.messages import Message
+from ricordo.files import ABSENT
+from ricordo.messages import Message, count_fingerprints, with_ids
 from ricordo.middleware import Record, Request, Response, Step, Turn, TurnHandler, TurnListener, TurnResult
 from ricordo.scopes import Scope
 from ricordo.state import AgentState, StateStore
@@ -28,41 +28,54 @@ class Keeper:
     """Keeps the window of one session: in mind as it grows, and in the store of states."""
 
     def __init__(
-        self, state: AgentState, *, states: StateStore | None, version: str, record: Record, clock: Clock
+        self,
+        state: AgentState,
+        *,
+        record: Record | None = None,
+        states: StateStore | None = None,
+        version: str = ABSENT,
     ) -> None:
         """Go on from `state`, which has this `version` in the store; without a store nothing outlives the process."""
         self._state = state
-        self._kept = state.window
+        self._kept: AgentState | None = None
         self._states = states
         self._version = version
         self._record = record
-        self._clock = clock
+        self._ratio: Callable[[], float] = lambda: state.ratio
 
     @property
     def state(self) -> AgentState:
         """Where the agent stands."""
         return self._state
 
+    def learn_from(self, ratio: Callable[[], float]) -> None:
+        """Keep what `ratio` returns as that of the token estimate."""
+        self._ratio = ratio
+
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Make `messages` durable, with the time at which they came, and take them into the window."""
-        now = self._clock.now()
-        stored = await self._record([message if message.time else replace(message, time=now) for message in messages])
-        known = {message.id for message in self._state.window}
-        self._move([*self._state.window, *(message for message in stored if message.id not in known)])
-        if stored:
-            self._state = replace(self._state, last=stored[-1].id)
+        """Make `messages` durable and take them into the window; return them as they are stored."""
+        window = self._state.window
+        if self._record is None:
+            stored = tuple(with_ids(messages, session=self._state.session, known=count_fingerprints(window)))
+        else:
+            stored = await self._record(messages)
+        known = {message.id for message in window}
+        self._state = replace(
+            self._state,
+            window=(*window, *(message for message in stored if message.id not in known)),
+            last=stored[-1].id if stored else self._state.last,
+        )
         return stored
 
     async def watch(self, request: Request, step: Step) -> Response:
         """Take in the window as it is about to be sent; as step middleware, this stands inside all that shortens it."""
         if request.window != self._state.window:
-            self._move(request.window)
-            await self.save()
+            await self.replace(request.window)
         return await step(request)
 
     async def replace(self, window: Sequence[Message]) -> None:
         """Go on from `window`, durably."""
-        self._move(window)
+        self._state = replace(self._state, window=tuple(window))
         await self.save()
 
     def end_turn(self, window: Sequence[Message]) -> None:
@@ -70,22 +83,21 @@ class Keeper:
         self._state = replace(self._state, window=tuple(window), turns=self._state.turns + 1)
 
     async def save(self) -> None:
-        """Keep the state durably; a cancellation waits for it."""
-        if self._states is not None and self._state != replace(self._state, window=self._kept):
+        """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
+        self._state = replace(self._state, ratio=self._ratio())
+        if self._states is not None and self._state != self._kept:
             await uncut(self._save)
 
     async def _save(self) -> None:
         assert self._states is not None
+        state = self._state
         try:
-            self._version = await self._states.save(self._state, expected=self._version)
+            self._version = await self._states.save(state, expected=self._version)
         except VersionConflict:
             # two processes in one session: each goes on with its own window, the transcript has what both said
-            stated = await self._states.load(self._state.agent, self._state.session)
-            self._version = await self._states.save(self._state, expected=stated.version)
-        self._kept = self._state.window
-
-    def _move(self, window: Sequence[Message]) -> None:
-        self._state = replace(self._state, window=tuple(window))
+            stated = await self._states.load(state.agent, state.session)
+            self._version = await self._states.save(state, expected=stated.version)
+        self._kept = state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,10 +139,10 @@ class Conversation:
             await self.keeper.save()
             return stored
 
-    async def replace(self, window: Sequence[Message]) -> None:
-        """Go on from another window; the transcript keeps what it has."""
+    async def rework(self, act: Callable[[tuple[Message, ...]], Awaitable[Sequence[Message]]]) -> None:
+        """Go on from what `act` makes of the window; the transcript keeps what it has."""
         async with self._turn:
-            await self.keeper.replace(window)
+            await self.keeper.replace(await act(self.keeper.state.window))
 
 
 def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:

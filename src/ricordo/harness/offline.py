@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, mark_of
+from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, mark_of, marked
 from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
 
 __all__ = ["NOTED", "OFFLINE", "UNKNOWN", "OfflineModel"]
@@ -77,4 +77,5 @@ class OfflineModel:
 
 
 def _said(text: str) -> Reply:
-    return Reply(message=Message(role="assistant", parts=(Text(text=text),)), model=OFFLINE)
+    # a quotation of memory, which must not be remembered as if it had been said anew
+    return Reply(message=marked(Message(role="assistant", parts=(Text(text=text),)), "memory"), model=OFFLINE)

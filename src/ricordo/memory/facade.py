@@ -19,8 +19,9 @@ from ricordo.queue import Job
 from ricordo.recall.answer import answer
 from ricordo.recall.hits import Answer, Hit, Source
 from ricordo.recall.recall import search
-from ricordo.runtime import Settings, Workspace, find_root, new_root, open_workspace
+from ricordo.runtime import Settings, Workspace, open_workspace
 from ricordo.runtime.assembly import Parts
+from ricordo.runtime.roots import nearest_root
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
@@ -73,7 +74,7 @@ class Memory:
         if any(map(has_secret, scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=on_event)
-        folder = Path(root) if root is not None else parts.settings.root or _nearest_root()
+        folder = Path(root) if root is not None else parts.settings.root or nearest_root()
         async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None
@@ -237,8 +238,3 @@ class Memory:
                 del self._transcripts[next(iter(self._transcripts))]
             self._transcripts[path] = Transcript(place.files, path, session=session, redactor=place.redactor)
         return self._transcripts[path]
-
-
-def _nearest_root() -> Path:
-    here = Path.cwd()
-    return find_root(here) or new_root(here)

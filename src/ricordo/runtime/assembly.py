@@ -36,7 +36,7 @@ from ricordo.stores.place import Place
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE
 
-__all__ = ["Parts", "Workspace", "files_of", "inspect_root", "open_workspace"]
+__all__ = ["Parts", "Workspace", "files_of", "inspect_root", "open_workspace", "working_files"]
 
 _KEY_BYTES = 32
 _CLOSING_SECONDS = 2.0
@@ -128,6 +128,11 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
 def files_of(root: Path) -> FileStore:
     """Return the files of a root as they are; nothing is opened, made or mended by this."""
     return LocalFiles(root)
+
+
+def working_files(folder: Path, root: Path, parts: Parts) -> FileStore:
+    """Return the files of a working directory, whose locks are kept in the root `root`."""
+    return LocalFiles(folder, locks=root / "locks", disk=parts.disk)
 
 
 async def inspect_root(root: Path, scratch: Path) -> list[Check]:

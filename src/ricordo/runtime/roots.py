@@ -6,7 +6,7 @@ from pathlib import Path
 from ricordo.scopes import path_part
 from ricordo.workspace.layout import PROJECT
 
-__all__ = ["FOLDER", "cache_folder", "find_root", "new_root", "user_root"]
+__all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "user_root"]
 
 FOLDER = ".ricordo"
 """The name of a project's root, at the top of its git work tree."""
@@ -26,6 +26,12 @@ def new_root(start: Path) -> Path:
         if (folder / ".git").exists():
             return folder / FOLDER
     return start.absolute() / FOLDER
+
+
+def nearest_root() -> Path:
+    """Return the root of the working directory: the nearest one at or above it, else where a new one is created."""
+    here = Path.cwd()
+    return find_root(here) or new_root(here)
 
 
 def user_root(data: Path, user: str, tenant: str | None = None) -> Path:

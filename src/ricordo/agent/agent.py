@@ -1,0 +1,186 @@
+"""HarnessAgent: an agent with a memory that lasts and a window that is kept in bounds, in a few lines."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+
+from ricordo.agent.stream import TurnStream
+from ricordo.clock import Clock
+from ricordo.compaction import Report
+from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.errors import MemoryClosed, ScopeRequired
+from ricordo.events import Sink
+from ricordo.files.disk import Disk
+from ricordo.memory import Memory
+from ricordo.messages import Message, Text
+from ricordo.middleware import TurnResult
+from ricordo.models import ChatModel
+from ricordo.runtime import Settings
+from ricordo.runtime.agents import AgentOptions, open_session
+from ricordo.runtime.background import beside
+from ricordo.runtime.session import ContextReport, Session
+from ricordo.scopes import Scope
+from ricordo.tools import Approve, Tool
+
+__all__ = ["HarnessAgent"]
+
+
+class HarnessAgent:
+    """An agent in one session. Use `async with HarnessAgent(...) as agent`.
+
+    What is said is recorded before anything else happens to it, what it teaches is learned while nobody waits, and a
+    session that is opened again under its id goes on where it was. Each reduction of the window is off until its
+    configuration is passed; `recommended` switches all of them on.
+    """
+
+    def __init__(
+        self,
+        model: str | ChatModel,
+        *,
+        workspace: str | Path | None = None,
+        scope: Scope | None,
+        session: str | None = None,
+        instructions: str | None = None,
+        tools: Sequence[Tool] = (),
+        compaction: CompactionConfig | None = None,
+        tool_result_eviction: ToolResultEvictionConfig | None = None,
+        truncate_args: TruncateArgsConfig | None = None,
+        memory_tools: bool = True,
+        memory_hooks: bool = True,
+        file_tools: bool = False,
+        shell: bool = False,
+        working_directory: str | Path | None = None,
+        approve: Approve | None = None,
+        max_iters: int = 10,
+        on_event: Sink | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        """Describe the agent; nothing is opened, read or written before `async with`.
+
+        `model` is a provider's string such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`: then the
+        agent answers by quoting memory. `workspace` is the root, found as `Memory.open` finds it when None.
+        `memory_tools` gives the model `remember` and `recall`; `memory_hooks` learns from what was said. Without both,
+        memory stays out of the prompt as well. `file_tools` read the workspace and `working_directory`; what changes a
+        file there, and `shell`, asks `approve` each time and is refused without it. `max_iters` bounds the requests of
+        one turn. Raises: ScopeRequired; InvalidSetting.
+        """
+        if scope is None:
+            raise ScopeRequired
+        self.scope = scope
+        self._options = AgentOptions(
+            model=model,
+            root=Path(workspace) if workspace is not None else None,
+            scope=scope,
+            session=session,
+            instructions=instructions,
+            tools=tuple(tools),
+            compaction=compaction,
+            tool_result_eviction=tool_result_eviction,
+            truncate_args=truncate_args,
+            memory_tools=memory_tools,
+            memory_hooks=memory_hooks,
+            file_tools=file_tools,
+            shell=shell,
+            working_directory=Path(working_directory) if working_directory is not None else None,
+            approve=approve,
+            max_iters=max_iters,
+            on_event=on_event,
+            settings=settings,
+            clock=clock,
+            disk=disk,
+        )
+        self._open: Session | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> "HarnessAgent":
+        """Open the memory and take up the session. Raises: ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
+
+        A root that can't be opened is no reason to fail: the agent says so once, and runs without memory.
+        """
+        self._open = await self._stack.enter_async_context(open_session(self._options))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Close the session: what waits in the inbox is worked off within its limit, the rest stays there."""
+        self._open = None
+        return await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return self._session.name
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of the agent's scope; None when it could not be opened."""
+        workspace, layers = self._session.workspace, self._session.layers
+        return Memory(workspace, layers) if workspace and layers else None
+
+    @property
+    def window(self) -> tuple[Message, ...]:
+        """What the next request begins with, without the system prompt."""
+        return self._session.conversation.keeper.state.window
+
+    async def send(self, message: str | Message | Sequence[Message]) -> TurnResult:
+        """Return what the agent replies; `str()` of it is the text.
+
+        Raises: ModelError and its siblings; what was said is kept, and the next turn goes on from it.
+        """
+        return await self._session.conversation.send(_messages(message))
+
+    @asynccontextmanager
+    async def stream(self, message: str | Message | Sequence[Message]) -> AsyncIterator[TurnStream]:
+        """Give the reply as it comes: `async with agent.stream("...") as events: async for event in events`.
+
+        Leaving the block before the end stops the reply; what was said of it is kept. Errors as in `send`.
+        """
+        conversation, given = self._session.conversation, _messages(message)
+        events = TurnStream()
+        async with beside(lambda: events.run(lambda: conversation.send(given, events.hear))):
+            yield events
+
+    async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Take in what was said elsewhere, such as by a person to another, without asking the model."""
+        return await self._session.conversation.record(list(messages))
+
+    async def system_prompt(self) -> str:
+        """Return the system prompt of this session, its memory included."""
+        return await self._session.system_prompt()
+
+    async def context(self) -> ContextReport:
+        """Return what the next request is made of, in tokens."""
+        return await self._session.context()
+
+    async def compact(self) -> tuple[Report, ...]:
+        """Make the window smaller now, whatever its size, and return what each reduction did."""
+        return await self._session.compact()
+
+    async def clear(self) -> None:
+        """Begin with an empty window; the transcript keeps what was said."""
+
+        async def nothing(window: tuple[Message, ...]) -> tuple[Message, ...]:
+            del window
+            return ()
+
+        await self._session.conversation.rework(nothing)
+
+    async def settle(self, *, seconds: float = 10.0) -> int:
+        """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""
+        return await self._session.settle(seconds=seconds)
+
+    @property
+    def _session(self) -> Session:
+        if self._open is None:
+            raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
+        return self._open
+
+
+def _messages(given: str | Message | Sequence[Message]) -> list[Message]:
+    if isinstance(given, str):
+        return [Message(role="user", parts=(Text(text=given),))]
+    return [given] if isinstance(given, Message) else list(given)

@@ -1,0 +1,49 @@
+"""TurnStream: a turn as it happens, its events in order, and what it came to."""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import anyio
+
+from ricordo.errors import RicordoError
+from ricordo.middleware import TurnEvent, TurnResult
+
+__all__ = ["TurnStream"]
+
+
+class TurnStream:
+    """Iterate it once for the events; afterwards `result` is the whole turn."""
+
+    def __init__(self) -> None:
+        """Wait for a turn."""
+        self._send, self._receive = anyio.create_memory_object_stream[TurnEvent](math.inf)
+        self._result: TurnResult | None = None
+        self._error: RicordoError | None = None
+
+    @property
+    def result(self) -> TurnResult:
+        """What the turn came to. Raises `RicordoError` before its end."""
+        if self._result is None:
+            raise RicordoError("The turn has not ended: iterate over its events first.")
+        return self._result
+
+    async def hear(self, event: TurnEvent) -> None:
+        """Pass an event on."""
+        self._send.send_nowait(event)
+
+    async def run(self, turn: Callable[[], Awaitable[TurnResult]]) -> None:
+        """Carry the turn out; its error is raised where its events are read."""
+        try:
+            self._result = await turn()
+        except RicordoError as error:
+            self._error = error
+        finally:
+            self._send.close()
+
+    async def __aiter__(self) -> AsyncIterator[TurnEvent]:
+        """Give the events as they come. Raises what the turn raised."""
+        async with self._receive:
+            async for event in self._receive:
+                yield event
+        if self._error is not None:
+            raise self._error

@@ -1,0 +1,267 @@
+"""Agents: an open root, a model and tools put together to one session. What the parts do is decided in their rooms."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock
+from ricordo.compaction.compact import Compact
+from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.compaction.evict import Evict
+from ricordo.compaction.summary import DigestSummary, ModelSummary, Summarize
+from ricordo.compaction.truncate import Truncate
+from ricordo.errors import IndexUnavailable, StorageError
+from ricordo.events import Sink
+from ricordo.files.disk import Disk
+from ricordo.harness.conversation import Conversation, Keeper, taken_up
+from ricordo.harness.loop import Harness
+from ricordo.harness.offline import OFFLINE, OfflineModel
+from ricordo.middleware import StepMiddleware
+from ricordo.middleware.compact import CompactWindow
+from ricordo.middleware.evict import EvictResults
+from ricordo.middleware.flush import FlushJobs
+from ricordo.middleware.inject import Inject
+from ricordo.middleware.maintain import Maintain
+from ricordo.middleware.measure import Measure
+from ricordo.middleware.reduce import Reducer
+from ricordo.middleware.transcript import TranscriptRecord
+from ricordo.models import ChatModel
+from ricordo.models.provider import load_model
+from ricordo.recall.answer import answer
+from ricordo.runtime.assembly import Parts, Workspace, open_workspace, working_files
+from ricordo.runtime.roots import nearest_root
+from ricordo.runtime.session import Prompt, Session
+from ricordo.runtime.settings import Settings
+from ricordo.scopes import Scope
+from ricordo.state import AgentState
+from ricordo.stores.capabilities import Layers
+from ricordo.tokens import Tokens
+from ricordo.tools import Approve, Tool
+from ricordo.tools.file_tools import file_tools
+from ricordo.tools.memory_tools import memory_tools
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.transcript import Transcript, read_log
+
+__all__ = ["AgentOptions", "open_session"]
+
+_LOG = logging.getLogger("ricordo.agent")
+_BASE = "You are a helpful assistant. Say so when you do not know something."
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions:
+    """What describes an agent; see `HarnessAgent` for each."""
+
+    model: str | ChatModel
+    scope: Scope
+    root: Path | None = None
+    session: str | None = None
+    instructions: str | None = None
+    tools: tuple[Tool, ...] = ()
+    compaction: CompactionConfig | None = None
+    tool_result_eviction: ToolResultEvictionConfig | None = None
+    truncate_args: TruncateArgsConfig | None = None
+    memory_tools: bool = True
+    memory_hooks: bool = True
+    file_tools: bool = False
+    shell: bool = False
+    working_directory: Path | None = None
+    approve: Approve | None = None
+    max_iters: int = 10
+    on_event: Sink | None = None
+    settings: Settings | None = None
+    clock: Clock | None = None
+    disk: Disk | None = None
+
+
+@asynccontextmanager
+async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
+    """Open the root, take up the session or begin it, and close everything at the end.
+
+    A root that can't be opened is told to the log once, and the session goes on without memory. Raises: ScopeMismatch;
+    ModelNotFound, ModelKeyMissing, ExtraMissing.
+    """
+    given = options.settings
+    root = await run_sync(_located, options.root or (given.root if given else None))
+    settings = given or await run_sync(Settings.load, root)
+    parts = Parts.standard(settings=settings, clock=options.clock, disk=options.disk, sink=options.on_event)
+    async with AsyncExitStack() as stack:
+        workspace = await _opened(stack, root, options.scope, parts)
+        yield await _Making(options=options, parts=parts, root=root, workspace=workspace).session()
+
+
+def _located(named: Path | None) -> Path:
+    return (named or Settings.from_environment().root or nearest_root()).absolute()
+
+
+async def _opened(stack: AsyncExitStack, root: Path, scope: Scope, parts: Parts) -> Workspace | None:
+    try:
+        return await stack.enter_async_context(open_workspace(root, scope, parts))
+    except (StorageError, IndexUnavailable) as error:
+        _LOG.warning("The memory in %s can't be opened, so this session goes on without one: %s", root, error)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Making:
+    """Makes one session of these; `root` is absolute."""
+
+    options: AgentOptions
+    parts: Parts
+    root: Path
+    workspace: Workspace | None
+
+    @property
+    def agent(self) -> str:
+        return self.options.scope.agent or DEFAULT_AGENT
+
+    @property
+    def folder(self) -> Path:
+        return self.options.working_directory or self.root.parent
+
+    async def session(self) -> Session:
+        options, parts, workspace = self.options, self.parts, self.workspace
+        layers = workspace.store.offers(Layers) if workspace else None
+        model = await self._model(layers)
+        name = options.session or options.scope.session or self._new_name()
+        keeper = await self._keeper(name)
+        measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
+        keeper.learn_from(lambda: measure.ratio)
+        remembers = options.memory_tools or options.memory_hooks
+        prompt = Prompt(self.folder, workspace, Tokens(parts.settings.preamble_tokens) if remembers else None)
+        inject = Inject(prompt)
+        flush = FlushJobs(workspace.inbox, emitter=parts.emitter) if workspace and options.memory_hooks else None
+        evict, shrink = self._evictions(), await self._reductions(model, flush, name)
+        tools = self._tools()
+        base = _BASE if options.instructions is None else options.instructions
+        harness = Harness(
+            model,
+            tools=tools,
+            instructions=base,
+            steps=self._steps(inject, evict, shrink, measure, keeper),
+            turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
+            record=keeper.record,
+            max_iters=options.max_iters,
+            emitter=parts.emitter,
+        )
+        return Session(
+            name=name,
+            scope=options.scope,
+            agent=self.agent,
+            model=model,
+            tools=tools,
+            base=base,
+            conversation=Conversation(scope=options.scope, run=harness.run, keeper=keeper),
+            inject=inject,
+            prompt=prompt,
+            measure=measure,
+            reducers=(*evict, *shrink),
+            emitter=parts.emitter,
+            workspace=workspace,
+            layers=layers,
+        )
+
+    def _new_name(self) -> str:
+        return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
+
+    async def _keeper(self, name: str) -> Keeper:
+        """Return what keeps the window, taken up where state and transcript left it."""
+        agent, workspace = self.agent, self.workspace
+        if workspace is None:
+            return Keeper(AgentState(agent=agent, session=name))
+        files, path = workspace.place.files, transcript_path(agent, name)
+        stated = await workspace.states.load(agent, name)
+        if stated.set_aside:
+            _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
+        logged = (await read_log(files, path)).messages
+        window = taken_up(stated.state.window, stated.state.last, logged)
+        transcript = Transcript(files, path, session=name, redactor=workspace.place.redactor)
+        record = TranscriptRecord(
+            transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
+        )
+        state = replace(stated.state, window=window, last=logged[-1].id if logged else "")
+        return Keeper(state, states=workspace.states, version=stated.version, record=record)
+
+    def _tools(self) -> tuple[Tool, ...]:
+        options, workspace = self.options, self.workspace
+        place = workspace.place if workspace else None
+        tools = list(options.tools)
+        if options.memory_tools:
+            store, files = (workspace.store, workspace.place.files) if workspace else (None, None)
+            tools += memory_tools(store, files, clock=self.parts.clock)
+        if place and (options.file_tools or options.shell):
+            tools += file_tools(
+                place.files,
+                working_files(self.folder, self.root, self.parts),
+                changes=place.changes,
+                approve=options.approve,
+                folder=self.folder,
+                redactor=place.redactor,
+                closed=(".ricordo", self.root.name),
+                shell=options.shell,
+            )
+        return tuple(tools)
+
+    def _steps(
+        self,
+        inject: Inject,
+        evict: Sequence[Reducer],
+        shrink: Sequence[Reducer],
+        measure: Measure,
+        keeper: Keeper,
+    ) -> list[StepMiddleware]:
+        """Return what surrounds a request: the prompt first, so that it is counted, the keeper last."""
+        emitter = self.parts.emitter
+        recover = self.options.compaction is not None
+        return [
+            inject,
+            *(EvictResults(strategy, measure=measure, emitter=emitter) for _, strategy in evict),
+            CompactWindow(shrink, measure=measure, emitter=emitter, recover=recover),
+            keeper.watch,
+        ]
+
+    def _evictions(self) -> list[Reducer]:
+        config, workspace = self.options.tool_result_eviction, self.workspace
+        if config is None or workspace is None:
+            return []
+        return [("evict", Evict(config, workspace.place.files, workspace.place.redactor))]
+
+    async def _reductions(self, model: ChatModel, flush: FlushJobs | None, name: str) -> list[Reducer]:
+        """Return what makes the window smaller after eviction, in its order."""
+        found: list[Reducer] = []
+        config = self.options.compaction
+        truncate = self.options.truncate_args or (config.truncate_args if config else None)
+        if truncate:
+            found.append(("truncate", Truncate(truncate)))
+        if config:
+            before = partial(flush.before_drop, self.options.scope, self.agent, name) if flush else None
+            found.append(("compact", Compact(config, await _summary(config, model), before_summary=before)))
+        return found
+
+    async def _model(self, layers: Layers | None) -> ChatModel:
+        model = self.options.model
+        if not isinstance(model, str):
+            return model
+        if model != OFFLINE:
+            return await run_sync(partial(load_model, model, base_url=self.parts.settings.base_url))
+
+        async def answered(text: str) -> str:
+            sources = [await place.source() for place in await layers.places()] if layers else []
+            found = await answer(sources, text, now=self.parts.clock.now())
+            echoes = found.hit is not None and found.hit.entry.content.strip() == text.strip()
+            return found.text if found.found and not echoes else ""
+
+        return OfflineModel(answered)
+
+
+async def _summary(config: CompactionConfig, model: ChatModel) -> Summarize:
+    """Return who writes summaries: the model that is configured for it, else the agent's own, else the rules."""
+    if config.model == OFFLINE or (config.model is None and isinstance(model, OfflineModel)):
+        return DigestSummary()
+    own = await run_sync(load_model, config.model) if isinstance(config.model, str) else config.model
+    return ModelSummary(own or model, config)
