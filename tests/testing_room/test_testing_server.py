@@ -135,7 +135,7 @@ def test_waiting_for_what_does_not_come_ends_with_a_timeout() -> None:
 
 
 def test_a_client_that_gives_up_is_no_problem_of_the_server() -> None:
-    with LoopbackServer([Held(Say("a " * 100_000)), Say("next")]) as server:
+    with LoopbackServer([Held(Say("a " * 5_000)), Say("next")]) as server:
         with httpx2.stream("POST", server.url + "/chat/completions", json=HELLO | {"stream": True}) as answered:
             next(answered.iter_bytes())
         server.release()
