@@ -179,6 +179,20 @@ async def test_calls_that_an_earlier_turn_left_open_are_answered_before_the_mode
     assert [message.text for message in result.messages] == ["and now?", "done"]
 
 
+async def test_results_that_were_missing_follow_their_calls_though_more_was_said_since() -> None:
+    window = [
+        Message(role="assistant", parts=(call("a"), call("b")), id="a1"),
+        Message(role="tool", parts=(ToolResult(call_id="id-a", parts=(Text(text="ok"),)),), id="t1"),
+        say("still there?"),
+    ]
+    model = FakeModel(reply("done"))
+    await Harness(model).run(turn(say("hello?"), window=window))
+    sent = model.asked[0]
+    assert [message.role for message in sent] == ["assistant", "tool", "tool", "user", "user"]
+    assert [each.call_id for message in sent for each in message.tool_results].count("id-b") == 1
+    assert pair(sent).pending == ()
+
+
 async def test_a_turn_can_itself_bring_the_results_of_open_calls() -> None:
     window = [say("go"), Message(role="assistant", parts=(call("ask", id="left"),), id="a1")]
     brought = Message(role="tool", parts=(ToolResult(call_id="left", parts=(Text(text="42"),)),))

@@ -67,13 +67,16 @@ class _Going:
     cost: Decimal | None = Decimal(0)
 
     async def begin(self) -> None:
-        """Record what was given; calls that an earlier turn left without a result get one before."""
+        """Record what was given; calls that an earlier turn left without a result get one first, in their place."""
         window, given = self.turn.window, self.turn.messages
         met = {call for call, _ in pair([*window, *given]).answered}
-        left = [window[at.message].parts[at.part] for at in pair(window).pending if at not in met]
-        if left:
-            results = [failed(call, _INTERRUPTED) for call in left if isinstance(call, ToolCall)]
-            await self.add(marked(Message(role="tool", parts=tuple(results)), "notice"))
+        left = [place for place in pair(window).pending if place not in met]
+        calls = [part for at in left if isinstance(part := window[at.message].parts[at.part], ToolCall)]
+        if calls:
+            results = tuple(failed(call, _INTERRUPTED) for call in calls)
+            stored = await self.add(marked(Message(role="tool", parts=results), "notice"))
+            at = left[-1].message + 1
+            self.window = (*window[:at], *stored, *window[at:])
             self.added = ()
         if given:
             await self.add(*given)
