@@ -10,10 +10,10 @@ assistant has spoken after it, so that a model sees it once.
 
 import base64
 import binascii
-import mimetypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from urllib.parse import unquote_to_bytes
@@ -22,7 +22,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.config import ToolResultEvictionConfig
 from ricordo.compaction.contract import Reduction, Report, Window
-from ricordo.compaction.placeholder import Evicted, Wide, evicted_parts, with_evicted
+from ricordo.compaction.placeholder import Evicted, Wide, evicted_parts, own_text, with_evicted
 from ricordo.compaction.plan import measured
 from ricordo.errors import AlreadyExists, StorageError, StorageFailed
 from ricordo.files import FileStore
@@ -38,6 +38,16 @@ _TEXT_TYPE = re.compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECAS
 _LONGEST_NAME = 60
 _DIGESTS = (8, 16)
 _FORCED_PREVIEWS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """A result, where it stands in its message, its tool, and which pieces of the message are evicted already."""
+
+    result: ToolResult
+    part: int
+    tool: str
+    done: frozenset[tuple[int, int | None]]
 
 
 class Evict:
@@ -105,25 +115,28 @@ def _all_wide(
             for part, result in enumerate(message.parts)
             if isinstance(result, ToolResult)
             and not _excluded(name := result.name or names.get((at, part), ""), config)
-            for piece in _pieces(result, part, name or "tool", limit, seen=at < spoken)
+            for piece in _pieces(
+                _Source(result=result, part=part, tool=name or "tool", done=done), limit, seen=at < spoken
+            )
             if (piece.part, piece.item) not in done
         ]
         if wide:
             yield at, wide
 
 
-def _pieces(result: ToolResult, part: int, tool: str, limit: int, *, seen: bool) -> Iterator[Wide]:
-    text = result.text
+def _pieces(source: _Source, limit: int, *, seen: bool) -> Iterator[Wide]:
+    part, tool = source.part, source.tool
+    text = own_text(source.result, frozenset(item for at, item in source.done if at == part and item is not None))
     if len(text) > limit:
         yield Wide(part=part, tool=tool, text=text)
-    for at, item in enumerate(result.parts):
+    for at, item in enumerate(source.result.parts):
         if isinstance(item, Unknown) and len(item.raw) > limit:
             yield Wide(part=part, tool=tool, text=item.raw, item=at)
         elif isinstance(item, Media) and len(item.uri) > limit:
-            data, text = _content(item)
-            if text or (data and seen):
+            data, content = _content(item)
+            if content or (data and seen):
                 media_type = item.media_type or "application/octet-stream"
-                yield Wide(part=part, tool=tool, item=at, media_type=media_type, data=data, text=text)
+                yield Wide(part=part, tool=tool, item=at, media_type=media_type, data=data, text=content)
 
 
 def _content(medium: Media) -> tuple[bytes, str]:
@@ -165,8 +178,13 @@ def _excluded(name: str, config: ToolResultEvictionConfig) -> bool:
 
 def _file_name(wide: Wide, digest: str) -> str:
     tool = _UNSAFE.sub("_", wide.tool)[:_LONGEST_NAME] or "tool"
-    extension = (mimetypes.guess_extension(wide.media_type) or ".bin") if wide.media_type else ".txt"
-    return f"{tool}-{digest}{extension}"
+    return f"{tool}-{digest}{_extension(wide.media_type) if wide.media_type else '.txt'}"
+
+
+def _extension(media_type: str) -> str:
+    """The subtype, `png` of `image/png` and `svg` of `image/svg+xml`, which is what most files of a type are called."""
+    subtype = re.match(r"[^/]*/(?:x-)?([A-Za-z0-9]{1,16})", media_type)
+    return f".{subtype[1].lower()}" if subtype else ".bin"
 
 
 def _report(window: Window, messages: Sequence[Message], failures: Sequence[str]) -> Report:

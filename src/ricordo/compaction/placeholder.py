@@ -1,17 +1,18 @@
 """What stays in the window where a wide result was: its beginning and end, its size, and how to read the rest.
 
 Pure. Invariants: what is evicted is recognised by the message's metadata, never by its text; ids, names, error flags
-and order stay; a placeholder is shorter than what it stands for.
+and order stay; neither end that is shown is more than a quarter of the whole.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ricordo.guard import cut
 from ricordo.messages import JsonValue, Media, Message, Text, ToolResult, Unknown
 from ricordo.tokens import safe_boundary
 
-__all__ = ["Evicted", "Wide", "evicted_parts", "with_evicted"]
+__all__ = ["Evicted", "Wide", "evicted_parts", "own_text", "with_evicted"]
 
 _KEY = "ricordo.evicted"
 _UNITS = ("bytes", "KB", "MB", "GB")
@@ -54,31 +55,34 @@ def with_evicted(message: Message, evicted: Sequence[Evicted], preview: int) -> 
     parts = list(message.parts)
     listed = message.metadata.get(_KEY)
     records: list[JsonValue] = list(listed) if isinstance(listed, list) else []
-    # from the back, so that the places of the earlier items of a result hold
-    for each in sorted(evicted, key=lambda one: (one.wide.part, _place(one)), reverse=True):
+    pieces = evicted_parts(message) | {(each.wide.part, each.wide.item) for each in evicted}
+    for each in evicted:
         result = parts[each.wide.part]
         if isinstance(result, ToolResult):
-            parts[each.wide.part] = replace(result, parts=_replaced(result.parts, each, preview))
+            others = frozenset(item for part, item in pieces if part == each.wide.part and item is not None)
+            parts[each.wide.part] = replace(result, parts=_replaced(result.parts, each, others, preview))
     records += [{"part": each.wide.part, "item": each.wide.item, "path": each.path} for each in evicted]
     return replace(message, parts=tuple(parts), metadata={**message.metadata, _KEY: records})
 
 
-def _place(evicted: Evicted) -> int:
-    return -1 if evicted.wide.item is None else evicted.wide.item
+def own_text(result: ToolResult, others: AbstractSet[int]) -> str:
+    """Return the texts of a result, joined by newlines, without the items that stand for evicted pieces."""
+    texts = [item.text for at, item in enumerate(result.parts) if isinstance(item, Text) and at not in others]
+    return "\n".join(texts)
 
 
 def _replaced(
-    parts: tuple[Text | Media | Unknown, ...], evicted: Evicted, preview: int
+    parts: tuple[Text | Media | Unknown, ...], evicted: Evicted, others: AbstractSet[int], preview: int
 ) -> tuple[Text | Media | Unknown, ...]:
     item = evicted.wide.item
     if item is not None:
         shown = _medium_line(parts[item], evicted) if evicted.wide.media_type else _preview(evicted, preview)
         return (*parts[:item], Text(text=shown), *parts[item + 1 :])
-    first = next(at for at, part in enumerate(parts) if isinstance(part, Text))
+    own = [at for at, part in enumerate(parts) if isinstance(part, Text) and at not in others]
+    shown = _preview(evicted, preview)
     # the other texts become empty ones, so that the places of the parts hold
     return tuple(
-        Text(text=_preview(evicted, preview) if at == first else "") if isinstance(part, Text) else part
-        for at, part in enumerate(parts)
+        (Text(text=shown) if at == own[0] else Text(text="")) if at in own else part for at, part in enumerate(parts)
     )
 
 

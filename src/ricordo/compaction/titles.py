@@ -46,7 +46,9 @@ _COMMON = frozenset(
     """hi hello yes yeah today tomorrow yesterday week month day hour minute monday tuesday wednesday thursday friday
     saturday sunday please thank sorry sure okay great nice cool wow really lot bit ask answer question say talk look
     show check read write add fix done help work start stop let see hear love like want one two three four both half
-    back still yet already morning evening night year guess maybe idea job point line lines run runs""".split()  # noqa: SIM905
+    back still yet already morning evening night year guess maybe idea job point line lines run runs
+    awesome amazing happy glad excited tough sound mean important special fun thankful lucky hard always means btw
+    around others something together life moment part place reall""".split()  # noqa: SIM905
 )
 
 

@@ -1,0 +1,153 @@
+"""What can be configured, what is refused, and what the documents promise of the defaults."""
+
+import warnings
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+
+from conversation_strategies import said
+from ricordo.compaction import (
+    Compact,
+    CompactionConfig,
+    DigestSummary,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+    Window,
+)
+from ricordo.compaction.plan import measured, thresholds
+from ricordo.errors import InvalidSetting
+from ricordo.messages import Message, with_ids
+from ricordo.tokens import Share, Tokens
+
+pytestmark = pytest.mark.anyio
+
+INVALID: list[tuple[type, dict[str, Any], str]] = [
+    (CompactionConfig, {"trigger_messages": -1}, "trigger_messages"),
+    (CompactionConfig, {"trigger_messages": 0.5}, "trigger_messages"),
+    (CompactionConfig, {"trigger_tokens": -1}, "trigger_tokens"),
+    (CompactionConfig, {"trigger_tokens": 0.8}, "trigger_tokens"),
+    (CompactionConfig, {"trigger_tokens": True}, "trigger_tokens"),
+    (CompactionConfig, {"keep_messages": 0}, "keep_messages"),
+    (CompactionConfig, {"keep_tokens": -5}, "keep_tokens"),
+    (CompactionConfig, {"reserved": -1}, "reserved"),
+    (CompactionConfig, {"keep_tokens_min": -1}, "keep_tokens_min"),
+    (CompactionConfig, {"keep_tokens_min": 9_000}, "keep_tokens_max"),
+    (CompactionConfig, {"keep_tokens_ratio": 0}, "keep_tokens_ratio"),
+    (CompactionConfig, {"keep_tokens_ratio": 1.5}, "keep_tokens_ratio"),
+    (CompactionConfig, {"flush_before_compact": "no"}, "flush_before_compact"),
+    (CompactionConfig, {"offload_before_compact": None}, "offload_before_compact"),
+    (CompactionConfig, {"summary_prompt": "Sum it up."}, "summary_prompt"),
+    (CompactionConfig, {"summary_prompt": " "}, "summary_prompt"),
+    (CompactionConfig, {"summary_tokens": 0}, "summary_tokens"),
+    (CompactionConfig, {"summary_seconds": 0}, "summary_seconds"),
+    (CompactionConfig, {"summary_seconds": float("inf")}, "summary_seconds"),
+    (CompactionConfig, {"carry_tokens": -1}, "carry_tokens"),
+    (CompactionConfig, {"truncate_args": {"max_arg_length": 5}}, "truncate_args"),
+    (CompactionConfig, {"model": "  "}, "model"),
+    (CompactionConfig, {"window": 0}, "window"),
+    (TruncateArgsConfig, {"trigger_messages": -1}, "trigger_messages"),
+    (TruncateArgsConfig, {"trigger_tokens": -1}, "trigger_tokens"),
+    (TruncateArgsConfig, {"keep_messages": -1}, "keep_messages"),
+    (TruncateArgsConfig, {"keep_tokens": -1}, "keep_tokens"),
+    (TruncateArgsConfig, {"max_arg_length": 0}, "max_arg_length"),
+    (TruncateArgsConfig, {"kept_chars": -1}, "kept_chars"),
+    (TruncateArgsConfig, {"kept_chars": 2_000}, "kept_chars"),
+    (TruncateArgsConfig, {"truncation_text": ""}, "truncation_text"),
+    (ToolResultEvictionConfig, {"max_result_chars": 0}, "max_result_chars"),
+    (ToolResultEvictionConfig, {"preview_chars": -1}, "preview_chars"),
+    (ToolResultEvictionConfig, {"max_result_chars": 100, "preview_chars": 101}, "preview_chars"),
+    (ToolResultEvictionConfig, {"eviction_path": "/"}, "eviction_path"),
+    (ToolResultEvictionConfig, {"eviction_path": "../out"}, "eviction_path"),
+    (ToolResultEvictionConfig, {"eviction_path": "a\\b"}, "eviction_path"),
+    (ToolResultEvictionConfig, {"excluded_tool_names": "bash"}, "excluded_tool_names"),
+    (ToolResultEvictionConfig, {"excluded_tool_names": [3]}, "excluded_tool_names"),
+]
+
+
+def turns(count: int) -> tuple[Message, ...]:
+    spoken = [
+        said(
+            f"Message {number} says something of its own: {number * 7}.",
+            role="user" if number % 2 == 0 else "assistant",
+        )
+        for number in range(count)
+    ]
+    return tuple(with_ids(spoken, session="s1"))
+
+
+@pytest.mark.parametrize(("kind", "values", "named"), INVALID)
+def test_an_invalid_value_is_refused_by_the_name_of_its_field(kind: type, values: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidSetting, match=f"^{named} "):
+        kind(**values)
+
+
+@pytest.mark.parametrize("config", [CompactionConfig(), TruncateArgsConfig(), ToolResultEvictionConfig()])
+def test_no_field_of_a_configuration_can_be_changed(config: object) -> None:
+    for each in fields(config):  # type: ignore[arg-type]
+        with pytest.raises(FrozenInstanceError):
+            setattr(config, each.name, getattr(config, each.name))
+
+
+def test_the_names_that_stay_are_copied_so_that_a_set_changed_later_changes_nothing() -> None:
+    names = {"a"}
+    config = ToolResultEvictionConfig(excluded_tool_names=names)  # type: ignore[arg-type]
+    names.add("b")
+    assert config.excluded_tool_names == frozenset({"a"})
+
+
+@pytest.mark.req("AS-COMPACT-11")
+async def test_thirty_messages_fire_and_ten_stay_whatever_the_window() -> None:
+    config = CompactionConfig(trigger_messages=30, keep_messages=10)
+    assert config.flush_before_compact
+    assert config.offload_before_compact
+    for limit in (None, 32_000, 200_000, 1_000_000):
+        compact = Compact(config, DigestSummary())
+        below = await compact.reduce(Window(messages=turns(29), session="s1", agent="main", limit=limit))
+        assert below.messages == turns(29)
+        at = await compact.reduce(Window(messages=turns(30), session="s1", agent="main", limit=limit))
+        assert at.report.status == "done"
+        assert len(at.messages) == 11
+        assert at.messages[1:] == turns(30)[-10:]
+
+
+@pytest.mark.req("AS-COMPACT-17")
+async def test_presets_are_the_documented_numbers() -> None:
+    assert CompactionConfig.classic() == CompactionConfig()
+    classic = thresholds(CompactionConfig.classic(), 200_000)
+    assert (classic.messages, classic.tokens, classic.keep_messages, classic.keep_tokens) == (50, 80_000, 20, 0)
+    dynamic = CompactionConfig.dynamic()
+    expected = {None: (160_000, 0), 200_000: (180_000, 8_000), 40_000: (20_000, 5_000), 24_000: (4_000, 2_000)}
+    for window, (trigger, keep) in expected.items():
+        found = thresholds(dynamic, window)
+        assert (found.tokens, found.keep_tokens, found.clamped) == (trigger, keep, False)
+    assert thresholds(CompactionConfig.dynamic(100_000), 200_000).tokens == 80_000
+    for window in (20_000, 10_000):
+        clamped = thresholds(dynamic, window)
+        assert (clamped.tokens, clamped.clamped) == (window // 2, True)
+    compact = Compact(dynamic, DigestSummary())
+    with pytest.warns(UserWarning, match="reserved") as told:
+        await compact.reduce(Window(messages=turns(4), limit=10_000))
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        await compact.reduce(Window(messages=turns(4), limit=10_000))
+        await Compact(dynamic, DigestSummary()).reduce(Window(messages=turns(4), limit=200_000))
+
+
+async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_below() -> None:
+    compact = Compact(CompactionConfig.dynamic(), DigestSummary())
+    messages = turns(800)
+    size = 200_000 - 20_000
+    used = sum(measured(messages, 1.0))
+    below = await compact.reduce(Window(messages=messages, overhead=size - used - 1, limit=200_000))
+    assert below.report.status == "skipped"
+    reached = await compact.reduce(Window(messages=messages, overhead=size - used, limit=200_000))
+    assert reached.report.status == "done"
+
+
+def test_a_share_is_one_of_the_window_and_tokens_are_themselves() -> None:
+    config = CompactionConfig(trigger_tokens=Share(0.5), keep_tokens=Share(0.1))
+    found = thresholds(config, 40_000)
+    assert (found.tokens, found.keep_tokens) == (20_000, 4_000)
+    assert thresholds(CompactionConfig(trigger_tokens=Tokens(7_000)), None).tokens == 7_000
