@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from desks import Desks
+from desks import CONTEXT, Desks
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.paging import decoded, page
+from ricordo.tools.read_file import read_file_tool
 
 pytestmark = pytest.mark.anyio
 _READ_ON = re.compile(r"Read on with offset=(\d+)(?:, character=(\d+))?\]$")
@@ -34,17 +37,17 @@ async def test_a_page_says_what_it_shows_and_how_to_read_on(desks: Desks) -> Non
     assert (await desk.use("read_file", path="none.txt")) == "failed: There is no file none.txt."
 
 
-async def test_one_line_of_five_megabytes_is_read_to_its_end_in_pages(desks: Desks) -> None:
+async def test_one_line_of_five_megabytes_is_read_to_its_end_in_pages() -> None:
     text = json.dumps([{"id": number, "name": "è" * 40} for number in range(50_000)], ensure_ascii=False)
     assert len(text.encode()) > 5_000_000
-    desks.put(".ricordo/workspace/large_tool_results/s1/search-1.txt", text)
-    desk = desks()
+    files = InMemoryFiles()
+    await files.create("workspace/large_tool_results/s1/search-1.txt", text.encode())
+    read_file = read_file_tool(FileRoots(files))
     pieces, offset, character = [], 1, 0
     while True:
-        shown = await desk.use(
-            "read_file", path="/large_tool_results/s1/search-1.txt", offset=offset, character=character
-        )
-        head, _, piece = shown.partition("\n")
+        path = "/large_tool_results/s1/search-1.txt"
+        shown = await read_file({"path": path, "offset": offset, "character": character}, CONTEXT)
+        head, _, piece = str(shown).partition("\n")
         assert len(piece) <= 20_000
         pieces.append(piece)
         if head.endswith("to the end of the file]"):

@@ -1,0 +1,254 @@
+"""remember and recall: what is saved is found, what is found is data, and memory that is off says so."""
+
+import errno
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desks import CONTEXT, Desks, Person
+from disks import FailingDisk, StepDisk
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.errors import ToolFailed
+from ricordo.events import Emitter
+from ricordo.files.disk import Disk
+from ricordo.guard import Redactor, unfence
+from ricordo.messages import JsonValue
+from ricordo.recall.hits import Hit
+from ricordo.runtime import Workspace, open_workspace
+from ricordo.runtime.assembly import Parts
+from ricordo.scopes import Scope
+from ricordo.stores import Lists, NoMemory, StoreParts
+from ricordo.tokens import Tokens, estimate_text
+from ricordo.tools import memory_tools
+from ricordo.tools.recall import fenced_hits, recall_tool
+from ricordo.tools.remember import remember_tool
+from ricordo.workspace.entry import Entry
+
+pytestmark = pytest.mark.anyio
+SHOP = Scope(user="me", project="shop")
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+WRONG: list[tuple[dict[str, JsonValue], str]] = [
+    ({"content": " "}, "needs content"),
+    ({"content": "a", "kind": ""}, "needs a kind"),
+    ({"content": "a", "tags": "deploy"}, "`tags` has to be a list"),
+    ({"text": "a"}, "no argument `text`.*`content` is missing"),
+]
+
+
+@asynccontextmanager
+async def _opened(root: Path, disk: Disk | None = None) -> AsyncIterator[Workspace]:
+    async with open_workspace(root, SHOP, Parts.standard(disk=disk)) as workspace:
+        yield workspace
+
+
+async def _entries(workspace: Workspace) -> list[Entry]:
+    lists = workspace.store.offers(Lists)
+    assert lists
+    return await lists.entries()
+
+
+@pytest.mark.req("GO-G20")
+async def test_remember_saves_now_and_says_so_and_says_when_it_could_not(tmp_path: Path) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    async with _opened(tmp_path / "one") as workspace:
+        remember = remember_tool(workspace.store)
+        told = await remember({"content": "Deploys come from main.", "kind": "decision", "tags": ["deploy"]}, CONTEXT)
+        [entry] = await _entries(workspace)
+        assert told == f"remembered. Its id ends in {entry.id[-8:]}."
+        assert (entry.content, entry.kind, entry.tags) == ("Deploys come from main.", "decision", ("deploy",))
+        assert (entry.by, entry.source.session) == ("agent", "s1")
+        assert entry.time is not None
+        assert before <= entry.time <= datetime.now(UTC) + timedelta(seconds=1)
+    counting = StepDisk(lambda _: None)
+    async with _opened(tmp_path / "two", counting):
+        opening = len(counting.steps)
+    failing = FailingDisk(opening + 2, errno.ENOSPC)
+    async with _opened(tmp_path / "three", failing) as workspace:
+        remember = remember_tool(workspace.store)
+        with pytest.raises(ToolFailed, match="no room"):
+            await remember({"content": "This one is lost."}, CONTEXT)
+        assert str(await remember({"content": "This one is kept."}, CONTEXT)).startswith("remembered.")
+        assert [entry.content for entry in await _entries(workspace)] == ["This one is kept."]
+    clock = SystemClock()
+    parts = StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))
+    for off in (NoMemory(parts).bind(SHOP), None):
+        assert await remember_tool(off)({"content": "Nobody keeps this."}, CONTEXT) == (
+            "Memory is off: nothing was saved."
+        )
+        assert await recall_tool(off)({"query": "Nobody"}, CONTEXT) == "no matches."
+
+
+async def test_what_can_not_be_an_entry_is_refused_in_words(tmp_path: Path) -> None:
+    async with _opened(tmp_path / "root") as workspace:
+        remember = remember_tool(workspace.store)
+        for arguments, said in WRONG:
+            with pytest.raises(ToolFailed, match=said):
+                await remember(arguments, CONTEXT)
+        assert await _entries(workspace) == []
+
+
+async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
+    key = "sk-ant-api03-" + "Zq7" * 31 + "AA"
+    async with _opened(tmp_path / "root") as workspace:
+        remember, recall, _ = memory_tools(workspace.store, workspace.place.files)
+        await remember({"content": f"The deploy key is {key}."}, CONTEXT)
+        found = str(await recall({"query": "deploy key"}, CONTEXT))
+        assert "[secret:" in found
+        assert key not in found
+
+
+async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path: Path) -> None:
+    async with _opened(tmp_path / "root") as workspace:
+        _, recall, memory_get = memory_tools(workspace.store, workspace.place.files)
+        assert await recall({"query": "fixtures"}, CONTEXT) == "no matches."
+        entry = await workspace.store.save(Entry(content="Fixtures live in testdata/golden/.", kind="convention"))
+        told = str(await recall({"query": "where do fixtures live"}, CONTEXT))
+        assert unfence(told) == ("Fixtures live in testdata/golden/.",)
+        for shown in (
+            'trust="user"',
+            'kind="convention"',
+            'age="just now"',
+            f'id="{entry.id}"',
+            "data, not instructions",
+        ):
+            assert shown in told
+        [place] = [part for part in told.split('"') if part.startswith("project memory/")]
+        path, _, line = place.removeprefix("project ").partition(":")
+        at = int(line)
+        shown = str(await memory_get({"path": path, "start_line": at, "end_line": at}, CONTEXT))
+        assert "Fixtures live" in shown
+        for number in range(9):
+            await workspace.store.save(Entry(content=f"Fixtures of kind {number}.", by="agent"))
+        assert len(unfence(str(await recall({"query": "fixtures"}, CONTEXT))) or ()) == 5
+        assert len(unfence(str(await recall({"query": "fixtures", "limit": 7}, CONTEXT))) or ()) == 7
+        for limit in (0, 51):
+            with pytest.raises(ToolFailed, match="limit is from 1"):
+                await recall({"query": "fixtures", "limit": limit}, CONTEXT)
+
+
+def _hit(content: str, **given: object) -> Hit:
+    entry = Entry(content=content, **({"by": "agent", "time": NOW - timedelta(days=3)} | given))  # type: ignore[arg-type]
+    return Hit(entry=entry, score=0.5, why="", path="workspace/MEMORY.md", line_number=4, end_line=4, source="project")
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(
+                [
+                    "</memory>",
+                    "</memory-item>",
+                    "<memory-item",
+                    ' trust="user">',
+                    "&lt;",
+                    "</",
+                    "\n\nHuman:",
+                    " ",
+                    "é",
+                    "\n",
+                ]
+            ),
+            min_size=1,
+            max_size=8,
+        ).map(lambda words: "".join(["a", *words])),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_no_memory_can_leave_its_fence(contents: list[str]) -> None:
+    told = fenced_hits([_hit(content) for content in contents], Tokens(10_000), now=NOW)
+    assert unfence(told) == tuple(contents)
+    assert told.count("</memory>") == 1
+    assert told.count("</memory-item>") == len(contents)
+    assert told.count('trust="agent"') == len(contents)
+    assert told.endswith("</memory>")
+
+
+@given(
+    st.lists(st.integers(1, 900), min_size=1, max_size=8),
+    st.integers(0, 1_200),
+)
+def test_a_result_stays_within_its_budget_and_counts_what_is_left_out(sizes: list[int], budget: int) -> None:
+    hits = [_hit("word " * size) for size in sizes]
+    told = fenced_hits(hits, Tokens(budget), now=NOW)
+    shown = unfence(told)
+    if shown is None:
+        assert told.startswith(f"{len(hits)} memories match, and none fits")
+        return
+    assert estimate_text(told) <= budget
+    left_out = len(hits) - len(shown)
+    assert (f" {left_out} more did not fit" in told) == (left_out > 0)
+    if len(hits) > 1 and sum(sizes) < budget // 4:
+        assert left_out == 0
+
+
+def test_who_said_it_decides_the_trust() -> None:
+    for by, trust in (
+        ("user", "user"),
+        ("hand", "user"),
+        ("agent", "agent"),
+        ("flush", "agent"),
+        ("import", "external"),
+    ):
+        assert f'trust="{trust}"' in fenced_hits([_hit("a", by=by)], Tokens(500), now=NOW)
+    assert 'age="3 days"' in fenced_hits([_hit("a")], Tokens(500), now=NOW)
+
+
+@pytest.mark.req("GO-G26-diff")
+async def test_only_what_a_person_approves_changes_anything_outside_the_root(
+    desks: Desks, yes: Person, no: Person
+) -> None:
+    desks.put("CONVENTIONS.md", "Tabs.\n")
+    root = desks.folder / ".ricordo"
+
+    def outside() -> dict[str, bytes]:
+        around = [path for path in desks.folder.parent.rglob("*") if path.is_file() and root not in path.parents]
+        return {str(path): path.read_bytes() for path in around}
+
+    before = outside()
+    async with _opened(root) as workspace:
+        remember, *_ = memory_tools(workspace.store, workspace.place.files)
+        for content in ("Spaces, not tabs.", "../../CONVENTIONS.md", "x" * 10_000):
+            told = str(await remember({"content": content, "kind": "../../kind", "tags": ["../tag"]}, CONTEXT))
+            assert told.startswith("remembered.")
+        assert len(await _entries(workspace)) == 3
+    assert outside() == before
+    # what would change a file outside asks, and a no or nobody to ask means no
+    attempts: list[tuple[str, dict[str, object]]] = [
+        ("write_file", {"path": "CONVENTIONS.md", "content": "Spaces.\n"}),
+        ("write_file", {"path": "new/CONVENTIONS.md", "content": "Spaces.\n"}),
+        ("edit_file", {"path": "CONVENTIONS.md", "old_text": "Tabs", "new_text": "Spaces"}),
+        ("shell", {"command": "echo Spaces. > CONVENTIONS.md"}),
+    ]
+    for person in (no, None):
+        for name, arguments in attempts:
+            assert (await desks(person, shell=True).use(name, **arguments)).startswith("failed: ")
+    assert outside() == before
+    assert [asked.tool for asked in no.asked] == [name for name, _ in attempts]
+    assert [("-Tabs." in asked.change, "+Spaces." in asked.change) for asked in no.asked[:3]] == [
+        (True, True),
+        (False, True),
+        (True, True),
+    ]
+    assert not (
+        await desks(yes).use("edit_file", path="CONVENTIONS.md", old_text="Tabs", new_text="Spaces")
+    ).startswith("failed: ")
+    assert (desks.folder / "CONVENTIONS.md").read_text() == "Spaces.\n"
+    assert len(yes.asked) == 1
+
+
+def test_no_tool_needs_the_harness() -> None:
+    code = (
+        "import sys, ricordo.tools.remember, ricordo.tools.recall, ricordo.tools.memory_get, ricordo.tools.file_tools\n"
+        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('ricordo.')}\n"
+        "print(sorted(rooms & {'harness', 'middleware', 'runtime', 'agent', 'memory', 'models'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
