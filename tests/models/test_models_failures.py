@@ -84,11 +84,16 @@ TABLE: dict[str, tuple[BaseException, type[ModelError]]] = {
         ModelRefused,
     ),
     "transport": (httpx2.ConnectError("refused"), ModelUnavailable),
+    "transport status": (
+        httpx2.HTTPStatusError("no", request=REQUEST, response=answered(503)),
+        ModelUnavailable,
+    ),
     "transport broke off": (httpx2.RemoteProtocolError("peer closed"), ModelUnavailable),
     "transport timeout": (httpx2.ReadTimeout("slow"), ModelTimeout),
     "socket": (ConnectionResetError("reset"), ModelUnavailable),
     "builtin timeout": (TimeoutError(), ModelTimeout),
     "json": (ValueError("not JSON"), ReplyInvalid),
+    "stumbled": (AttributeError("no attribute"), ReplyInvalid),
     "anything else": (RuntimeError("?"), ModelUnavailable),
 }
 

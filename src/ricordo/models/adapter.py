@@ -190,13 +190,17 @@ class ProviderModel:
 
 
 def failures_of_packages() -> tuple[type[Exception], ...]:
-    """Return what pydantic-ai, the vendors' packages that are loaded and the transport raise."""
+    """Return what pydantic-ai, the vendors' packages that are loaded and the transport raise.
+
+    The last five are how these packages stumble over an answer that is JSON of another shape.
+    """
     loaded = [
         found
         for package, name in (("openai", "OpenAIError"), ("anthropic", "AnthropicError"))
         if isinstance(found := getattr(sys.modules.get(package), name, None), type)
     ]
-    return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError, TypeError, *loaded)
+    stumbling = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
+    return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *loaded, *stumbling)
 
 
 def _written(messages: Sequence[Message]) -> list[ModelMessage]:

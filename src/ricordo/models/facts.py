@@ -65,7 +65,8 @@ def read_facts(error: BaseException) -> Facts:
 
 def _status(error: BaseException, fields: Mapping[str, object]) -> int | None:
     """Return the status that the error was answered with; that of an open stream says nothing about the error."""
-    for found in (getattr(error, "status_code", None), getattr(error, "code", None), fields.get("code")):
+    answer = getattr(getattr(error, "response", None), "status_code", None)
+    for found in (getattr(error, "status_code", None), answer, getattr(error, "code", None), fields.get("code")):
         if isinstance(found, int) and not isinstance(found, bool) and 400 <= found < 600:
             return found
     return None

@@ -57,7 +57,10 @@ _CLASSES: tuple[tuple[frozenset[str], tuple[type[ModelError], str]], ...] = (
         frozenset({"APIConnectionError", "ModelConnectionError", "OSError", "TransportError"}),
         (ModelUnavailable, "can't be reached, or broke off"),
     ),
-    (frozenset({"TypeError", "ValueError"}), (ReplyInvalid, "answered in a form that is not understood")),
+    (
+        frozenset({"AssertionError", "AttributeError", "LookupError", "TypeError", "ValueError"}),
+        (ReplyInvalid, "answered in a form that is not understood"),
+    ),
 )
 _VARIABLE = re.compile(r"`?\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b`?")
 _NO_MODEL = re.compile(r"unknown model|model.{0,80}(?:not found|does not exist|not exist)", re.IGNORECASE | re.DOTALL)
