@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ricordo.errors import StorageFailed
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Query
+from ricordo.index.contract import Match, Query
 from ricordo.index.keyword import KeywordIndex
 from ricordo.messages.codec import encode
 from ricordo.messages.marks import marked
@@ -161,12 +162,44 @@ async def test_what_a_summary_says_is_never_quoted_as_said_by_somebody(tmp_path:
 
 
 async def test_a_message_whose_memory_was_superseded_is_not_the_answer(tmp_path: Path) -> None:
-    old = entry(1, "Orders are kept in MySQL 8.", messages=("m0",))
+    old = entry(1, "The orders database is MySQL 8.", messages=("m0",))
     newer = entry(5, "Orders are kept in PostgreSQL, the database of the service.", supersedes=old)
     said = (("Ines", "The database that the orders service uses is MySQL 8, everywhere we use a database.", 1),)
     found = await answer(await workspace(tmp_path, {LEDGER: (old,), MEMORY: (newer,)}, said=said), WHICH, now=NOW)
     assert found.hit is not None
     assert found.hit.entry.id == newer.id
+
+
+async def test_a_message_that_says_more_than_what_was_superseded_is_still_quoted(tmp_path: Path) -> None:
+    old = entry(1, "We use MySQL 8 for the orders.", messages=("m0",))
+    newer = entry(5, "We use PostgreSQL for the orders.", supersedes=old)
+    said = (("Ines", "We use MySQL 8 for the orders, and the metrics exporter listens on port 9187.", 1),)
+    both = await workspace(tmp_path, {LEDGER: (old,), MEMORY: (newer,)}, said=said)
+    found = await answer(both, "Which port does the metrics exporter listen on?", now=NOW)
+    assert found.path == LOG
+
+
+async def test_a_chain_holds_where_its_middle_is_marked_superseded(tmp_path: Path) -> None:
+    middle = entry(3, POSTGRES.content, supersedes=MYSQL, state="superseded")
+    chain = await workspace(tmp_path, {LEDGER: (MYSQL, middle), MEMORY: (SPANNER,)})
+    assert [hit.entry.id for hit in await recall(chain, WHICH, now=NOW)] == [SPANNER.id, POSTGRES.id, MYSQL.id]
+    (tmp_path / "cut").mkdir()
+    cut = await workspace(tmp_path / "cut", {LEDGER: (MYSQL, middle)})
+    assert [(hit.entry.id, hit.entry.state) for hit in await recall(cut, WHICH, now=NOW)] == [(MYSQL.id, "superseded")]
+    assert not (await answer(cut, WHICH, now=NOW)).found
+
+
+async def test_curated_memory_that_can_not_be_read_takes_nothing_from_what_was_found(tmp_path: Path) -> None:
+    (whole,) = await workspace(tmp_path, {LEDGER: (MYSQL,), MEMORY: (MYSQL,)})
+    search_whole = whole.index.search
+
+    async def search_found_only(query: Query | str, limit: int = 10) -> list[Match]:
+        if isinstance(query, Query) and not query.text:
+            raise StorageFailed("The share is gone.")
+        return await search_whole(query, limit)
+
+    whole.index.search = search_found_only  # type: ignore[method-assign]
+    assert [hit.entry.id for hit in await recall([whole], "MySQL", now=NOW)] == [MYSQL.id]
 
 
 async def test_a_successor_that_the_filters_leave_out_is_not_shown(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Ranking and quoting, from values alone."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -98,6 +99,33 @@ def test_a_newer_memory_on_something_else_does_not_jump_ahead() -> None:
 def test_superseded_memories_are_left_out_and_retired_ones_are_not() -> None:
     hits = ranked(memory("Gone.", 0.9, state="superseded"), memory("Retired.", 0.5, state="retired", number=1))
     assert contents(hits) == ["Retired."]
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.05, 1), st.none() | st.integers(0, 6)), min_size=1, max_size=7),
+    st.lists(st.booleans(), min_size=7, max_size=7),
+)
+def test_whatever_supersedes_what_nothing_ranks_above_its_successor_and_what_is_quoted_holds(
+    rows: list[tuple[float, int | None]], found: list[bool]
+) -> None:
+    ids = [f"01jd{number:022d}" for number in range(7)]
+    passages = []
+    for number, (near, older) in enumerate(rows):
+        stored = memory(f"Fact number{number} stands alone.", near, days=20 - number, number=number)
+        entry = Entry(
+            content=stored.match.content, id=ids[number], time=NOW - timedelta(days=20 - number),
+            supersedes=None if older is None else ids[older],
+        )  # fmt: skip
+        passages.append(passage(replace(stored.match.chunk, sort="curated", markup=render_entry(entry)), near))
+    searched = [each for each, is_found in zip(passages, found, strict=False) if is_found]
+    hits = rank(searched, read_question("deploy"), limit=20, now=NOW, config=RecallConfig(), curated=passages)
+    at = {hit.entry.id: number for number, hit in enumerate(hits)}
+    assert len(at) == len(hits) >= len(searched)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(at[hit.superseded_by] < number for number, hit in enumerate(hits) if hit.superseded_by in at)
+    chosen = best_to_quote(hits, "deploy", RecallConfig())
+    assert (chosen is None) == (not searched)
+    assert chosen is None or not chosen[0].superseded_by
 
 
 def test_repetitions_and_pieces_of_one_message_are_one_hit() -> None:

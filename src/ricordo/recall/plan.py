@@ -106,7 +106,9 @@ def rank(
     scored.sort(key=_order)
     rows = _folded(scored, config, limit)
     unfound = [_scored(_unfound(each), asked) for each in shown if each.match.chunk.entry_id in chain.entries]
-    offered = {row.entry.id: row for row in (*unfound, *scored[::-1])}
+    offered = {
+        row.entry.id: row for row in (*unfound, *scored[::-1]) if row.successor or row.entry.state != "superseded"
+    }
     rows = _successors_first(rows if blank else _newer_first(rows, config), offered, chain)
     return [_hit(row, now) for row in rows][:limit]
 

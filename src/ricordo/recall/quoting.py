@@ -37,7 +37,7 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
     """Return the hit that answers best and its fitness; None when no hit holds a word of the question."""
     core = core_words(question, [hit.speaker for hit in hits])
     counts = read_question(question).expected == "number"
-    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words]
+    fit = [(fitness(hit, core, config, counts=counts), hit) for hit in hits if hit.words and _resolves(hit, hits)]
     if not fit:
         return None
     fit.sort(key=lambda pair: -pair[0])
@@ -54,7 +54,7 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
             chosen = hit
             break
     rests = _curated_for(_memory_of(chosen, fit, config), fit, config, core)
-    return _that_holds(rests, hits), best
+    return _that_holds(_superseded_memory_of(rests, hits, core), hits), best
 
 
 def replaced_by(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
@@ -140,17 +140,27 @@ def _says_about_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
     return overlap(left, right) >= _SAME_SUBJECT
 
 
-def _that_holds(chosen: Hit, hits: Sequence[Hit]) -> Hit:
-    """Return what took the place of the chosen hit, or of the memory that rests on it, else the hit itself."""
+def _superseded_memory_of(chosen: Hit, hits: Sequence[Hit], core: Set[str]) -> Hit:
+    """Return the memory that rests on the chosen message and was superseded, where it says what is asked for."""
     messages = set(chosen.entry.source.messages)
-    if not chosen.signals.get("memory") and messages:
-        rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
-        chosen = next(rests, chosen)
-    by_id = {hit.entry.id: hit for hit in hits if hit.entry.id}
-    while chosen.superseded_by in by_id:
-        # each is found once: a ring of hits would go on for ever
-        chosen = by_id.pop(chosen.superseded_by)
-    return chosen
+    if chosen.signals.get("memory") or not messages:
+        return chosen
+    rests = (hit for hit in hits if hit.superseded_by and messages & set(hit.entry.source.messages))
+    # a message may say more than what was superseded
+    asked = core & set(chosen.words)
+    return next((hit for hit in rests if 2 * len(asked & set(hit.words)) >= len(asked)), chosen)
+
+
+def _that_holds(hit: Hit, hits: Sequence[Hit]) -> Hit:
+    """Return what took the place of a hit, which is itself when nothing did."""
+    by_id = {each.entry.id: each for each in hits if each.entry.id}
+    while hit.superseded_by in by_id:
+        hit = by_id.pop(hit.superseded_by)
+    return hit
+
+
+def _resolves(hit: Hit, hits: Sequence[Hit]) -> bool:
+    return not hit.superseded_by or not _that_holds(hit, hits).superseded_by
 
 
 def _leaves_behind(chosen: Hit, older: Hit, core: Set[str]) -> bool:

@@ -66,12 +66,18 @@ async def search(
         shown = [match for match in matches if (match.chunk.session, match.chunk.message) not in source.hidden]
         passages += [Passage(label=source.label, nearness=nearness, match=match) for match in shown]
         if any(match.chunk.entry_id for match in shown):
-            curated += [
-                Passage(label=source.label, nearness=nearness, match=match)
-                for match in await source.index.search(Query(text="", sorts=("curated",)), _MOST_CURATED)
-            ]
+            curated += await _curated(source, nearness)
     if trouble is not None and not searched:
         raise trouble
     moment = now or datetime.now(UTC)
     question = read_question(asked.text)
     return rank(passages, question, limit=limit, now=moment, config=weights, curated=curated, query=asked)
+
+
+async def _curated(source: Source, nearness: int) -> list[Passage]:
+    """Return curated memory; nothing where it can't be read, which takes nothing from what was found."""
+    try:
+        matches = await source.index.search(Query(text="", sorts=("curated",)), _MOST_CURATED)
+    except StorageError:
+        return []
+    return [Passage(label=source.label, nearness=nearness, match=match) for match in matches]

@@ -62,7 +62,7 @@ def successions(passages: Iterable[Passage]) -> Successions:
     """Return which entries of the passages took the place of others."""
     successor: dict[str, str] = {}
     entries: dict[str, Passage] = {}
-    for passage in passages:
+    for passage in sorted((each for each in passages if _SUPERSEDES in each.match.chunk.markup), key=_order):
         chunk = passage.match.chunk
         older = _superseded_id(chunk)
         if older and older != chunk.entry_id:
@@ -84,10 +84,8 @@ def _is_in_ring(entry_id: str, successor: Mapping[str, str]) -> bool:
 
 
 def _superseded_id(chunk: Chunk) -> str:
-    if _SUPERSEDES not in chunk.markup:
-        return ""
     located = parse_entries(chunk.markup, chunk.path)
-    return (located[0].entry.supersedes or "") if located and located[0].entry.state != "superseded" else ""
+    return (located[0].entry.supersedes or "") if located else ""
 
 
 def _moved(passage: Passage, place: Passage) -> Passage:
@@ -108,6 +106,7 @@ def _key(passage: Passage) -> tuple[str, str]:
     return passage.label, passage.match.chunk.entry_id
 
 
-def _order(passage: Passage) -> tuple[bool, str, int]:
-    """Order places of one entry: the memory that is always in the prompt before topics."""
-    return passage.match.path != MEMORY, passage.match.path, passage.match.line_number
+def _order(passage: Passage) -> tuple[bool, bool, str, int]:
+    """Order places of one entry: the memory that is always in the prompt, topics, the rest."""
+    at = passage.match
+    return at.path != MEMORY, at.chunk.sort != "curated", at.path, at.line_number
