@@ -5,12 +5,14 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import anyio
 
 from ricordo.audit.doctor import Check, inspect
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
+from ricordo.consolidation.consolidate import Consolidator
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, StorageReadOnly
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
@@ -20,6 +22,8 @@ from ricordo.flush.backlog import backlog
 from ricordo.flush.flush import Flusher
 from ricordo.guard import Redactor
 from ricordo.index.keyword import KeywordIndex
+from ricordo.maintenance.curation import Curation
+from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.worker import Worker
 from ricordo.queue import Job, Queue
@@ -77,13 +81,15 @@ class Parts:
 class Workspace:
     """An open root with its store, and what works on its sessions.
 
-    `flush` does a flush job without asking the inbox; `worker` does what waits in it.
+    `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
+    of ledgers; None when it is switched off.
     """
 
     scope: Scope
     place: Place
     store: Store
     flush: SessionFlush
+    curation: Curation | None
     inbox: Queue
     worker: Worker
     states: StateStore
@@ -107,13 +113,23 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         ).bind(scope)
         flusher = Flusher(files=place.files, redactor=place.redactor, key=place.key, clock=parts.clock, ids=parts.ids)
         flush = SessionFlush(place=place, flusher=flusher, emitter=parts.emitter, scope=scope)
-        worker = Worker(inbox, flush=flush, emitter=parts.emitter, clock=parts.clock, scope=scope)
+        curation = _curation(place, scope, parts)
+        worker = Worker(
+            inbox,
+            flush=flush,
+            consolidate=curation,
+            due=_due(parts.settings),
+            emitter=parts.emitter,
+            clock=parts.clock,
+            scope=scope,
+        )
         async with worker.at_work(closing_seconds=_CLOSING_SECONDS):
             yield Workspace(
                 scope=scope,
                 place=place,
                 store=store,
                 flush=flush,
+                curation=curation,
                 inbox=inbox,
                 worker=worker,
                 states=FileStates(place.files, place.redactor),
@@ -190,6 +206,26 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         clock=parts.clock,
         ids=parts.ids,
     )
+
+
+def _due(settings: Settings) -> ConsolidationDue | None:
+    config = settings.consolidation
+    return not_within(timedelta(seconds=config.min_gap)) if config else None
+
+
+def _curation(place: Place, scope: Scope, parts: Parts) -> Curation | None:
+    config = parts.settings.consolidation
+    if config is None:
+        return None
+    consolidator = Consolidator(
+        files=place.files,
+        changes=place.changes,
+        redactor=place.redactor,
+        clock=parts.clock,
+        key=place.key,
+        config=config,
+    )
+    return Curation(consolidator=consolidator, refresh=place.index.refresh, emitter=parts.emitter, scope=scope)
 
 
 def _inbox(root: Path, files: FileStore, parts: Parts) -> Inbox:
