@@ -95,3 +95,22 @@ async def test_the_lines_are_those_that_an_editor_counts(text: str, start: int, 
         assert is_error
     else:
         assert said == "\n".join(lines[start - 1 : start + length])
+
+
+async def test_a_long_document_is_read_in_parts_that_fit() -> None:
+    files = InMemoryFiles()
+    lines = [f"- entry {number} {'x' * 90}" for number in range(500)]
+    await files.create("workspace/MEMORY.md", "\n".join(lines).encode())
+    await files.create("workspace/memory/long/01.md", ("word " * 9_000).encode())
+    shown, start = [], 1
+    while True:
+        text, _ = await _got(files, "MEMORY.md", start)
+        part, _, more = str(text).partition("\n[There is more, up to line 500. Read on with start_line=")
+        assert len(part) <= 20_000
+        shown.append(part)
+        if not more:
+            break
+        start = int(more.removesuffix(".]"))
+    assert "".join(shown) == "\n".join(lines)
+    text, _ = await _got(files, "memory/long/01.md")
+    assert str(text).endswith("with read_file: path=/memory/long/01.md, offset=1, character=20000.]")
