@@ -18,8 +18,10 @@ _NEGATION = re.compile(
     r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
     re.IGNORECASE,
 )
+# What is so from now on, not what did not happen: "hasn't" and "didn't" deny no other memory.
 _NEGATED = re.compile(
-    r"(?<!\w)(?:not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)|n['’]t(?!\w)",
+    r"(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
+    r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w)",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
@@ -76,6 +78,7 @@ _JAPANESE_COPULA = re.compile(
     r"^(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)"
 )
 _VALUE = re.compile(r"\d|[A-ZÄÖÜ]\w|[`/@_]|[\u3040-\u30ff\u3400-\u9fff]")
+_BETWEEN = re.compile(r"\W+")
 _QUOTES = "`'\"“”„«»()[]*_.,;:!?"
 _NUMBER = re.compile(r"\d+(?:[.:,/-]\d+)*")
 # Words that say nothing of the subject: a change is told with them, or anything is done.
@@ -101,11 +104,14 @@ class Claim:
 class Reading:
     """What comparing needs of a text.
 
-    `words` are the content words, `subject` those that are neither numbers nor generic, `numbers` the numbers.
+    `said` is the text without case, marks and white space, `sequence` the content words in their order, `words` the
+    same as a set, `subject` those that are neither numbers nor generic, `numbers` the numbers.
     `denied` holds the content words of each negated clause. `changes` tells that the text announces a change,
     `negative` that it denies something.
     """
 
+    said: str
+    sequence: tuple[str, ...]
     words: frozenset[str]
     subject: frozenset[str]
     numbers: frozenset[str]
@@ -119,9 +125,12 @@ class Reading:
 def read_claims(text: str) -> Reading:
     """Return the reading of a text's first 600 characters; without claims where no rule fits."""
     shown = text[:600]
-    found = _content(shown)
+    sequence = _sequence(shown)
+    found = frozenset(sequence)
     numbers = frozenset(_NUMBER.findall(shown))
     return Reading(
+        said=_BETWEEN.sub(" ", text.casefold()).strip(),
+        sequence=sequence,
         words=found,
         subject=frozenset(word for word in found if word not in _GENERIC and not word[:1].isdigit()),
         numbers=numbers,
@@ -132,9 +141,13 @@ def read_claims(text: str) -> Reading:
     )
 
 
+def _sequence(text: str) -> tuple[str, ...]:
+    """Return the content words in order and without regard to case, which would part PostgreSQL into two words."""
+    return content_words(" ".join(map(one_name, text.casefold().split(" "))), detect_language(text))
+
+
 def _content(text: str) -> frozenset[str]:
-    """Return the content words without regard to case, which would part PostgreSQL into two words."""
-    return frozenset(content_words(" ".join(map(one_name, text.casefold().split(" "))), detect_language(text)))
+    return frozenset(_sequence(text))
 
 
 def _bag(text: str) -> frozenset[str]:

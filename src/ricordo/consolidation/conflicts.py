@@ -4,10 +4,8 @@ Both are decided by subject and attribute, from rules that a person can follow. 
 replaced, and where the rules do not decide, nothing is: both stay side by side.
 """
 
-import re
-
 from ricordo.consolidation.claims import Claim, Reading, read_claims
-from ricordo.language import jaccard, words
+from ricordo.language import jaccard
 from ricordo.workspace.entry import Entry
 
 __all__ = ["CORRECTION", "replaces", "says_the_same"]
@@ -15,10 +13,10 @@ __all__ = ["CORRECTION", "replaces", "says_the_same"]
 CORRECTION = "correction"
 """The tag of an entry that takes the place of something said before."""
 
-_SPACE = re.compile(r"\W+")
 _FRAME = 0.6
 _OF_A_PERSON = frozenset({"home", "work", "name"})
 _FEWEST = 2
+_FEW = 8
 
 
 def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
@@ -26,12 +24,21 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
     `duplicate` (0..1) is the Jaccard similarity of the content words from which they do.
     """
-    if _SPACE.sub(" ", left.content.casefold()).strip() == _SPACE.sub(" ", right.content.casefold()).strip():
-        return bool(words(left.content)) or left.content == right.content
     one, other = read_claims(left.content), read_claims(right.content)
-    if one.numbers != other.numbers or one.negative != other.negative or len(one.words) < _FEWEST:
+    if one.said == other.said:
+        return bool(one.said) or left.content == right.content
+    if (
+        one.numbers != other.numbers
+        or one.negative != other.negative
+        or min(len(one.words), len(other.words)) < _FEWEST
+    ):
         return False
-    return jaccard(one.words, other.words) >= duplicate and _order(left.content) == _order(right.content)
+    if jaccard(one.words, other.words) < duplicate:
+        return False
+    # of few words the order tells who does what to whom
+    shared = one.words & other.words
+    few = max(len(one.sequence), len(other.sequence)) <= _FEW
+    return not few or _within(one.sequence, shared) == _within(other.sequence, shared)
 
 
 def replaces(newer: Entry, older: Entry) -> bool:
@@ -39,24 +46,25 @@ def replaces(newer: Entry, older: Entry) -> bool:
     if older.source.messages and newer.source == older.source:
         return False
     new, old = read_claims(newer.content), read_claims(older.content)
+    if new.said == old.said:
+        return False
     corrects = CORRECTION in newer.tags or new.changes
     return (
         any(_ends(claim, old) for claim in new.claims if claim.ended)
         or any(_differs(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
-        or (bool(new.denied) and not old.negative and any(_denies(words_denied, old) for words_denied in new.denied))
+        or (not old.negative and any(_denies(denied, old, changes=corrects) for denied in new.denied))
         or (corrects and _other_number(new, old))
     )
 
 
-def _order(text: str) -> tuple[str, ...]:
-    """Return the words that stand in another order where who did what is turned around, empty for long texts."""
-    found = [word for word in words(text) if len(word) > 1]
-    return tuple(sorted(found[:2])) if len(found) <= 8 else ()
+def _within(sequence: tuple[str, ...], shared: frozenset[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in sequence if word in shared))
 
 
 def _ends(claim: Claim, old: Reading) -> bool:
     """Tell whether what `claim` sets aside is what the older text holds, of the same subject."""
-    if not claim.value <= old.words:
+    told_before = any(other.ended and other.value == claim.value for other in old.claims)
+    if told_before or not claim.value <= old.words:
         return False
     rest = old.subject - claim.value
     if claim.subject:
@@ -81,8 +89,9 @@ def _same_value(one: Claim, other: Claim) -> bool:
     return bool(numbers[0] & numbers[1]) if all(numbers) else bool(one.value & other.value)
 
 
-def _denies(denied: frozenset[str], old: Reading) -> bool:
-    return len(denied) >= _FEWEST and denied <= old.words
+def _denies(denied: frozenset[str], old: Reading, *, changes: bool) -> bool:
+    """Tell whether a negated clause speaks of what the older text holds; of all of it, unless it announces a change."""
+    return len(denied) >= _FEWEST and denied <= old.words and (changes or old.subject <= denied)
 
 
 def _other_number(new: Reading, old: Reading) -> bool:

@@ -73,6 +73,9 @@ class Sheet:
         at = next((number for number in within if before(self.parts[number])), None)
         if at is None:
             last = max(number for number in within if not self.parts[number].is_blank)
+            # what follows a fence that nothing closes is read as code
+            while self.parts[last].fenced and not _closed(self.parts[: last + 1]):
+                last -= 1
             at = last + 1
             if self.parts[last].heading:
                 return self._opened(at, part)

@@ -1,0 +1,109 @@
+"""Which memory takes another's place, and which says the same: decided by subject and attribute, or not at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.consolidation.conflicts import replaces, says_the_same
+from ricordo.workspace.entry import Entry, Source
+
+REPLACED = [
+    (
+        "We'll use MySQL 8 for the orders database.",
+        "We had the review on Tuesday, and we are moving the orders database from MySQL to PostgreSQL 16.",
+    ),
+    ("use Postgres", "we migrated to MongoDB"),
+    ("We use jQuery.", "We migrated to React."),
+    ("We use npm.", "Use pnpm, not npm."),
+    ("Always indent with tabs.", "We indent with spaces from now on."),
+    (
+        "Deploying on a Friday is fine with us, nobody likes saving things up for Monday.",
+        "From now on we don't deploy on Fridays: the last deploy goes out on Thursday 16:00.",
+    ),
+    ("We deploy on Fridays.", "We don't deploy on Fridays."),
+    ("The orders service listens on 8080.", "The orders service listens on 8443; 8080 is taken by the sidecar."),
+    ("The deadline is 19 November.", "The deadline is 25 November."),
+    ("The refund window is 30 days.", "The refund window is 45 days."),
+    ("Our database is MySQL.", "Our database is PostgreSQL."),
+    ("We use MySQL for the orders.", "We switched the orders from MySQL to PostgreSQL."),
+    ("Ana lives in Porto.", "Ana moved to Lisbon last week (2026-11-02)."),
+    ("Ana works at Siemens.", "Ana joined Bosch in March."),
+    ("Ana's favourite colour is Blue.", "Ana's favourite colour is Green."),
+    ("Unsere Datenbank ist MySQL.", "Unsere Datenbank ist jetzt PostgreSQL."),
+    ("Ana wohnt in Berlin.", "Ana wohnt jetzt in Hamburg."),
+    ("データベースはMySQLです。", "データベースはPostgreSQLです。"),
+]
+SIDE_BY_SIDE = [
+    ("The monolith is on MySQL too.", "We are moving the orders database from MySQL to PostgreSQL 16."),
+    ("mysql://app@db-staging.example:3306/orders", "We are moving the orders database from MySQL to PostgreSQL 16."),
+    ("We use MySQL 8 for the orders database.", "We moved the billing database from MySQL to PostgreSQL."),
+    ("We use PostgreSQL for the orders.", "We use MongoDB for the events."),
+    ("We use Redis.", "We use Kafka."),
+    ("Install the dependencies of the monolith with npm.", "Use pnpm, not npm."),
+    ("Deploys: we deploy only from main, by tag.", "From now on we don't deploy on Fridays."),
+    ("The orders service listens on 8443.", "The billing service listens on 8080."),
+    ("Staging moves to PostgreSQL on 3 November.", "Production moves to PostgreSQL on 10 November."),
+    ("Ana lives in Porto.", "Bo moved to Lisbon."),
+    ("Ana lives in Porto.", "Ana's sister moved to Lisbon."),
+    ("Ana is on the Fulfilment team.", "Ana is off until Monday."),
+    ("Ana ran 5 km on Monday.", "Ana ran 10 km on Monday."),
+    ("Ana saw the sea come in.", "Ana never saw this coming."),
+    ("Ana wohnt in Berlin.", "Bo wohnt jetzt in Hamburg."),
+    ("データベースはMySQLです。", "キャッシュはRedisです。"),
+]
+THE_SAME = [
+    ("We deploy only from main.", "we deploy only from main"),
+    ("We deploy only from main.", "We only deploy from `main`!"),
+    ("Wir deployen nur von main.", "Wir deployen nur von main"),
+    ("本番は東京リージョンにあります。", "本番は東京リージョンにあります"),
+]
+NOT_THE_SAME = [
+    ("We deploy on Fridays.", "We never deploy on Fridays."),
+    ("The port is 8080.", "The port is 8443."),
+    ("Ana likes Bo.", "Bo likes Ana."),
+    ("!", "?"),
+    ("We deploy only from main.", "We deploy only from main to the staging cluster."),
+]
+TEXTS = st.one_of(
+    st.text(max_size=200), st.sampled_from([text for pair in (*REPLACED, *SIDE_BY_SIDE) for text in pair])
+)
+
+
+def entry(content: str) -> Entry:
+    return Entry(content=content or "-", by="flush")
+
+
+@pytest.mark.parametrize(("old", "new"), REPLACED)
+def test_what_gives_the_same_attribute_of_the_same_subject_another_value_takes_its_place(old: str, new: str) -> None:
+    assert replaces(entry(new), entry(old))
+
+
+@pytest.mark.parametrize(("old", "new"), SIDE_BY_SIDE)
+def test_another_subject_or_an_undecided_pair_stays(old: str, new: str) -> None:
+    assert not replaces(entry(new), entry(old))
+    assert not says_the_same(entry(new), entry(old), duplicate=0.8)
+
+
+@pytest.mark.parametrize(("one", "other"), THE_SAME)
+def test_the_same_in_nearly_the_same_words_is_said_once(one: str, other: str) -> None:
+    assert says_the_same(entry(one), entry(other), duplicate=0.8)
+
+
+@pytest.mark.parametrize(("one", "other"), NOT_THE_SAME)
+def test_another_number_another_order_or_a_denial_is_not_the_same(one: str, other: str) -> None:
+    assert not says_the_same(entry(one), entry(other), duplicate=0.8)
+
+
+@given(TEXTS, TEXTS)
+def test_saying_the_same_is_mutual_and_never_a_replacement(one: str, other: str) -> None:
+    left, right = entry(one), entry(other)
+    assert says_the_same(left, left, duplicate=0.8)
+    assert says_the_same(left, right, duplicate=0.8) == says_the_same(right, left, duplicate=0.8)
+    assert not replaces(left, left)
+
+
+def test_what_one_message_says_does_not_contradict_itself() -> None:
+    source = Source(session="s", messages=("m1",))
+    old = Entry(content="We use MySQL for the orders.", source=source)
+    new = Entry(content="We switched the orders from MySQL to PostgreSQL.", source=source)
+    assert not replaces(new, old)

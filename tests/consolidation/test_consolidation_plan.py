@@ -1,0 +1,286 @@
+"""What a run decides: what is curated, what is said already, what is replaced, and where everything stands."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.consolidation.check import faults
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.plan import Material, due, propose
+from ricordo.consolidation.types import Fresh, Proposal
+from ricordo.errors import InvalidSetting
+from ricordo.tokens import estimate_text
+from ricordo.workspace.entry import Author, Entry
+from ricordo.workspace.entry_codec import parse_entries, prompt_lines, render_entry
+from ricordo.workspace.layout import MEMORY
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+LEDGER = "workspace/memory/2026-11-21.md"
+CONFIG = ConsolidationConfig()
+SMALL = ConsolidationConfig(max_lines=24, max_tokens=160, max_bytes=2_400)
+
+
+def entry(number: int, content: str, kind: str = "fact", by: Author = "flush", **more: object) -> Entry:
+    moment = NOW + timedelta(minutes=number)
+    return Entry(content=content, id=f"{number:026}", kind=kind, by=by, time=moment, **more)  # type: ignore[arg-type]
+
+
+def ledgers(*entries: Entry) -> dict[str, bytes]:
+    return {LEDGER: "".join(map(render_entry, entries)).encode("utf-8", "surrogatepass")}
+
+
+def material(*entries: Entry, documents: dict[str, bytes] | None = None) -> Material:
+    fresh = [Fresh(entry=one) for one in entries]
+    return Material(documents=documents or {}, ledgers=ledgers(*entries), fresh=fresh)
+
+
+def documents(made: Proposal, before: dict[str, bytes] | None = None) -> dict[str, bytes]:
+    """Return curated memory as it is after a run."""
+    after = {**(before or {}), **{path: data for path, data in made.documents.items() if path != LEDGER}}
+    return {path: data for path, data in after.items() if data is not None}
+
+
+def shown(made: Proposal) -> list[str]:
+    return prompt_lines(documents(made).get(MEMORY, b""))
+
+
+TEXTS = st.one_of(
+    st.text(min_size=1, max_size=80),
+    st.sampled_from(
+        [
+            "We use MySQL for the orders.", "We switched the orders from MySQL to PostgreSQL.", "Ana lives in Porto.",
+            "Ana moved to Lisbon.", "We deploy on Fridays.", "We don't deploy on Fridays.", "word " * 60, "語" * 120,
+            "Ana moved to Lisbon", "データベースはMySQLです。", "データベースはPostgreSQLです。", "## Facts", "```",
+            "1. [x](memory/topics/x.md)", "Ana likes tea.", "Ana plays chess on Sundays.", "Ana has a cat.",
+        ]
+    ),
+)  # fmt: skip
+ENTRIES = st.lists(
+    st.tuples(
+        TEXTS,
+        st.sampled_from(["fact", "decision", "preference", "convention", "goal", "lesson", "other kind"]),
+        st.sampled_from(["user", "agent", "flush", "flush", "hand"]),
+        st.sampled_from([0.5, 0.65, 0.8, 1.0]),
+        st.integers(0, 3),
+    ),
+    max_size=24,
+).map(
+    lambda rows: [
+        entry(number, text, kind, by, confidence=confidence, since=NOW + timedelta(days=day))  # type: ignore[arg-type]
+        for number, (text, kind, by, confidence, day) in enumerate(rows)
+        if text.strip()
+    ]
+)
+HAND = st.lists(
+    st.one_of(
+        st.text(max_size=20),
+        st.sampled_from(
+            ["# Mine", "## Facts", "- by hand", "```", "    code", "", "## Rules", "* star", "[x](topics/t.md)"]
+        ),
+    ),
+    max_size=8,
+).map(lambda lines: "\n".join(lines).encode("utf-8", "replace"))
+
+
+@given(entries=ENTRIES, hand=HAND, config=st.sampled_from([CONFIG, SMALL]))
+def test_whatever_is_said_a_run_has_no_faults_and_a_second_one_nothing_to_do(
+    entries: list[Entry], hand: bytes, config: ConsolidationConfig
+) -> None:
+    before = {MEMORY: hand} if hand else {}
+    given_all = material(*entries, documents=before)
+    made = propose(given_all, config)
+    assert faults(given_all, made, config) == []
+    after = documents(made, before)
+    marked = {LEDGER: made.documents.get(LEDGER) or given_all.ledgers[LEDGER]}
+    nothing_new = Material(documents=after, ledgers=marked)
+    assert propose(nothing_new, config).documents == {}
+    read_again = [Fresh(entry=found.entry) for found in parse_entries(marked[LEDGER], LEDGER)]
+    assert propose(Material(documents=after, ledgers=marked, fresh=read_again), config).documents == {}
+
+
+@given(entries=ENTRIES, hand=HAND)
+def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand: bytes) -> None:
+    after = iter(
+        documents(propose(material(*entries, documents={MEMORY: hand}), SMALL), {MEMORY: hand})[MEMORY].split(b"\n")
+    )
+    assert all(line in after for line in hand.split(b"\n") if line.strip())
+
+
+@given(entries=ENTRIES)
+def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: list[Entry]) -> None:
+    made = propose(material(*entries), SMALL)
+    after = documents(made)
+    memory = after.get(MEMORY, b"")
+    assert memory.count(b"\n") <= SMALL.max_lines
+    assert len(memory) <= SMALL.max_bytes
+    assert estimate_text("\n".join(prompt_lines(memory))) <= SMALL.max_tokens
+    standing = [found.entry.id for path, data in after.items() for found in parse_entries(data, path)]
+    assert sorted(standing) == sorted(made.kept)
+    told = {*made.kept, *made.merged, *made.left, *(one.old for one in made.superseded)}
+    assert told == {one.id for one in entries}
+
+
+@given(entries=ENTRIES, seed=st.randoms(use_true_random=False))
+def test_the_order_of_the_ledgers_changes_nothing(entries: list[Entry], seed: object) -> None:
+    shuffled = list(entries)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = propose(material(*entries), CONFIG), propose(material(*shuffled), CONFIG)
+    assert documents(one) == documents(other)
+    assert (one.kept, one.merged, one.superseded, one.left) == (other.kept, other.merged, other.superseded, other.left)
+
+
+@given(entries=ENTRIES)
+def test_topics_and_the_lines_that_list_them_agree(entries: list[Entry]) -> None:
+    after = documents(propose(material(*entries), SMALL))
+    listed = re.findall(rb"^\d+\. \[[^\n]*\]\((memory/topics/[^)\n]+)\)", after.get(MEMORY, b""), re.MULTILINE)
+    assert sorted(f"workspace/{path.decode()}" for path in listed) == sorted(path for path in after if path != MEMORY)
+
+
+@given(entries=ENTRIES)
+def test_curated_entries_read_back_as_they_were_said(entries: list[Entry]) -> None:
+    made = propose(material(*entries), CONFIG)
+    said = {one.id: one for one in entries}
+    for path, data in documents(made).items():
+        for found in parse_entries(data, path):
+            original = said[found.entry.id]
+            assert (found.entry.content, found.entry.kind, found.entry.by) == (
+                original.content,
+                original.kind,
+                original.by,
+            )
+
+
+def test_the_most_useful_stand_first_and_the_rest_goes_to_topics() -> None:
+    saved = [entry(number, f"Rule {number} of the house is kept.", "convention", "user") for number in range(5)]
+    facts = [entry(10 + number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
+    made = propose(material(*facts, *saved), SMALL)
+    lines = shown(made)
+    assert lines[0] == "# Memory"
+    assert lines[1:3][0] == "## Topics"
+    assert [line for line in lines if line.startswith("- Rule")] == [f"- {one.content}" for one in reversed(saved)]
+    assert "workspace/memory/topics/porto.md" in documents(made) or "workspace/memory/topics/ana.md" in documents(made)
+
+
+def test_small_talk_stays_in_the_ledger_and_what_lasts_is_curated() -> None:
+    talk = entry(1, "Ana had a nice walk.", confidence=0.55)
+    once = entry(2, "Ana has two cats.", confidence=0.75)
+    rule = entry(3, "Branches are named ord-<ticket>.", "convention", confidence=0.65)
+    explicit = entry(4, "The office closes at six.", by="user", confidence=0.1)
+    made = propose(material(talk, once, rule, explicit), CONFIG)
+    assert made.left == (talk.id,)
+    assert shown(made) == [
+        "# Memory", "## Conventions", f"- {rule.content}", "## Facts", f"- {explicit.content}", f"- {once.content}",
+    ]  # fmt: skip
+
+
+def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
+    first = entry(1, "Ana has two cats.", confidence=0.65)
+    second = entry(2, "ana has two cats", confidence=0.65)
+    made = propose(material(first, second), CONFIG)
+    assert made.kept == (second.id,)
+    assert made.merged == (first.id,)
+    (found,) = parse_entries(documents(made)[MEMORY], MEMORY)
+    assert found.entry.extra == (("merged", first.id),)
+
+
+@pytest.mark.parametrize("in_two_runs", [False, True])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We use MySQL for the orders.", "We switched the orders from MySQL to PostgreSQL."),
+        ("use Postgres", "we migrated to MongoDB"),
+        ("Unsere Datenbank ist MySQL.", "Unsere Datenbank ist jetzt PostgreSQL."),
+        ("データベースはMySQLです。", "データベースはPostgreSQLです。"),
+    ],
+)
+def test_the_newer_of_two_that_cannot_both_hold_wins_and_the_older_is_kept_as_superseded(
+    old: str, new: str, in_two_runs: bool
+) -> None:
+    older, newer = entry(1, old, "decision", confidence=0.9), entry(2, new, "decision", confidence=0.9)
+    before = documents(propose(material(older), CONFIG)) if in_two_runs else {}
+    given_all = Material(
+        documents=before,
+        ledgers=ledgers(older, newer),
+        fresh=[Fresh(entry=one) for one in ([newer] if in_two_runs else [newer, older])],
+    )
+    made = propose(given_all, CONFIG)
+    (curated,) = parse_entries(documents(made, before)[MEMORY], MEMORY)
+    assert (curated.entry.id, curated.entry.supersedes) == (newer.id, older.id)
+    marked = made.documents[LEDGER]
+    assert marked is not None
+    kept = [found.entry for found in parse_entries(marked, LEDGER)]
+    assert [(one.content, one.state) for one in kept] == [(old, "superseded"), (new, "active")]
+    assert ("successor", newer.id) in kept[0].extra
+
+
+def test_what_was_said_earlier_and_comes_later_replaces_nothing() -> None:
+    newer = entry(1, "Ana lives in Lisbon.", confidence=0.9, since=NOW)
+    before = documents(propose(material(newer), CONFIG))
+    older = entry(2, "Ana lives in Porto.", confidence=0.9, since=NOW - timedelta(days=400))
+    made = propose(Material(documents=before, ledgers=ledgers(newer, older), fresh=[Fresh(entry=older)]), CONFIG)
+    assert [(one.old, one.new) for one in made.superseded] == [(older.id, newer.id)]
+    assert [line for line in shown(made) if line.startswith("- ")] == ["- Ana lives in Lisbon."]
+
+
+def test_what_a_person_pinned_or_wrote_by_hand_is_never_replaced() -> None:
+    pinned = entry(1, "Ana lives in Porto.", pinned=True)
+    memory = b"# Memory\n\n## Facts\n\n- Our database is MySQL.\n" + render_entry(pinned).encode()
+    news = [entry(2, "Ana moved to Lisbon.", by="user"), entry(3, "Our database is PostgreSQL.", by="user")]
+    made = propose(material(*news, documents={MEMORY: memory}), CONFIG)
+    assert made.superseded == ()
+    assert set(memory.split(b"\n")) <= set(documents(made)[MEMORY].split(b"\n"))
+    assert len(made.kept) == len(news)
+
+
+def test_one_run_supersedes_no_more_than_its_bound() -> None:
+    old = [entry(number, f"The limit of queue {number}x is 10 items.", confidence=0.9) for number in range(5)]
+    new = [entry(100 + number, f"The limit of queue {number}x is 20 items.", confidence=0.9) for number in range(5)]
+    made = propose(material(*old, *new), ConsolidationConfig(max_superseded=2))
+    assert len(made.superseded) == 2
+    assert len(made.kept) == 8
+
+
+def test_what_was_forgotten_is_taken_out_and_an_empty_topic_goes_with_its_line() -> None:
+    facts = [entry(number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
+    made = propose(material(*facts), SMALL)
+    before = documents(made)
+    topics = [path for path in before if path != MEMORY]
+    assert topics
+    gone = {found.entry.id for path in topics for found in parse_entries(before[path], path)}
+    after = propose(Material(documents=before, forgotten=gone), SMALL)
+    assert [path for path, data in after.documents.items() if data is None] == topics
+    assert b"memory/topics/" not in documents(after, before)[MEMORY]
+    assert {found.entry.id for found in parse_entries(documents(after, before)[MEMORY], MEMORY)}.isdisjoint(gone)
+
+
+def test_a_proposal_that_loses_something_is_found_faulty() -> None:
+    kept = entry(1, "Ana has two cats.", by="user")
+    memory = b"# Mine\n\n- by hand\n" + render_entry(kept).encode()
+    given_all = Material(documents={MEMORY: memory})
+    assert faults(given_all, Proposal(documents={MEMORY: b""}), CONFIG) == [
+        "2 curated memories would be lost",
+        "2 lines that a person wrote would be lost",
+    ]
+    assert faults(given_all, Proposal(kept=("x",)), CONFIG) == ["1 new memories would stand nowhere"]
+    large = b"## Facts\n\n" + b"".join(render_entry(entry(n, "x" * 200)).encode() for n in range(400))
+    assert faults(Material(), Proposal(documents={MEMORY: large}, kept=(f"{1:026}",)), CONFIG) == [
+        "MEMORY.md would be larger than it may be"
+    ]
+
+
+def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_ago() -> None:
+    config = ConsolidationConfig(signal_entries=3, min_gap=1800.0)
+    assert not due(NOW, None, 2, config)
+    assert due(NOW, None, 3, config)
+    assert not due(NOW, NOW - timedelta(minutes=29), 3, config)
+    assert due(NOW, NOW - timedelta(minutes=30), 3, config)
+    assert due(NOW, NOW + timedelta(days=1), 3, config)
+
+
+@pytest.mark.parametrize("name", ["max_lines", "max_tokens", "max_bytes", "min_gap", "duplicate", "batch_entries"])
+def test_a_setting_out_of_its_range_is_refused_by_its_name(name: str) -> None:
+    with pytest.raises(InvalidSetting, match=name):
+        ConsolidationConfig(**{name: -1})

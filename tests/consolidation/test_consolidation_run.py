@@ -1,0 +1,415 @@
+"""A run on files: one change set, taken back as a whole, whoever else writes meanwhile and wherever it is cut off."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from disks import StepDisk
+from ricordo.audit import forget, history, undo
+from ricordo.clock import MonotonicIds
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.consolidate import BUSY, NOTHING_NEW, TOO_SOON, Consolidated, Consolidator
+from ricordo.consolidation.cursor import CURSOR
+from ricordo.errors import StorageError, StorageFailed
+from ricordo.files import FileInfo, FileStore
+from ricordo.files.disk import Disk
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries, prompt_lines
+from ricordo.workspace.layout import MEMORY, TOMBSTONES
+from ricordo.workspace.ledger import append_entries
+from ricordo.workspace.tombstones import Tombstone, read_tombstones
+from watched_files import WatchedFiles
+
+pytestmark = pytest.mark.anyio
+
+KEY = b"k" * 32
+REDACTOR = Redactor(KEY)
+DAY = date(2026, 11, 21)
+LEDGER = "workspace/memory/2026-11-21.md"
+OLD, NEW = "We use MySQL for the orders.", "We switched the orders from MySQL to PostgreSQL."
+
+
+class Ticking:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 21, 8, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def today(self) -> date:
+        return DAY
+
+
+class Root:
+    """The files of a root and what works on them."""
+
+    def __init__(self, files: FileStore | None = None, config: ConsolidationConfig | None = None) -> None:
+        self.files = files or InMemoryFiles()
+        self.clock = Ticking()
+        self.ids = MonotonicIds(self.clock, lambda bits: 7)
+        self.changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
+        self.consolidator = Consolidator(
+            files=self.files, changes=self.changes, redactor=REDACTOR, clock=self.clock, key=KEY, config=config
+        )
+
+    async def save(self, content: str, **more: object) -> Entry:
+        self.clock.time += timedelta(seconds=1)
+        made = Entry(content=content, id=self.ids.new(), time=self.clock.now(), **more)  # type: ignore[arg-type]
+        await append_entries(self.files, DAY, [made], REDACTOR)
+        return made
+
+    async def run(self) -> Consolidated:
+        self.clock.time += timedelta(seconds=1)
+        return await self.consolidator.consolidate(force=True)
+
+    async def contents(self, *, cursor: bool = False) -> dict[str, bytes]:
+        listed = [info.path for info in await self.files.list("workspace")]
+        return {path: (await self.files.read(path)).data for path in listed if cursor or path != CURSOR}
+
+    async def memory(self) -> list[str]:
+        return [line for line in prompt_lines((await self.contents()).get(MEMORY, b"")) if line.startswith("- ")]
+
+    async def undo(self, change_id: str) -> None:
+        item = next(item for item in await history(self.files, self.changes) if item.id == change_id)
+        await undo(self.files, self.changes, item, who="user")
+
+
+async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None:
+    root = Root()
+    saved = await root.save(OLD, kind="decision")
+    done = await root.run()
+    assert (done.read, done.kept, done.files) == (1, 1, ("MEMORY.md",))
+    (change,) = await root.changes.records()
+    assert (change.id, change.act, change.who) == (done.change_id, "consolidate", "consolidation")
+    (found,) = parse_entries((await root.contents())[MEMORY], MEMORY)
+    assert (found.entry.id, found.entry.content) == (saved.id, OLD)
+    before = await root.contents(cursor=True)
+    assert (await root.run()).skipped == NOTHING_NEW
+    assert await root.contents(cursor=True) == before
+
+
+async def test_signals_within_half_an_hour_make_one_run() -> None:
+    root = Root()
+    for number in range(10):
+        await root.save(f"Rule number {number} is kept.")
+        done = await root.consolidator.consolidate()
+        assert (done.skipped == "") == (number == 0)
+    assert done.skipped == TOO_SOON
+    root.clock.time += timedelta(minutes=30)
+    assert (await root.consolidator.consolidate()).kept == 9
+
+
+async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
+    root = Root()
+    await root.save(OLD, kind="decision")
+    before = await root.contents(cursor=True)
+    preview = await root.consolidator.preview()
+    assert await root.contents(cursor=True) == before
+    await root.run()
+    assert (await root.contents())[MEMORY] == preview.documents[MEMORY]
+
+
+async def test_undo_restores_every_byte_and_the_run_is_not_repeated_until_it_is_asked_for() -> None:
+    root = Root()
+    await root.save(OLD, kind="decision")
+    first = await root.run()
+    before = await root.contents()
+    await root.save(NEW, kind="decision")
+    ledger = (await root.contents())[LEDGER]
+    second = await root.run()
+    assert second.superseded == 1
+    assert (await root.contents())[LEDGER] != ledger
+    await root.undo(second.change_id)
+    assert await root.contents() == {**before, LEDGER: ledger}
+    assert (await root.run()).skipped == NOTHING_NEW
+    await root.undo(first.change_id)
+    assert await root.contents() == {LEDGER: ledger}
+    assert (await root.run()).skipped == NOTHING_NEW
+    await root.save("The office closes at six.")
+    await root.run()
+    assert await root.memory() == ["- The office closes at six."]
+    root.clock.time += timedelta(seconds=1)
+    await root.consolidator.consolidate(again=True)
+    assert sorted(await root.memory()) == [f"- {text}" for text in ("The office closes at six.", NEW)]
+
+
+@pytest.mark.req("AS-BUG-17")
+async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_read_stops_the_run() -> None:
+    async def closed(verb: str, path: str) -> None:
+        if shut and verb == "read" and path == MEMORY:
+            raise StorageFailed("MEMORY.md can't be read.")
+
+    shut = False
+    root = Root(WatchedFiles(InMemoryFiles(), closed))
+    await root.save("We deploy only from main.")
+    await root.run()
+    await root.save("The office closes at six.")
+    before, shut = await root.contents(cursor=True), True
+    with pytest.raises(StorageFailed):
+        await root.run()
+    shut = False
+    assert await root.contents(cursor=True) == before
+    await root.files.delete(MEMORY)
+    await root.run()
+    assert sorted(await root.memory()) == ["- The office closes at six.", "- We deploy only from main."]
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"{}", b'{"at": null, "ledgers": {"x": {"offset": "1"}}}', b"\xff"])
+async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(damage: bytes | None) -> None:
+    root = Root()
+    await root.save("We deploy only from main.")
+    await root.run()
+    before = await root.contents()
+    await root.files.delete(CURSOR)
+    if damage is not None:
+        await root.files.create(CURSOR, damage)
+    done = await root.run()
+    assert (done.read, done.kept, done.change_id) == (1, 0, "")
+    assert await root.contents() == before
+    assert (await root.run()).skipped == NOTHING_NEW
+
+
+async def test_an_edited_line_is_new_and_no_other_and_a_copied_file_is_not() -> None:
+    root = Root()
+    await root.save("The limit is 10 items.")
+    await root.save("Small talk.", by="flush", confidence=0.5)
+    await root.run()
+    ledger = (await root.contents())[LEDGER]
+    await root.files.create("workspace/memory/2026-11-20.md", ledger)
+    assert (await root.run()).skipped == NOTHING_NEW
+    stored = await root.files.read(LEDGER)
+    await root.files.replace(LEDGER, ledger.replace(b"10 items", b"12 items"), expected=stored.version)
+    assert (await root.run()).read == 1
+    assert await root.memory() == ["- The limit is 12 items."]
+
+
+async def test_a_deleted_bullet_stays_deleted() -> None:
+    root = Root()
+    await root.save("We deploy only from main.")
+    await root.run()
+    stored = await root.files.read(MEMORY)
+    await root.files.replace(MEMORY, b"# Memory\n\n- mine\n", expected=stored.version)
+    await root.save("The office closes at six.")
+    await root.run()
+    assert await root.memory() == ["- mine", "- The office closes at six."]
+
+
+async def test_a_long_backlog_is_read_in_batches_and_none_is_passed_over() -> None:
+    root = Root(config=ConsolidationConfig(batch_entries=3))
+    for number in range(8):
+        await root.save(f"Rule number {number} is kept.")
+    done = [await root.run() for _ in range(4)]
+    assert [(run.read, run.waiting) for run in done] == [(3, 5), (3, 2), (2, 0), (0, 0)]
+    assert len(await root.memory()) == 8
+
+
+AT_CURSOR, AT_CHECK, AT_WRITE = ("read", CURSOR, 1), ("list", "workspace/memory", 3), ("create", "history/objects", 1)
+"""Moments of a run: after the ledgers were read, before they are looked at again, while the change is written."""
+
+
+@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK])
+@pytest.mark.req("AS-BUG-19")
+async def test_what_is_saved_before_a_run_writes_is_in_memory_after_it(moment: tuple[str, str, int]) -> None:
+    root = await _disturbed(moment, lambda root: root.save("Saved meanwhile."))
+    await root.run()
+    assert sorted(await root.memory()) == ["- Saved meanwhile.", "- We deploy only from main."]
+
+
+async def test_what_is_saved_while_a_run_writes_is_read_by_the_next() -> None:
+    root = await _disturbed(AT_WRITE, lambda root: root.save("Saved meanwhile."))
+    await root.run()
+    assert (await root.run()).read == 1
+    assert sorted(await root.memory()) == ["- Saved meanwhile.", "- We deploy only from main."]
+
+
+@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE])
+async def test_a_hand_edit_during_a_run_survives_it(moment: tuple[str, str, int]) -> None:
+    async def edit(root: Root) -> None:
+        await root.files.create(MEMORY, b"# Mine\n\n- by hand\n")
+
+    root = await _disturbed(moment, edit)
+    await root.run()
+    assert (await root.contents())[MEMORY].startswith(b"# Mine\n\n- by hand\n")
+    assert await root.memory() == ["- by hand", "- We deploy only from main."]
+
+
+@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, ("read", TOMBSTONES, 2), ("replace", CURSOR, 1)])
+async def test_what_is_forgotten_during_a_run_does_not_come_back(moment: tuple[str, str, int]) -> None:
+    async def forgotten(root: Root) -> None:
+        (found,) = parse_entries((await root.contents())[LEDGER], LEDGER)
+        await forget(root.files, root.changes, found.entry.id, key=KEY, who="user")
+
+    root = await _disturbed(moment, forgotten)
+    await root.run()
+    assert await root.memory() == []
+    await root.consolidator.consolidate(again=True)
+    assert await root.memory() == []
+
+
+async def test_what_another_forgot_without_seeing_the_curated_copy_is_taken_out() -> None:
+    async def bury(root: Root) -> None:
+        (found,) = parse_entries((await root.contents())[LEDGER], LEDGER)
+        stones = await read_tombstones(root.files)
+        buried = stones.with_entries([Tombstone(id=found.entry.id, digest="-")])
+        await root.files.replace(TOMBSTONES, buried, expected=stones.version)
+
+    root = await _disturbed(("replace", CURSOR, 1), bury)
+    await root.run()
+    assert await root.memory() == []
+
+
+async def _disturbed(moment: tuple[str, str, int], act: Callable[[Root], Awaitable[object]]) -> Root:
+    """Return a root with one memory on which `act` happens before the call that `moment` names, once."""
+    verb, prefix, number = moment
+    seen = -1
+
+    async def before(called: str, path: str) -> None:
+        nonlocal seen
+        if seen >= 0 and called == verb and path.startswith(prefix):
+            seen += 1
+            if seen == number:
+                seen = -1
+                await act(plain)
+
+    inner = InMemoryFiles()
+    root, plain = Root(ListedFiles(inner, before)), Root(inner)
+    plain.clock, plain.ids = root.clock, root.ids
+    plain.changes = ChangeSets(inner, clock=root.clock, ids=root.ids)
+    await root.save("We deploy only from main.")
+    seen = 0
+    return root
+
+
+async def test_of_two_runs_at_once_one_does_it_and_nothing_is_doubled(tmp_path: Path) -> None:
+    roots = [Root(LocalFiles(tmp_path, disk=Disk())) for _ in range(2)]
+    await roots[0].save("We deploy only from main.")
+    done: list[Consolidated] = []
+
+    async def run(root: Root) -> None:
+        done.append(await root.run())
+
+    async with anyio.create_task_group() as group:
+        for root in roots:
+            group.start_soon(run, root)
+    assert sorted(one.skipped for one in done) in ([["", BUSY], ["", NOTHING_NEW]])
+    assert await roots[0].memory() == ["- We deploy only from main."]
+
+
+class ListedFiles(WatchedFiles):
+    """Watched files that tell of listings too."""
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        await self._enter("list", prefix)
+        return await super().list(prefix)
+
+
+class Killed(BaseException):
+    """The end of a process; nothing that expects an error catches it."""
+
+
+class MortalDisk(StepDisk):
+    """A disk on which nothing happens any more from the step `dies_at` on; 0 is never."""
+
+    def __init__(self) -> None:
+        self.dies_at = 0
+
+        def reached(step: int) -> None:
+            if self.dies_at and step >= self.dies_at:
+                raise Killed
+
+        super().__init__(reached)
+
+
+async def test_a_run_that_dies_at_any_step_leaves_all_or_nothing_and_the_next_one_completes_it(tmp_path: Path) -> None:
+    whole = await _prepared(tmp_path / "whole", Disk())
+    before = await whole.contents()
+    await whole.run()
+    after = await whole.contents()
+    assert len({path for path in after if after[path] != before.get(path)}) >= 2
+    died = 0
+    for step in range(1, 400):
+        folder = tmp_path / str(step)
+        disk = MortalDisk()
+        root = await _prepared(folder, disk)
+        disk.dies_at = len(disk.steps) + step
+        try:
+            await root.run()
+        except Killed:
+            died += 1
+        else:
+            break
+        fresh = Root(LocalFiles(folder, disk=Disk()))
+        fresh.clock.time = root.clock.time
+        await fresh.changes.recover()
+        assert await fresh.contents() in (before, after), f"step {step}: {disk.steps[-1]}"
+        await fresh.run()
+        assert await fresh.contents() == after
+    assert died > 20
+
+
+async def _prepared(folder: Path, disk: Disk) -> Root:
+    root = Root(LocalFiles(folder, disk=disk))
+    await root.save(OLD, kind="decision")
+    await root.save(NEW, kind="decision")
+    await root.save("We deploy only from main.")
+    return root
+
+
+@pytest.mark.req("AS-BUG-16")
+async def test_a_write_that_fails_leaves_the_cursor_where_it_was() -> None:
+    async def full(verb: str, path: str) -> None:
+        if failing and verb == "replace" and path == MEMORY:
+            raise StorageFailed("No.")
+
+    failing = True
+    root = Root(WatchedFiles(InMemoryFiles(), full))
+    await root.save("We deploy only from main.")
+    before = await root.contents(cursor=True)
+    with pytest.raises(StorageError):
+        await root.run()
+    assert await root.contents(cursor=True) == before
+    failing = False
+    assert (await root.run()).read == 1
+    assert await root.memory() == ["- We deploy only from main."]
+
+
+async def test_forgetting_takes_a_memory_out_of_the_curated_documents_too_and_undo_brings_it_back() -> None:
+    root = Root()
+    saved = await root.save("We deploy only from main.")
+    await root.run()
+    before = await root.contents()
+    gone = await forget(root.files, root.changes, saved.id, key=KEY, who="user")
+    assert b"main" not in b"".join((await root.contents()).values())
+    await root.consolidator.consolidate(again=True)
+    assert await root.memory() == []
+    await root.undo(gone.change.id)
+    assert (await root.contents())[MEMORY] == before[MEMORY]
+
+
+async def test_a_long_memory_is_curated_by_its_beginning_and_stands_in_its_own_file() -> None:
+    root = Root()
+    saved = await root.save("The long story. " * 400)
+    await root.run()
+    (found,) = parse_entries((await root.contents())[MEMORY], MEMORY)
+    assert (found.entry.id, found.long) == (saved.id, f"memory/long/{saved.id}.md")
+    assert len((await root.contents())[MEMORY]) < 600
+    await forget(root.files, root.changes, saved.id, key=KEY, who="user")
+    assert b"long story" not in b"".join((await root.contents()).values())
+
+
+async def test_a_secret_that_a_person_wrote_into_a_ledger_is_not_copied() -> None:
+    root = Root()
+    secret = "ghp_" + "a1B2" * 9
+    await root.files.create(LEDGER, f"# Day\n\n- The token is {secret}.\n".encode())
+    await root.run()
+    assert len(await root.memory()) == 1
+    assert secret.encode() not in (await root.contents())[MEMORY]
