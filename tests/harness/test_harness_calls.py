@@ -5,6 +5,7 @@ import base64
 from collections.abc import Mapping
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,8 +132,14 @@ async def test_a_cancellation_that_nobody_asked_for_is_the_tools_failure() -> No
         await task
         return "never"
 
-    found = await results(call("stray"), call("good"), stray=wait_for_a_cancelled_task, good="fine")
+    async def answer_late(_arguments: Mapping[str, JsonValue], _context: ToolContext) -> str:
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        return "fine"
+
+    found = await results(call("stray"), call("late"), stray=wait_for_a_cancelled_task, late=answer_late)
     assert [each.is_error for each in found] == [True, False]
+    assert "stray failed with CancelledError" in found[0].text
 
 
 async def test_a_tool_that_hangs_is_stopped_at_its_limit_and_the_others_answer() -> None:

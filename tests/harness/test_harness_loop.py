@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
@@ -327,11 +328,31 @@ async def test_what_a_listener_raises_ends_the_turn_as_itself_and_leaves_no_call
         if isinstance(event, ToolFinished):
             raise BrokenPipeError("nobody listens")
 
-    model = FakeModel(calling(call("echo", id="a"), call("echo", id="b")))
-    with pytest.raises(BrokenPipeError, match="nobody listens"):
-        await Harness(model, tools=[FunctionTool("echo", echo)], record=record).run(turn(listener=listen))
+    async def hang(_arguments: Mapping[str, JsonValue], _context: ToolContext) -> str:
+        await anyio.sleep_forever()
+        return "never"
+
+    tools = [FunctionTool("echo", echo), FunctionTool("hang", hang)]
+    model = FakeModel(calling(call("echo"), call("hang")))
+    with anyio.fail_after(5), pytest.raises(BrokenPipeError, match="nobody listens"):
+        await Harness(model, tools=tools, record=record).run(turn(listener=listen))
     assert pair(kept).pending == ()
-    assert len(kept[-1].tool_results) == 2
+    assert [each.is_error for each in kept[-1].tool_results] == [False, True]
+
+
+async def test_a_listener_is_told_one_thing_at_a_time() -> None:
+    telling = most = 0
+
+    async def listen(_event: TurnEvent) -> None:
+        nonlocal telling, most
+        telling += 1
+        most = max(most, telling)
+        await anyio.lowlevel.checkpoint()
+        telling -= 1
+
+    model = FakeModel(calling(*(call("echo", id=f"c{number}") for number in range(4))), reply("done"))
+    await Harness(model, tools=[FunctionTool("echo", echo)]).run(turn(listener=listen))
+    assert most == 1
 
 
 async def test_the_first_middleware_is_outermost_around_turns_and_around_requests() -> None:

@@ -114,6 +114,17 @@ async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
     assert measure.ratio == after.ratio
 
 
+async def test_each_request_is_measured_as_it_is_and_none_as_the_one_before() -> None:
+    measure = Measure()
+    whole = request(6)
+    sizes = [
+        (await measure.measured(each)).estimate.input
+        for each in (whole, replace(whole, window=whole.window[:3]), replace(whole, system=""), whole)
+    ]
+    assert sizes[0] == sizes[3]
+    assert len(set(sizes)) == 3
+
+
 @pytest.mark.req("AS-BUG-32")
 @pytest.mark.parametrize("forced", ["", "asked"])
 @pytest.mark.parametrize(

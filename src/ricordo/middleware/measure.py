@@ -68,20 +68,15 @@ class Measure:
 
     async def _estimate(self, request: Request) -> RequestEstimate:
         """Return the estimate, made in a worker thread: a large window takes long; asked twice, it is made once."""
-        last = self._last
-        if (
-            last
-            and last[0].window is request.window
-            and (last[0].system, last[0].tools)
-            == (
-                request.system,
-                request.tools,
-            )
-        ):
-            return last[1]
+        if self._last and _alike(self._last[0], request):
+            return self._last[1]
         found = await run_sync(_estimated, request)
         self._last = (request, found)
         return found
+
+
+def _alike(one: Request, other: Request) -> bool:
+    return one.window is other.window and (one.system, one.tools) == (other.system, other.tools)
 
 
 def _estimated(request: Request) -> RequestEstimate:
