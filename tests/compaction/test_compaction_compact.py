@@ -125,7 +125,7 @@ async def test_a_call_that_still_waits_is_never_summed_up() -> None:
     assert found.messages[1:] == messages[55:]
 
 
-@pytest.mark.req("AS-BUG-01", "AS-BUG-error-as-summary")
+@pytest.mark.req("AS-BUG-01")
 @pytest.mark.parametrize(
     "bad",
     [

@@ -12,7 +12,7 @@ __all__ = ["flaw", "missing_sections"]
 _ERROR = re.compile(
     r"\W{0,3}(?:"
     r"(?:internal (?:server )?)?error(?:\s*\d{3})?\s*[:!.]"
-    r"|\w*(?:Error|Exception)\b\s*[:(]"
+    r"|\w*(?:Error|Exception|Timeout|Unavailable|RateLimited|Refused)\b\s*[:(]"
     r"|traceback \(most recent call last\)"
     r"|(?:http )?[45]\d\d\b[^\n]{0,60}\b(?:error|unavailable|gateway|unauthorized|too many requests|not found)"
     r"|(?:rate limit|quota|context length|maximum context)[^\n]{0,40}\bexceeded"

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.acceptance import flaw
@@ -35,6 +36,7 @@ Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 
 _LEAST_BODY = 16
 _SHELL = 60
+_NOT_SMALLER = "a summary would not be smaller"
 
 
 class Compact:
@@ -65,29 +67,29 @@ class Compact:
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with a summary in the place of its older messages, when a trigger says so."""
+        await checkpoint()
         self._warn(window)
         tokens = measured(window.messages, window.ratio)
         plan = decide(window, self._config, tokens)
         if not plan.cut:
-            return self._shortened(
-                window, plan, Reduction(messages=window.messages, report=_skipped(window, plan.reason))
-            )
+            return self._shortened(window, plan, _unchanged(window, plan.reason, tokens))
         prefix = window.messages[: plan.cut]
         dropped = tuple(message for message in prefix if not pinned(message))
+        if not _worth(dropped, window):
+            return self._shortened(window, plan, _unchanged(window, f"{plan.reason}, but {_NOT_SMALLER}", tokens))
         notes: list[str] = []
         failed = await self._handed_on(dropped, notes)
         if failed:
-            report = replace(_skipped(window, failed), status="failed")
-            return Reduction(messages=window.messages, report=report)
+            unchanged = _unchanged(window, failed, tokens)
+            return replace(unchanged, report=replace(unchanged.report, status="failed"))
         summary = await self._summary(window, plan, dropped, notes)
         if summary is None:
-            reason = f"{plan.reason}, but a summary would not be smaller"
-            return self._shortened(window, plan, Reduction(messages=window.messages, report=_skipped(window, reason)))
+            return self._shortened(window, plan, _unchanged(window, f"{plan.reason}, but {_NOT_SMALLER}", tokens))
         if self._before_drop:
             await _told(self._before_drop, dropped, notes)
         kept = tuple(message for message in prefix if pinned(message))
         messages = (*kept, summary, *window.messages[plan.cut :])
-        report = replace(_skipped(window, plan.reason), status="done", note="; ".join(notes))
+        report = replace(_skipped(window, plan.reason, tokens), status="done", note="; ".join(notes))
         return self._shortened(window, plan, Reduction(messages=messages, report=report, dropped=dropped))
 
     async def _handed_on(self, dropped: Sequence[Message], notes: list[str]) -> str:
@@ -142,16 +144,18 @@ class Compact:
     def _shortened(self, window: Window, plan: Plan, found: Reduction) -> Reduction:
         """Shorten what alone is too large, when the window must get smaller and still is not; fill in the report."""
         messages = found.messages
-        if plan.room is not None and (sum(measured(messages, window.ratio)) > plan.room):
-            path = transcript_at(window.agent, window.session)
-            messages = shortened(messages, plan.room, ratio=window.ratio, path=path)
-        tokens = sum(measured(messages, window.ratio))
-        changed = any(new is not old for new, old in zip(messages, found.messages, strict=True))
+        same = messages is window.messages
+        tokens = found.report.tokens_before if same else sum(measured(messages, window.ratio))
         report = replace(found.report, messages_after=len(messages), tokens_after=tokens)
-        if changed:
-            note = "; ".join(filter(None, (found.report.note, "messages that were too long were shortened")))
-            report = replace(report, status="done", note=note)
-        return replace(found, messages=messages if changed else found.messages, report=report)
+        if plan.room is None or tokens <= plan.room:
+            return replace(found, report=report)
+        path = transcript_at(window.agent, window.session)
+        messages = shortened(messages, plan.room, ratio=window.ratio, path=path)
+        if all(new is old for new, old in zip(messages, found.messages, strict=True)):
+            return replace(found, report=report)
+        note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))
+        report = replace(report, status="done", note=note, tokens_after=sum(measured(messages, window.ratio)))
+        return replace(found, messages=messages, report=report)
 
     def _warn(self, window: Window) -> None:
         if not self._warned and thresholds(self._config, window.limit).clamped:
@@ -163,26 +167,37 @@ class Compact:
             )
 
 
-def _skipped(window: Window, reason: str) -> Report:
-    tokens = sum(measured(window.messages, window.ratio))
+def _skipped(window: Window, reason: str, tokens: Sequence[int]) -> Report:
     count = len(window.messages)
+    total = sum(tokens)
     return Report(
         act="compact",
         status="skipped",
         reason=reason,
         messages_before=count,
         messages_after=count,
-        tokens_before=tokens,
-        tokens_after=tokens,
+        tokens_before=total,
+        tokens_after=total,
     )
+
+
+def _unchanged(window: Window, reason: str, tokens: Sequence[int]) -> Reduction:
+    return Reduction(messages=window.messages, report=_skipped(window, reason, tokens))
+
+
+def _worth(dropped: tuple[Message, ...], window: Window) -> bool:
+    """Tell whether the barest summary would be smaller than what it stands for, before anybody is asked for one."""
+    build = partial(summary_message, "None.", dropped, agent=window.agent, session=window.session, kept=0)
+    return _smaller(_forms(build, asked(dropped, 0)), sum(map(estimate_message, dropped))) is not None
 
 
 def _forms(build: Callable[..., Message], requests: Sequence[Asked]) -> Iterator[Message]:
     """Yield the summary's message from the full form to the barest."""
-    yield build(requests=requests, lead=True)
-    yield build(requests=requests, lead=False)
-    if len(requests) > 1:
-        yield build(requests=(requests[0], requests[-1]), lead=False)
+    few = (requests[0], requests[-1]) if len(requests) > 1 else requests
+    for lead in (True, False):
+        yield build(requests=requests, lead=lead)
+        if len(few) < len(requests):
+            yield build(requests=few, lead=lead)
 
 
 def _smaller(forms: Iterator[Message], size: int) -> Message | None:

@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from hashlib import blake2b
 from urllib.parse import unquote_to_bytes
 
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.config import ToolResultEvictionConfig
@@ -64,6 +65,7 @@ class Evict:
 
         The report counts as failed as soon as one result could not be written; the others are evicted all the same.
         """
+        await checkpoint()
         failures: list[str] = []
         messages = list(window.messages)
         for at, wide in _all_wide(window.messages, self._config, self._limit(window)):

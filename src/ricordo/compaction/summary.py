@@ -70,7 +70,7 @@ class ModelSummary:
     async def __call__(self, messages: Sequence[Message], *, limit_tokens: int) -> str:
         """Return the model's summary of `messages`, else their digest in at most `limit_tokens` tokens."""
         most = max(_TOO_LONG * limit_tokens, sum(measured(messages, 1.0)) // 2)
-        items = rendered(messages)
+        items = await run_sync(rendered, messages)
         room = self._room(limit_tokens)
         try:
             try:
@@ -94,7 +94,7 @@ class ModelSummary:
 
     async def _summed(self, items: Sequence[Quoted], room: int, limit_tokens: int, most: int) -> str:
         extract = ""
-        for batch in batches(items, room, _MOST_BATCHES):
+        for batch in await run_sync(batches, items, room, _MOST_BATCHES):
             before = [Quoted(text=extract, source=EARLIER, trust=Trust.AGENT)] if extract else []
             extract = await self._asked([*before, *batch], limit_tokens, most)
         return extract

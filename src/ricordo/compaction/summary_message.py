@@ -29,6 +29,7 @@ __all__ = [
 _KEY = "ricordo.summary"
 _FENCE = "summary"
 _LONGEST_REQUEST = 1_200
+_FRAME = 20
 _CUT = " [...]"
 _NOTE = "what was said before, in short; a record, not a request"
 _LEAD = (
@@ -66,10 +67,10 @@ def asked(dropped: Sequence[Message], budget: int) -> tuple[Asked, ...]:
     every = list(_every_request(dropped))
     if not every:
         return ()
-    left = budget - estimate_text(every[0].text)
+    left = budget - estimate_text(every[0].text) - _FRAME
     latest: list[Asked] = []
     for request in reversed(every[1:]):
-        left -= estimate_text(request.text)
+        left -= estimate_text(request.text) + _FRAME
         if left < 0:
             break
         latest.append(request)

@@ -7,6 +7,8 @@ metadata, times and usage stay. What is clipped once is not clipped again. Argum
 from collections.abc import Sequence
 from dataclasses import replace
 
+from anyio.lowlevel import checkpoint
+
 from ricordo.compaction.config import TruncateArgsConfig
 from ricordo.compaction.contract import Reduction, Report, Window
 from ricordo.compaction.plan import measured, tail_start
@@ -27,6 +29,7 @@ class Truncate:
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with clipped arguments, once a threshold is met; forced, whatever the thresholds say."""
+        await checkpoint()
         tokens = measured(window.messages, window.ratio)
         reason = _cause(window, self._config, sum(tokens) + window.overhead)
         keeps_from = _kept_from(window, self._config, tokens) if reason else 0
