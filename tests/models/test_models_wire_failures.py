@@ -63,6 +63,10 @@ ODD_BODIES = (
 )
 
 
+# On trio, the vendors' packages leave the end of their streams to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def packages() -> None:
     """Load the packages of the providers outside of the event loop, as a program does."""
