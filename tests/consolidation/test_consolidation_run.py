@@ -97,6 +97,23 @@ async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None
     assert await root.contents(cursor=True) == before
 
 
+@pytest.mark.req("AS-CURATED-01")
+async def test_curated_memory_is_replaced_as_a_whole_and_only_by_a_run() -> None:
+    calls: list[str] = []
+
+    async def note(verb: str, path: str) -> None:
+        if path == MEMORY and verb != "read":
+            calls.append(verb)
+
+    root = Root(WatchedFiles(InMemoryFiles(), note))
+    for text in (OLD, NEW):
+        await root.save(text, kind="decision")
+        calls.clear()
+        await root.run()
+        assert calls == ["replace"]
+    assert await root.memory() == [f"- {NEW}"]
+
+
 async def test_signals_within_half_an_hour_make_one_run() -> None:
     root = Root()
     for number in range(10):
@@ -163,12 +180,14 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
     assert sorted(await root.memory()) == ["- The office closes at six.", "- We deploy only from main."]
 
 
+@pytest.mark.req("AS-CONS-05")
 @pytest.mark.parametrize("damage", [None, b"", b"{}", b'{"at": null, "ledgers": {"x": {"offset": "1"}}}', b"\xff"])
 async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(damage: bytes | None) -> None:
     root = Root()
     await root.save("We deploy only from main.")
     await root.run()
     before = await root.contents()
+    assert (await Root(root.files).run()).skipped == NOTHING_NEW, "a restart"
     await root.files.delete(CURSOR)
     if damage is not None:
         await root.files.create(CURSOR, damage)
