@@ -83,10 +83,11 @@ def finished(*running: subprocess.Popen[str]) -> list[int]:
 
 
 async def inbox_jobs(root: Path) -> list[JobRecord]:
+    """Return the flushes that were asked for."""
     clock = SystemClock()
     inbox = Inbox(root / "queue.db", clock=clock, ids=MonotonicIds(clock))
     try:
-        return await inbox.jobs(limit=1000)
+        return await inbox.jobs(kinds={"flush"}, limit=1000)
     finally:
         await inbox.close()
 
@@ -308,7 +309,7 @@ async def test_the_work_of_the_inbox_is_reported_without_content(root: Path, ope
     events = list[Event]()
     async with opened(on_event=events.append):
         pass
-    [drained] = [event for event in events if event.stage == "drain" and event.status == "finished"]
+    drained = next(event for event in events if event.stage == "drain" and event.status == "finished")
     assert drained.counts == {"messages": 1, "entries": 1}
     assert drained.scope == SCOPE
 
