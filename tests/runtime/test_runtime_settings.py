@@ -1,5 +1,6 @@
 """Settings: a file, the environment and arguments in this order, each value checked, and every one knows its origin."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -199,6 +200,25 @@ def test_a_file_that_is_none_or_far_too_large_is_told(tmp_path: Path) -> None:
     config.mkdir()
     with pytest.raises(StorageFailed, match=r"config\.toml can't be read"):
         Settings.load(tmp_path, {})
+    config.rmdir()
+    os.mkfifo(config)
+    with pytest.raises(StorageFailed, match=r"config\.toml can't be read"):
+        Settings.load(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 20_000 + "a = 1", '"a" . ' * 20_000 + "a = 1", "a = " + "[" * 20_000 + "]" * 20_000, "a" * 50_000 + " = 1"],
+    ids=["deep", "quoted", "nested", "long"],
+)
+def test_a_file_made_to_break_its_reader_is_refused_in_few_words(text: str, load: Load) -> None:
+    with pytest.raises((DocumentInvalid, InvalidSetting)) as caught:
+        load(text)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_long_value_is_told_in_few_words(load: Load) -> None:
+    assert len(refused(load, f"max_iters = '{'x' * 50_000}'")) < 400
 
 
 def test_a_byte_order_mark_is_no_setting(tmp_path: Path) -> None:
@@ -226,7 +246,9 @@ def test_the_name_of_a_model_in_a_file_leads_nowhere(text: str, load: Load) -> N
 @pytest.mark.parametrize(
     "text",
     [
-        "api_key = 'abc'", "[openai]\napi_key = 'abc'", "OPENAI_API_KEY = 'abc'", "password = 3", "auth_token = 'x'",
+        "api_key = 'abc'",
+        "sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD = 1",
+        "[openai]\napi_key = 'abc'", "OPENAI_API_KEY = 'abc'", "password = 3", "auth_token = 'x'",
         "model = 'sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD'",
         "[tool_result_eviction]\nexcluded_tool_names = ['sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD']",
     ],

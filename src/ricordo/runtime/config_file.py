@@ -23,7 +23,8 @@ _LARGEST = 256 * 1024
 _LINE = re.compile(r"at line (\d+)")
 _TABLE = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_QUOTES = re.compile(r'"""|' + "'''")
+_QUOTES = re.compile(r"\"{3}|'{3}")
+_DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){50}""")
 _SECRET_WORDS = frozenset({"apikey", "credential", "credentials", "key", "password", "passwd", "secret", "token"})
 
 
@@ -57,9 +58,11 @@ def read_config(root: Path) -> ConfigFile:
     """
     path = root / CONFIG
     try:
+        if path.exists() and not path.is_file():
+            raise StorageFailed(f"{path} can't be read: it is no file.")
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ConfigFile(path=path)
     except OSError as error:
         raise StorageFailed(f"{path} can't be read: {error.strerror}.") from error
@@ -67,9 +70,10 @@ def read_config(root: Path) -> ConfigFile:
         raise DocumentInvalid(f"{path} is larger than {_LARGEST:,} bytes.")
     config = _parsed(path, data)
     for key, value in config.values.items():
-        if _is_secret(key, value):
+        if has_secret(key) or _is_secret(key, value):
+            name = "[hidden]" if has_secret(key) else key
             raise InvalidSetting(
-                f"{config.place(key)}: {key} holds a secret. Keys belong in the environment, in the variable of their "
+                f"{config.place(key)}: {name} holds a secret. Keys belong in the environment, in the variable of their "
                 "provider such as OPENAI_API_KEY, not in a file that can be shared."
             )
     return config
@@ -87,13 +91,17 @@ def _parsed(path: Path, data: bytes) -> ConfigFile:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise DocumentInvalid(f"{path}:{line}: not UTF-8.") from error
+    # the standard reader takes time by the square of the depth of a key
+    if deep := _DEEP.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise DocumentInvalid(f"{path}:{line}: a name with far too many parts.")
     try:
-        document = tomllib.loads(text)
+        values = dict(_flattened(tomllib.loads(text), ""))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = _LINE.search(str(error))
         line = int(found[1]) if found else text.rstrip().count("\n") + 1
         raise DocumentInvalid(f"{path}:{line}: not valid TOML.{_hint(text, line)}") from error
-    return ConfigFile(path=path, values=dict(_flattened(document, "")), lines=dict(_lines(text)))
+    return ConfigFile(path=path, values=values, lines=dict(_lines(text)))
 
 
 def _hint(text: str, line: int) -> str:

@@ -17,6 +17,7 @@ from ricordo.runtime.setting_types import Table, converted, kinds_of, nearest, t
 __all__ = ["Given", "Layers", "Origin"]
 
 _T = TypeVar("_T")
+_LONGEST = 80
 _ON = frozenset({"true", "on", "yes", "1"})
 _OFF = frozenset({"false", "off", "no", "0", "none"})
 
@@ -143,7 +144,8 @@ class Layers:
     def _put(self, given: Given) -> None:
         key = given.key
         if key not in self._kinds:
-            raise InvalidSetting(f"{given.origin}: {key} is no setting{nearest(key, [*self._kinds, *self._tables])}")
+            shown = key if len(key) <= _LONGEST else f"{key[:_LONGEST]}…"
+            raise InvalidSetting(f"{given.origin}: {shown} is no setting{nearest(key, [*self._kinds, *self._tables])}")
         try:
             value = converted(self._kinds[key], given.value, is_text=given.is_text)
         except InvalidSetting as error:

@@ -24,6 +24,7 @@ Kind: TypeAlias = frozenset[object]
 """The types that a setting takes, as they stand in the annotation of its field."""
 
 _NONE = "none"
+_LONGEST = 80
 _ON: Mapping[str, bool] = {
     "true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False,
 }  # fmt: skip
@@ -59,8 +60,9 @@ def converted(kind: Kind, value: object, *, is_text: bool = False) -> object:
         found = reading(kind, given)
         if found is not None:
             return found[0]
-    told = "[hidden]" if isinstance(value, str) and has_secret(value) else repr(value)
-    raise InvalidSetting(f"takes {word_for(kind)}, not {told}")
+    told = repr(value)
+    shown = "[hidden]" if has_secret(told) else told if len(told) <= _LONGEST else f"{told[:_LONGEST]}…"
+    raise InvalidSetting(f"takes {word_for(kind)}, not {shown}")
 
 
 def word_for(kind: Kind) -> str:
