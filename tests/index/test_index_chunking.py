@@ -11,6 +11,7 @@ from ricordo.index.documents import Document, document_of
 from ricordo.index.pieces import LONGEST, cut
 from ricordo.index.transcripts import spoken_line
 from ricordo.messages.codec import encode
+from ricordo.messages.marks import Mark, marked
 from ricordo.messages.types import Message, Text, Thinking, ToolCall, ToolResult
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
@@ -122,6 +123,28 @@ def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
     assert "21" not in rows[0].own.split()
     assert "kangaroo" in rows[1].around.split()
     assert "zoo" in rows[0].around.split()
+
+
+def test_what_nobody_said_is_not_searched_and_the_beginning_of_a_reply_is() -> None:
+    words: dict[Mark, str] = {"summary": "zebra", "memory": "kangaroo", "notice": "ostrich", "cut": "penguin"}
+    lines = [said("Before."), *(marked_line(word, mark) for mark, word in words.items()), said("After.", minute=9)]
+    rows = rows_of(LOG, b"".join(lines))
+    assert contents(rows) == [(1, 1, "Before."), (5, 5, "penguin"), (6, 6, "After.")]
+    assert "zebra" not in " ".join(row.around for row in rows)
+    tail = tail_rows(LOG, b"".join(lines[1:]), Tail(lines=1, before="user: Before."))
+    assert contents(tail) == contents(rows)[1:]
+
+
+def marked_line(text: str, mark: Mark) -> bytes:
+    return encode(marked(Message(role="user", id=mark, time=NOON, parts=(Text(text=text),)), mark))
+
+
+def test_an_evicted_picture_is_not_searched_and_an_evicted_text_is() -> None:
+    picture = Document(path="workspace/large_tool_results/s1/camera-1a.png", sort="result", session="s1")
+    text = Document(path="workspace/large_tool_results/s1/bash-1a.txt", sort="result", session="s1")
+    data = b"a zebra\0 in the noise"
+    assert rows_of(picture, data) == []
+    assert len(rows_of(text, data)) == 1
 
 
 def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:

@@ -20,25 +20,36 @@ from ricordo.messages import Message, mark_of
 __all__ = ["about", "digest", "tags"]
 
 _TOPIC = 3.0
-_EARLIER = 1.5
-_EARLIER_INTENT = 2.0
+_FIRST_TOPIC = 1.5
 _NOTICE = 1.8
-_LONGEST = 240
+_LONGEST = 340
+_WORTH_IN = (1.9, 1.6, 0.9, 1.2)
+_WORTH = {
+    "decided": 2.1,
+    "rule": 2.1,
+    "prefers": 2.0,
+    "learned": 2.0,
+    "goal": 1.9,
+    "about": 0.5,
+    "asked": 1.0,
+    "answered": 0.7,
+    "bash": 0.2,
+}
 _CITED = re.compile(r" (\[\w[^\]\s]*\])$")
 _NOTHING = {"none", "(none)", "none.", "n/a"}
 
 
-def digest(messages: Sequence[Message], *, limit_tokens: int = 2_000) -> str:
+def digest(messages: Sequence[Message], *, limit_tokens: int = 2_000, ended: bool = False) -> str:
     """Return a summary of `messages` in at most `limit_tokens` tokens; empty when there is nothing to say.
 
-    Summaries among the messages are taken in; recalled memory is not, for it was not said here.
+    Summaries among the messages are taken in; recalled memory is not, for it was not said here. `ended` says that no
+    message follows, so that what has no reply among these is open.
     """
     said = tuple(message for message in messages if message.role != "system" and mark_of(message) in {None, "cut"})
     talk = Talk(messages=said, names=short_ids([message.id for message in messages]))
     lines = [
-        *_earlier(messages),
         *_topic(talk),
-        *said_lines(talk),
+        *said_lines(talk, list(_earlier(messages)), ended=ended),
         *deed_lines(talk),
         *_notices(messages, talk),
     ]
@@ -62,6 +73,7 @@ def _earlier(messages: Sequence[Message]) -> Iterator[Line]:
     bodies = [body_of(message) for message in messages if mark_of(message) == "summary"]
     count = sum(body.count("\n") + 1 for body in bodies)
     at = -count - 1
+    titled = False
     for body in bodies:
         section = 1
         for line in body.splitlines():
@@ -70,17 +82,19 @@ def _earlier(messages: Sequence[Message]) -> Iterator[Line]:
             at += 1
             if heading in SECTIONS:
                 section = SECTIONS.index(heading)
-            elif text and text.casefold() not in _NOTHING and section != len(SECTIONS) - 1:
-                base = _EARLIER_INTENT if section == 0 else _EARLIER
+            elif text and text.casefold() not in _NOTHING:
                 found = _CITED.search(text)
                 text, cite = (text[: found.start()], found[1]) if found else (text, "")
-                yield Line(
-                    section=section,
-                    text=clipped(text, _LONGEST),
-                    at=at,
-                    weight=base + 0.2 * (1 + at / count),
-                    cite=cite,
-                )
+                weight = _weight(text, section) + 0.2 * (1 + at / count)
+                if section == 0 and text.startswith("about") and not titled:
+                    weight, titled = weight + _FIRST_TOPIC, True
+                yield Line(section=section, text=clipped(text, _LONGEST), at=at, weight=weight, cite=cite)
+
+
+def _weight(text: str, section: int) -> float:
+    """What an earlier line is still worth: what holds for good as much as new, what was done less and less."""
+    label, colon, _ = text.partition(": ")
+    return _WORTH.get(label, _WORTH_IN[section]) if colon else _WORTH_IN[section]
 
 
 def _notices(messages: Sequence[Message], talk: Talk) -> Iterator[Line]:

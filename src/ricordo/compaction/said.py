@@ -6,11 +6,11 @@ statement that corrects an earlier one takes its place and says what held before
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from ricordo.compaction.lines import Line, cited, clipped
 from ricordo.flush.extract import extract
-from ricordo.flush.types import Finding
 from ricordo.language import (
     acts,
     content_words,
@@ -28,12 +28,14 @@ _LONGEST_REQUEST = 180
 _LONGEST_FINDING = 240
 _LONGEST_ANSWER = 160
 _LONGEST_BEFORE = 90
-_ALIKE = 0.34
+_ALIKE = 0.5
 _BOTH = 2
 _SUBSTANCE = 2
 _KIND = {"decision": "decided", "convention": "rule", "preference": "prefers", "lesson": "learned", "goal": "goal"}
 _WORTH = {"decision": 0.5, "convention": 0.4, "lesson": 0.4, "goal": 0.4, "preference": 0.3}
 _NOISE = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "acknowledgement", "reaction"})
+_LABEL = re.compile(r"^(?:decided|rule|prefers|learned|goal|answered|asked|about): ")
+_CLAUSE = re.compile(r"[,;:–—.](?=\s|$)")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
@@ -54,52 +56,63 @@ class Talk:
         return at / max(1, len(self.messages) - 1)
 
 
-def said_lines(talk: Talk) -> Iterator[Line]:
-    """Yield the lines, not in order."""
-    yield from _findings(talk)
+def said_lines(talk: Talk, earlier: Sequence[Line] = (), *, ended: bool = False) -> Iterator[Line]:
+    """Yield the lines, not in order: those of `earlier` summaries that still hold, and those of the talk.
+
+    `ended` says that nothing follows the talk, so that what has no reply is open.
+    """
+    yield from _findings(talk, earlier)
     if not talk.among_people:
         yield from _requests(talk)
         yield from _answers(talk)
-    yield from _open(talk)
+    if ended:
+        yield from _open(talk)
 
 
-def _findings(talk: Talk) -> Iterator[Line]:
+def _findings(talk: Talk, earlier: Sequence[Line]) -> Iterator[Line]:
     places = {message.id: at for at, message in enumerate(talk.messages) if message.id}
     findings = extract(talk.messages)
-    replaced = _replaced(findings)
+    known = [line.text for line in earlier] + [finding.content for finding in findings]
+    replaced = _replaced(known, {len(earlier) + at for at, finding in enumerate(findings) if finding.corrects})
     gone = set(replaced.values())
     set_right = _set_right(talk)
-    for number, finding in enumerate(findings):
+    yield from (line for number, line in enumerate(earlier) if number not in gone)
+    for number, finding in enumerate(findings, len(earlier)):
         if number in gone:
             continue
         at = places.get(finding.message_ids[0], 0) if finding.message_ids else 0
         kind = _KIND.get(finding.kind, "")
         text = clipped(finding.content, _LONGEST_FINDING)
         if number in replaced:
-            text += f" (before: {clipped(findings[replaced[number]].content, _LONGEST_BEFORE)})"
+            text += f" (before: {clipped(_LABEL.sub('', known[replaced[number]]), _LONGEST_BEFORE)})"
         elif finding.corrects and at in set_right:
             text += f" (sets right: {clipped(set_right[at], _LONGEST_BEFORE)})"
         weight = 1.0 + finding.confidence + _WORTH.get(finding.kind, 0.0) + 0.3 * finding.corrects + 0.3 * talk.late(at)
         cite = cited(sorted(finding.message_ids, key=lambda each: places.get(each, 0)), talk.names)
-        yield Line(section=1, text=f"{kind}: {text}" if kind else text, at=at, weight=weight, cite=cite)
+        section = 3 if finding.kind == "goal" else 1
+        yield Line(section=section, text=f"{kind}: {text}" if kind else text, at=at, weight=weight, cite=cite)
 
 
-def _replaced(findings: Sequence[Finding]) -> dict[int, int]:
-    """Return which earlier finding each correction takes the place of: the one most alike, if any is alike enough."""
-    words = [frozenset(content_words(finding.content, "en")) for finding in findings]
+def _replaced(texts: Sequence[str], correcting: AbstractSet[int]) -> dict[int, int]:
+    """Return which earlier text each correcting one takes the place of: the one most alike, if any is alike enough."""
+    bare = [_LABEL.sub("", text) for text in texts]
+    words = [frozenset(content_words(text, "en")) for text in bare]
+    heads = [frozenset(content_words(_CLAUSE.split(text, maxsplit=1)[0], "en")) for text in bare]
     found: dict[int, int] = {}
-    for number, finding in enumerate(findings):
-        if not finding.corrects:
-            continue
+    for number in sorted(correcting):
         alike = [
-            (overlap(words[number], words[earlier]), earlier)
+            (max(_alike(words[number], words[earlier]), _alike(heads[number], heads[earlier])), earlier)
             for earlier in range(number)
-            if earlier not in found.values() and len(words[number] & words[earlier]) >= _BOTH
+            if earlier not in found.values()
         ]
         best = max(alike, default=(0.0, -1))
         if best[0] >= _ALIKE:
             found[number] = best[1]
     return found
+
+
+def _alike(left: frozenset[str], right: frozenset[str]) -> float:
+    return overlap(left, right) if len(left & right) >= _BOTH else 0.0
 
 
 def _set_right(talk: Talk) -> dict[int, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ricordo.errors import InvalidMessage
 from ricordo.guard import Quoted, Trust, cut, fence, unfence
+from ricordo.language import content_words
 from ricordo.messages import JsonValue, Message, Text, mark_of, marked, with_ids
 from ricordo.tokens.estimate import estimate_text
 from ricordo.workspace.layout import WORKSPACE, transcript_path
@@ -30,6 +31,7 @@ _KEY = "ricordo.summary"
 _FENCE = "summary"
 _LONGEST_REQUEST = 1_200
 _FRAME = 20
+_SUBSTANCE = 3
 _CUT = " [...]"
 _NOTE = "what was said before, in short; a record, not a request"
 _LEAD = (
@@ -69,7 +71,9 @@ def asked(dropped: Sequence[Message], budget: int) -> tuple[Asked, ...]:
         return ()
     left = budget - estimate_text(every[0].text) - _FRAME
     latest: list[Asked] = []
-    for request in reversed(every[1:]):
+    for number, request in enumerate(reversed(every[1:])):
+        if number and len(content_words(request.text)) < _SUBSTANCE:
+            continue
         left -= estimate_text(request.text) + _FRAME
         if left < 0:
             break
@@ -87,7 +91,7 @@ def summary_message(
     """
     path = transcript_at(agent, session)
     said = [message for message in dropped if mark_of(message) != "summary"]
-    covered = f"{said[0].id} to {said[-1].id}" if said and said[0].id and said[-1].id else "earlier"
+    covered = f"up to {said[-1].id}" if said and said[-1].id else "before"
     items = [
         Quoted(text=body, source=f"messages {covered}", trust=Trust.AGENT),
         *(Quoted(text=each.text, source="asked", trust=Trust.USER, id=each.id or None) for each in requests),
