@@ -9,6 +9,7 @@ from ricordo.agent.stream import TurnStream
 from ricordo.clock import Clock
 from ricordo.compaction import Report
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import MemoryClosed, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
@@ -172,6 +173,10 @@ class HarnessAgent:
     async def settle(self, *, seconds: float = 10.0) -> int:
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""
         return await self._session.settle(seconds=seconds)
+
+    async def consolidate(self) -> Consolidated:
+        """Let what was learned so far enter curated memory now, however recent the last consolidation is."""
+        return await self._session.consolidate()
 
     @property
     def _session(self) -> Session:

@@ -7,6 +7,7 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from ricordo.compaction import Report
+from ricordo.consolidation.consolidate import Consolidated
 from ricordo.events import Emitter
 from ricordo.harness.conversation import Conversation
 from ricordo.harness.human import agents_file, rules
@@ -126,6 +127,11 @@ class Session:
     async def settle(self, *, seconds: float) -> int:
         """Work off the inbox and return how many jobs are left."""
         return (await self.workspace.worker.drain(seconds=seconds)).left if self.workspace else 0
+
+    async def consolidate(self) -> Consolidated:
+        """Consolidate now."""
+        curation = self.workspace.curation if self.workspace else None
+        return await curation.run(force=True) if curation else Consolidated(skipped="consolidation is off")
 
     def _request(self) -> Request:
         window = self.conversation.keeper.state.window
