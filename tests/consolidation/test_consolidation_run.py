@@ -235,19 +235,24 @@ AT_CURSOR, AT_CHECK, AT_WRITE = ("read", CURSOR, 1), ("list", "workspace/memory"
 """Moments of a run: after the ledgers were read, before they are looked at again, while the change is written."""
 
 
-@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK])
+@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE, ("replace", CURSOR, 1)])
 @pytest.mark.req("AS-BUG-19")
-async def test_what_is_saved_before_a_run_writes_is_in_memory_after_it(moment: tuple[str, str, int]) -> None:
+async def test_what_is_saved_during_a_run_is_in_memory_after_it(moment: tuple[str, str, int]) -> None:
     root = await _disturbed(moment, lambda root: root.save("Saved meanwhile."))
     await root.run()
     assert sorted(await root.memory()) == ["- Saved meanwhile.", "- We deploy only from main."]
+    assert (await root.run()).skipped == NOTHING_NEW
 
 
-async def test_what_is_saved_while_a_run_writes_is_read_by_the_next() -> None:
-    root = await _disturbed(AT_WRITE, lambda root: root.save("Saved meanwhile."))
-    await root.run()
-    assert (await root.run()).read == 1
-    assert sorted(await root.memory()) == ["- Saved meanwhile.", "- We deploy only from main."]
+async def test_ledgers_that_cannot_be_read_do_not_keep_a_run_from_ending() -> None:
+    async def closed(verb: str, path: str) -> None:
+        if verb == "read" and path == "workspace/memory/2026-11-20.md":
+            raise StorageFailed("It can't be read.")
+
+    root = Root(WatchedFiles(InMemoryFiles(), closed))
+    await root.files.create("workspace/memory/2026-11-20.md", b"- unread\n")
+    await root.save("We deploy only from main.")
+    assert (await root.run()).kept == 1
 
 
 @pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE])

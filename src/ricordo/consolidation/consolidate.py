@@ -5,6 +5,7 @@ cursor moves after the change set: who dies in between reads the same entries ag
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from anyio.to_thread import run_sync
@@ -21,7 +22,7 @@ from ricordo.files import ABSENT, FileStore, version_of
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import LEDGERS, WORKSPACE
+from ricordo.workspace.layout import LEDGERS, WORKSPACE, ledger_date
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["ACT", "BUSY", "NOTHING_NEW", "REJECTED", "TOO_SOON", "WHO", "Consolidated", "Consolidator"]
@@ -103,33 +104,39 @@ class Consolidator:
             if not force and gathered.read and not self._due(gathered):
                 return Consolidated(skipped=TOO_SOON, waiting=gathered.read + gathered.waiting)
             try:
-                done = await self._pass(gathered)
+                done, overtaken = await self._pass(gathered)
             except VersionConflict:
                 if not left:
                     raise
                 continue
-            if not done.skipped and (await read_tombstones(self._files)).version != gathered.stones:
-                # what was forgotten while it was being curated is taken out at once
-                await self._run(force=True, again=False)
             break
+        if overtaken:
+            # what was saved or forgotten while this was written is looked at once more, whatever comes of it
+            with suppress(VersionConflict):
+                await self._pass(await self._gatherer.gather())
         return done
 
-    async def _pass(self, gathered: Gathered) -> Consolidated:
-        """Propose, check and write once. Raises `VersionConflict` if what was read is not so any more."""
+    async def _pass(self, gathered: Gathered) -> tuple[Consolidated, bool]:
+        """Propose, check and write once, and tell whether somebody wrote meanwhile.
+
+        Raises: VersionConflict if what was read is not so any more; then nothing is written.
+        """
         proposal = await run_sync(propose, gathered.material, self._config)
         if not proposal.documents and not gathered.read:
-            return Consolidated(skipped=NOTHING_NEW)
+            return Consolidated(skipped=NOTHING_NEW), False
         wrong = await run_sync(faults, gathered.material, proposal, self._config)
         if wrong:
-            return Consolidated(read=gathered.read, skipped=f"{REJECTED}: {wrong[0]}")
-        return await self._write(gathered, proposal)
+            return Consolidated(read=gathered.read, skipped=f"{REJECTED}: {wrong[0]}"), False
+        if await self._changed_since(gathered, {}):
+            raise VersionConflict("Memory changed while it was consolidated.")
+        done = await self._write(gathered, proposal)
+        return done, await self._changed_since(gathered, proposal.documents)
 
     def _due(self, gathered: Gathered) -> bool:
         return due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
 
     async def _write(self, gathered: Gathered, proposal: Proposal) -> Consolidated:
-        """Write the documents as one change set, then the cursor. Raises `VersionConflict` if anything changed."""
-        await self._check(gathered)
+        """Write the documents as one change set, then the cursor. Raises `VersionConflict` if a document changed."""
         change_id = ""
         if proposal.documents:
             edits = [
@@ -151,14 +158,13 @@ class Consolidator:
             files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
         )
 
-    async def _check(self, gathered: Gathered) -> None:
-        """Raise `VersionConflict` when a ledger or what was forgotten is not what it was when it was read."""
-        sizes = {path: len(data) for path, data in gathered.material.ledgers.items()}
-        for info in await self._files.list(LEDGERS):
-            if info.path in sizes and info.size != sizes[info.path]:
-                raise VersionConflict(f"{info.path} changed while it was consolidated.")
-        if (await read_tombstones(self._files)).version != gathered.stones:
-            raise VersionConflict("Something was forgotten while it was consolidated.")
+    async def _changed_since(self, gathered: Gathered, written: Mapping[str, bytes | None]) -> bool:
+        """Tell whether others wrote to a ledger, or forgot something, since it was read; `written` is our own."""
+        found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
+        known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
+        if any(size != known.get(path) for path, size in found.items() if path not in gathered.unreadable):
+            return True
+        return (await read_tombstones(self._files)).version != gathered.stones
 
 
 def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:

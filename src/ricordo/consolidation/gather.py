@@ -26,7 +26,8 @@ __all__ = ["Gathered", "Gatherer"]
 class Gathered:
     """The material of a run, the versions it was read at, and the cursor as it will be after it.
 
-    `read` counts the entries that were not read before, `waiting` those that are left for the next run.
+    `unreadable` are ledgers that are there and can't be read. `read` counts the entries that were not read before,
+    `waiting` those that are left for the next run.
     """
 
     material: Material
@@ -34,6 +35,7 @@ class Gathered:
     cursor: Cursor
     next: Cursor
     stones: str
+    unreadable: frozenset[str]
     read: int
     waiting: int
 
@@ -54,7 +56,7 @@ class Gatherer:
         Raises: StorageError if curated memory, or what was forgotten, is there and can't be read.
         """
         documents, versions = await self._documents()
-        ledgers = await self._ledgers(versions)
+        ledgers, unreadable = await self._ledgers(versions)
         cursor = await load_cursor(self.files)
         anew = again or (MEMORY not in documents and not await self._taken_back())
         stones = await read_tombstones(self.files)
@@ -73,6 +75,7 @@ class Gatherer:
             cursor=cursor,
             next=replace(cursor, ledgers=await run_sync(_positions, live, cursor, seen, batch)),
             stones=stones.version,
+            unreadable=unreadable,
             read=len(batch),
             waiting=waiting,
         )
@@ -89,18 +92,22 @@ class Gatherer:
             documents[path], versions[path] = stored.data, stored.version
         return documents, versions
 
-    async def _ledgers(self, versions: dict[str, str]) -> dict[str, bytes]:
-        """Return the ledgers that can be read; one that can't stays unread, and stops no other."""
-        found = {}
+    async def _ledgers(self, versions: dict[str, str]) -> tuple[dict[str, bytes], frozenset[str]]:
+        """Return the ledgers, and the paths of those that can't be read: they stay unread, and stop no other."""
+        found: dict[str, bytes] = {}
+        unreadable: set[str] = set()
         for info in await self.files.list(LEDGERS):
             if ledger_date(info.path) is None:
                 continue
             try:
                 stored = await self.files.read(info.path)
-            except (FileMissing, StorageError):
+            except FileMissing:
+                continue
+            except StorageError:
+                unreadable.add(info.path)
                 continue
             found[info.path], versions[info.path] = stored.data, stored.version
-        return found
+        return found, frozenset(unreadable)
 
     async def _taken_back(self) -> bool:
         """Tell whether MEMORY.md is missing because a person took back the run that had made it."""
