@@ -143,7 +143,13 @@ def _signature(name: str, value: Any) -> str:
         return ""
     # Where a class is defined is an inner matter, of the standard library's too: it differs between its versions.
     signature = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", signature)
+    signature = re.sub(r"frozenset\(\{(.*?)\}\)", _in_order, signature)
     return f"```text\n{name}{signature}\n```"
+
+
+def _in_order(found: re.Match[str]) -> str:
+    """A set is written in another order by each process."""
+    return f"frozenset({{{', '.join(sorted(found[1].split(', ')))}}})"
 
 
 if __name__ == "__main__":

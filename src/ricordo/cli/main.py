@@ -13,11 +13,13 @@ from ricordo.cli.commands import (
     asking,
     changes,
     config,
+    context,
     demo,
     doctor,
     ingest,
     listing,
     remembering,
+    replay,
     sessions,
     status,
     tracking,
@@ -68,9 +70,11 @@ def ricordo(
 
 app.command("demo", cls=Command)(demo.demo)
 app.command("ingest", cls=Command)(ingest.ingest)
+app.command("replay", cls=Command)(replay.replay)
 app.command("remember", cls=Command)(remembering.remember)
 app.command("recall", cls=Command)(asking.recall)
 app.command("ask", cls=Command)(asking.ask)
+app.command("context", cls=Command)(context.context)
 app.command("forget", cls=Command)(remembering.forget)
 app.command("undo", cls=Command)(changes.undo)
 app.command("history", cls=Command)(changes.history)

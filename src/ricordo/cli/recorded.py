@@ -12,9 +12,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+from anyio.to_thread import run_sync
+
 from ricordo.errors import ReplyInvalid, ToolFailed
 from ricordo.messages import JsonValue, Message, Text, ToolResult, ToolSpec
 from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
+from ricordo.tokens import estimate_message
 
 if TYPE_CHECKING:
     from ricordo.tools import ToolContext, ToolOutput
@@ -24,8 +27,12 @@ __all__ = ["RecordedClock", "RecordedModel", "RecordedTool", "RecordedTurn", "re
 
 @dataclass(kw_only=True)
 class RecordedTurn:
-    """What was said in one turn, the replies to it in their order, and what the tools answered to each call's id."""
+    """What was said in one turn, the replies to it in their order, and what the tools answered to each call's id.
 
+    `messages` are all of them as they were recorded.
+    """
+
+    messages: list[Message] = field(default_factory=list)
     given: list[Message] = field(default_factory=list)
     replies: list[Message] = field(default_factory=list)
     results: defaultdict[str, deque[ToolResult]] = field(default_factory=lambda: defaultdict(deque))
@@ -41,6 +48,7 @@ def recorded_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
         begins = message.role == "user" and bool(said.parts)
         if not turns or (begins and turns[-1].replies):
             turns.append(RecordedTurn())
+        turns[-1].messages.append(message)
         for result in message.tool_results:
             turns[-1].results[result.call_id].append(result)
         if begins:
@@ -73,12 +81,16 @@ class RecordedClock:
 
 
 class RecordedModel:
-    """A model that says again what was said. `begin` hands it the turn to be lived through."""
+    """A model that says again what was said. `begin` hands it the turn to be lived through.
+
+    `largest` are the estimated tokens of the largest window it was sent.
+    """
 
     def __init__(self, clock: RecordedClock) -> None:
         """Let `clock` show when each reply was given."""
         self.name = "recorded"
         self.window: int | None = None
+        self.largest = 0
         self._clock = clock
         self._replies: Iterator[Message] = iter(())
 
@@ -100,7 +112,8 @@ class RecordedModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return the next reply. Raises `ReplyInvalid` when the record ends with a question."""
-        del messages, tools, schema
+        del tools, schema
+        self.largest = max(self.largest, await run_sync(_tokens, messages))
         message = next(self._replies, None)
         if message is None:
             raise ReplyInvalid("The record ends here: nothing was replied.")
@@ -120,6 +133,10 @@ class RecordedModel:
         if reply.message.text:
             yield TextDelta(text=reply.message.text)
         yield Finished(reply=reply)
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    return sum(estimate_message(message) for message in messages if message.role != "system")
 
 
 class RecordedTool:

@@ -1,10 +1,11 @@
-"""`demo`: the main job, seen from outside. One process takes in a conversation and ends; a new one answers from it.
+"""`demo`: the main job, seen from outside. An agent lives through a conversation, and a new process answers.
 
 Nothing is scripted: both are the ordinary commands, run in processes of their own, and what is shown is what they say.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -26,10 +27,15 @@ __all__ = ["demo"]
 
 _PROJECT = "demo"
 _QUESTIONS = 3
-_EXAMPLES = 5
-_ANSWERED = 7
+_BUDGET = 2_000
+_SESSIONS_SHOWN = 12
+_SUMMARY_LINES = 12
+_MEMORY_LINES = 60
+_PREAMBLE_LINES = 6
+_LINE = 160
 _MARK = "[secret:"
 _LONGEST = 400
+_FIELDS = re.compile(r"( \[[a-z_-]+:: [^\]]*\])+( \^[0-9A-Za-z-]+)?$")
 _BUILT_IN = files("ricordo.cli") / "demo_data"
 
 
@@ -67,44 +73,46 @@ def demo(
         list[str] | None,
         typer.Option("--ask", metavar="QUESTION", help="Ask this instead; more than one may be given."),
     ] = None,
+    budget: Annotated[
+        int, typer.Option("--budget", metavar="TOKENS", min=500, help="How large the agent's window may get.")
+    ] = _BUDGET,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the folder that the demo writes.")] = False,
     root: RootOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """See it work, with no key and no network.
 
-    A conversation is taken in, and a new process answers questions about it. It plays in a temporary folder.
+    An agent lives through a conversation with a small window, and a new process answers questions about it. It plays in
+    a temporary folder.
     """
     with ExitStack() as stack:
         stage = _stage(stack, root, keep=keep)
         conversation = file or stack.enter_context(as_file(_BUILT_IN / "conversation.jsonl"))
         if as_json:
-            first, told = _taken_in(stage, conversation)
-            questions, _ = _questions(ask, file, _entries(stage))
+            first, told = _lived(stage, conversation, budget)
+            questions, _ = _questions(ask, file, stage)
             second, answers = _answers(stage, questions)
-            emit({"ingested": told, "answers": list(answers), "processes": [first, second]})
+            emit({"lived": told, "answers": list(answers), "processes": [first, second]})
             return
         name = file or "a built-in conversation"
-        say(f"One process takes in {shown(str(name))} and ends; then a new process answers questions about it.")
-        first = _take_in(stage, conversation)
-        entries = _entries(stage)
-        questions, are_made = _questions(ask, file, entries)
-        if are_made:
-            say(f"\nNo --ask was given, so up to {_QUESTIONS} questions are made from what was learned.")
-        second = _answer(stage, questions)
-        _show_inside(stage, entries)
-        say(f"\nProcess {first} learned, process {second} answered; between them lay nothing but files.")
+        say(
+            f"An agent lives through {shown(str(name))} with a window of about {budget:,} tokens, and its process ends."
+        )
+        say("A new process answers from what was kept. No key, no server, no network.")
+        first = _live(stage, conversation, budget)
+        _show_memory(stage)
+        questions, are_made = _questions(ask, file, stage)
+        second = _answer(stage, questions, made=are_made)
+        say(f"\nProcess {first} lived and learned, process {second} answered; between them lay nothing but files.")
         _go_on(stage, is_kept=keep or root is not None)
 
 
-def _questions(
-    asked: Sequence[str] | None, file: Path | None, entries: Sequence[Mapping[str, Any]]
-) -> tuple[list[_Question], bool]:
+def _questions(asked: Sequence[str] | None, file: Path | None, stage: _Stage) -> tuple[list[_Question], bool]:
     """Return what is asked, and whether it was made from what was learned."""
     if asked:
         return [_Question(text=text) for text in asked], False
     if file:
-        return _own_questions(entries), True
+        return _own_questions(_entries(stage)), True
     return _known_questions(json.loads((_BUILT_IN / "questions.json").read_text(encoding="utf-8"))), False
 
 
@@ -119,23 +127,81 @@ def _stage(stack: ExitStack, root: Path | None, *, keep: bool) -> _Stage:
     return _Stage(root=(root or folder / ".ricordo").absolute(), environment=environment)
 
 
-def _taken_in(stage: _Stage, conversation: Path) -> tuple[int, Any]:
-    return _run(stage, "ingest", str(conversation.absolute()), "--project", _PROJECT)
+def _lived(stage: _Stage, conversation: Path, budget: int) -> tuple[int, Any]:
+    return _run(stage, "replay", str(conversation.absolute()), "--project", _PROJECT, "--budget", str(budget))
 
 
-def _take_in(stage: _Stage, conversation: Path) -> int:
-    process, told = _taken_in(stage, conversation)
-    say(f"\n{bold(f'1. Taking in (process {process})')}")
-    messages = told["messages"]
-    say(f"   {counted(messages['read'], 'message')} in {counted(told['sessions'], 'session')}: {messages['new']:,} new")
-    kinds = ", ".join(f"{count} {shown(kind)}" for kind, count in told["learned"].items())
-    say(f"   learned {counted(told['entries'], 'entry', 'entries')}{f': {kinds}' if kinds else ''}")
-    if told["problem_count"]:
-        say(f"   skipped {counted(told['problem_count'], 'record')}")
-    say("   wrote:")
+def _live(stage: _Stage, conversation: Path, budget: int) -> int:
+    process, told = _lived(stage, conversation, budget)
+    lives = told["sessions"]
+    say(f"\n{bold(f'1. Living (process {process})')}")
+    say("   session, and its tokens:      said   largest window sent   left at the end")
+    for life in lives[:_SESSIONS_SHOWN]:
+        sizes = f"{life['said_tokens']:>9,}{life['largest_tokens']:>22,}{life['left_tokens']:>18,}"
+        say(f"   {shown(life['session'])[:24]:<24} {sizes}")
+    if len(lives) > _SESSIONS_SHOWN:
+        say(f"   … and {counted(len(lives) - _SESSIONS_SHOWN, 'more session')}")
+    _show_reductions(lives)
+    learned = ", ".join(f"{count} {shown(kind)}" for kind, count in told["learned"].items())
+    say(f"\n   learned {counted(sum(told['learned'].values()), 'entry', 'entries')}{f': {learned}' if learned else ''}")
+    kept, replaced = told["curated"].get("kept", 0), told["curated"].get("superseded", 0)
+    say(f"   curated {kept:,} of them, {replaced:,} in the place of what no longer holds")
+    if told["problems"]:
+        say(f"   skipped {counted(told['problems'], 'record')}")
+    return process
+
+
+def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
+    """Show the largest eviction, and one window before and after its compaction."""
+    evicted = _largest(lives, "evict")
+    if evicted:
+        name = shown(evicted[0]["session"])
+        say(f"\n   In {name} a tool's result was too wide: it is in a file now, and a preview stayed.")
+        say(f"   The window before: {_measure(evicted[1], 'before')}; after: {_measure(evicted[1], 'after')}.")
+    compacted = _largest(lives, "compact")
+    if compacted:
+        life, act = compacted
+        say(f"\n   In {shown(life['session'])} the window was full: a summary took the place of what was oldest.")
+        say(f"   The window before: {_measure(act, 'before')}; after: {_measure(act, 'after')}. It now begins:")
+        for line in _body_of_summary(life["window"])[:_SUMMARY_LINES]:
+            say(dim(wrapped(line if len(line) <= _LINE else f"{line[: _LINE - 1]}…", "     ")))
+
+
+def _largest(lives: Sequence[Mapping[str, Any]], act: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    found = [(life, each) for life in lives for each in life["reductions"] if each["act"] == act]
+    return max(found, key=lambda row: row[1]["tokens_before"] - row[1]["tokens_after"], default=None)
+
+
+def _measure(act: Mapping[str, Any], when: str) -> str:
+    return f"{counted(act[f'messages_{when}'], 'message')}, {act[f'tokens_{when}']:,} tokens"
+
+
+def _body_of_summary(window: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = str(window[0]["text"]).splitlines() if window else []
+    return [line for line in lines if line.startswith(("- ", "## "))]
+
+
+def _show_memory(stage: _Stage) -> None:
+    """Show what was written: the files, curated memory as it is on disk, and what of it enters a prompt."""
+    say(f"\n{bold('2. What it wrote')}")
     for path, weight in _written(stage.root):
         say(f"     {size(weight):>9}  {shown(path)}")
-    return process
+    memory = stage.root / "workspace" / "MEMORY.md"
+    if memory.is_file():
+        say(f"\n   {shown(_below(stage.root, memory))}, without the fields that each line ends with:\n")
+        lines = memory.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in lines[:_MEMORY_LINES]:
+            say(wrapped(_FIELDS.sub("", line), "     "))
+        if len(lines) > _MEMORY_LINES:
+            say(f"     … and {counted(len(lines) - _MEMORY_LINES, 'more line')}")
+    _, told = _run(stage, "context")
+    say(f"\n   The next session's prompt is told this memory in {told['tokens']:,} tokens. Its preamble begins:")
+    for line in told["preamble"].splitlines()[:_PREAMBLE_LINES]:
+        say(dim(wrapped(line if len(line) <= _LINE else f"{line[: _LINE - 1]}…", "     ")))
+    places = list(_redacted(stage.root))
+    for path, number, mark in places[:1]:
+        say(f"\n   A secret was said. In its place stands {shown(mark)}")
+        say(dim(f"   — {shown(path)}:{number}{f', and in {len(places) - 1} more lines' if len(places) > 1 else ''}"))
 
 
 def _answers(stage: _Stage, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
@@ -145,41 +211,43 @@ def _answers(stage: _Stage, questions: Sequence[_Question]) -> tuple[int, list[A
     return process, [{key: value for key, value in told.items() if key != "also"}, *told.get("also", [])]
 
 
-def _answer(stage: _Stage, questions: Sequence[_Question]) -> int:
+def _answer(stage: _Stage, questions: Sequence[_Question], *, made: bool) -> int:
     process, answers = _answers(stage, questions)
-    say(f"\n{bold(f'2. Answering (process {process})')}")
+    say(f"\n{bold(f'3. Answering (process {process})')}")
+    if made:
+        say(f"   No --ask was given, so up to {_QUESTIONS} questions are made from what was learned.")
     for question, answer in zip(questions, answers, strict=True):
         say(f"\n   {bold(shown(question.text))}")
         _print_answer(answer, stage)
+    curated = sum(_rests_on_curated(answer) for answer in answers)
+    say(f"\n   {curated} of {counted(len(answers), 'answer')} rest on curated memory.")
     checked = [(question, answer) for question, answer in zip(questions, answers, strict=True) if question.is_checked]
     if checked:
         met = sum(question.is_met(answer) for question, answer in checked)
-        say(f"\n   {met} of {len(checked)} answers hold the words that the demo's list of questions expects.")
+        say(f"   {met} of {len(checked)} hold the words that the demo's list of questions expects.")
     return process
 
 
+def _rests_on_curated(answer: Mapping[str, Any]) -> bool:
+    path = answer["hit"]["path"] if answer["hit"] else ""
+    return path == "workspace/MEMORY.md" or path.startswith("workspace/memory/topics/")
+
+
 def _print_answer(answer: Mapping[str, Any], stage: _Stage) -> None:
-    hit = answer["hit"]
-    if hit is None:
+    if answer["hit"] is None:
         say(f"   {shown(answer['text'])}")
         return
-    content = hit["entry"]["content"].strip()
-    say(wrapped(content if len(content) <= _LONGEST else f"{content[:_LONGEST]}…", "   "))
-    place = f"{stage.root.name}/{hit['path']}:{hit['line']}"
-    say(dim(f"   — {shown(place)}"))
-
-
-def _show_inside(stage: _Stage, entries: Sequence[Mapping[str, Any]]) -> None:
-    say(f"\n{bold('3. What is in the files')}")
-    for entry in _one_of_each_kind(entries)[:_EXAMPLES]:
-        say(wrapped(f"{entry['content']}", "     ", first=f"   [{shown(entry['kind'])}] "))
-    places = list(_redacted(stage.root))
-    for path, line, mark in places[:1]:
-        say(f"\n   A secret was said. In its place stands {shown(mark)}")
-        say(dim(f"   — {shown(path)}:{line}{f', and in {len(places) - 1} more lines' if len(places) > 1 else ''}"))
+    for hit, label in [(answer["hit"], ""), *((old, "superseded: ") for old in answer["superseded"])]:
+        content = hit["entry"]["content"].strip()
+        say(wrapped(content if len(content) <= _LONGEST else f"{content[:_LONGEST]}…", "   ", first=f"   {label}"))
+        place = f"{stage.root.name}/{hit['path']}:{hit['line']}"
+        say(dim(f"   — {shown(place)}"))
 
 
 def _go_on(stage: _Stage, *, is_kept: bool) -> None:
+    say(f"\n{bold('With a model')}")
+    say("   pip install 'ricordo[models]', set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
+    say("   ricordo chat --model anthropic:claude-sonnet-5     or RICORDO_MODEL=…; without one, chat quotes memory")
     say(f"\n{bold('Go on')}")
     if is_kept:
         place = shown(str(stage.root))
@@ -212,16 +280,10 @@ def _entries(stage: _Stage) -> list[Mapping[str, Any]]:
 
 
 def _known_questions(listed: Sequence[Mapping[str, Any]]) -> list[_Question]:
-    """Return the first question about each sort of thing, then the first that was never spoken of."""
-    firsts: dict[str, _Question] = {}
-    unknown: list[_Question] = []
-    for each in listed:
-        question = _Question(text=each["question"], expects=each["expects"], is_checked=True)
-        if question.expects is None:
-            unknown.append(question)
-        else:
-            firsts.setdefault(each["about"], question)
-    return [*list(firsts.values())[: _ANSWERED - 1], *unknown[:1]]
+    """Return the questions that are marked for the demo."""
+    return [
+        _Question(text=each["question"], expects=each["expects"], is_checked=True) for each in listed if each["shown"]
+    ]
 
 
 def _own_questions(entries: Sequence[Mapping[str, Any]]) -> list[_Question]:

@@ -1,0 +1,164 @@
+"""Living through a recorded conversation: an agent for each session, a small window, and a tally of what came of it."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ricordo.cli.context import Target, opened, scope_of
+from ricordo.cli.recorded import RecordedClock, RecordedModel, RecordedTool, RecordedTurn, recorded_turns
+from ricordo.errors import ReplyInvalid
+
+if TYPE_CHECKING:
+    from ricordo.agent import HarnessAgent
+    from ricordo.events import Event
+    from ricordo.messages import Message
+    from ricordo.scopes import Scope
+
+__all__ = ["Life", "Lived", "live"]
+
+_SETTLING_SECONDS = 60.0
+_REDUCTIONS = ("evict", "truncate", "compact")
+_KEPT_SHARE = 4
+"""A quarter of the budget stays when a window is compacted."""
+
+
+@dataclass(kw_only=True)
+class Life:
+    """One session: `said` are the tokens of all its messages, `largest` those of the largest window that was sent.
+
+    `window` is what was left of it at the end. `reductions` are the events of what made it smaller.
+    """
+
+    session: str
+    turns: int = 0
+    messages: int = 0
+    said: int = 0
+    largest: int = 0
+    window: "tuple[Message, ...]" = ()
+    left: int = 0
+    reductions: "list[Event]" = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Lived:
+    """All sessions that were lived through, and what was learned and curated; `known` were there before."""
+
+    lives: list[Life] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    learned: Counter[str] = field(default_factory=Counter)
+    curated: Counter[str] = field(default_factory=Counter)
+
+
+async def live(
+    target: Target, sessions: "dict[str, list[Message]]", *, budget: int, on_turn: Callable[[int], None]
+) -> Lived:
+    """Let an agent live through `sessions`, one after the other, with a window of about `budget` tokens.
+
+    `on_turn` is told how many messages each turn had. A session that the root has already is left alone.
+    """
+    async with opened(target) as memory:
+        there = {info.session for info in await memory.sessions()}
+        before = {entry.id for entry in await memory.entries()}
+    living = _Living(target=target, scope=await scope_of(target), budget=budget, on_turn=on_turn)
+    lived = living.lived
+    for session, messages in sessions.items():
+        if session in there:
+            lived.known.append(session)
+            on_turn(len(messages))
+        else:
+            lived.lives.append(await living.life(session, messages))
+    async with opened(target) as memory:
+        lived.learned.update(entry.kind for entry in await memory.entries() if entry.id not in before)
+    return lived
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Living:
+    """Lives through one session after the other, and adds up."""
+
+    target: Target
+    scope: "Scope"
+    budget: int
+    on_turn: Callable[[int], None]
+    lived: Lived = field(default_factory=Lived)
+
+    async def life(self, session: str, messages: "Sequence[Message]") -> Life:
+        """Live through one session."""
+        from anyio.to_thread import run_sync
+
+        clock = RecordedClock()
+        model = RecordedModel(clock)
+        tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
+        life = Life(session=session, said=await run_sync(_tokens, messages))
+        async with self._agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
+            for turn in recorded_turns(messages):
+                clock.show(turn.messages[:1])
+                model.begin(turn)
+                for tool in tools.values():
+                    tool.begin(turn)
+                await _turn(agent, turn, model)
+                life.turns += 1
+                life.messages += len(turn.messages)
+                self.on_turn(len(turn.messages))
+            clock.show(messages)
+            await agent.settle(seconds=_SETTLING_SECONDS)
+            await agent.consolidate()
+            life.largest, life.window = model.largest, agent.window
+            life.left = await run_sync(_tokens, agent.window)
+        return life
+
+    def _agent(
+        self, life: Life, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
+    ) -> "HarnessAgent":
+        from ricordo.agent import HarnessAgent
+        from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig
+
+        budget, kept = self.budget, self.budget // _KEPT_SHARE
+        return HarnessAgent(
+            model,
+            workspace=self.target.root,
+            scope=self.scope,
+            session=life.session,
+            instructions="",
+            tools=tools,
+            compaction=CompactionConfig(
+                trigger_messages=0,
+                trigger_tokens=budget,
+                keep_tokens=kept,
+                summary_tokens=kept,
+                carry_tokens=kept // 2,
+                model="offline",
+            ),
+            tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=kept // 2),
+            memory_tools=False,
+            max_iters=max_iters,
+            on_event=partial(self._heard, life),
+            settings=self.target.settings,
+            clock=clock,
+        )
+
+    def _heard(self, life: Life, event: "Event") -> None:
+        if event.stage in _REDUCTIONS and event.status == "finished":
+            life.reductions.append(event)
+        if event.stage == "consolidate" and event.status == "finished":
+            self.lived.curated.update(event.counts)
+
+
+async def _turn(agent: "HarnessAgent", turn: RecordedTurn, model: RecordedModel) -> None:
+    """Live through one turn; one that has nothing said to the agent, or nothing replied, is only taken in."""
+    if not turn.given or not turn.replies:
+        await agent.record(turn.messages)
+        return
+    with suppress(ReplyInvalid):
+        # a record may end before the model does
+        await agent.send(turn.given)
+    await agent.record(model.left())
+
+
+def _tokens(messages: "Sequence[Message]") -> int:
+    from ricordo.tokens import estimate_message
+
+    return sum(estimate_message(message) for message in messages)
