@@ -65,7 +65,7 @@ def _topic(talk: Talk) -> Iterator[Line]:
     between = f" ({', '.join(people)})" if people else ""
     cite = cited([talk.messages[0].id, talk.messages[-1].id], talk.names)
     text = f"about{between}: {title}" + (f" ({topics})" if topics else "")
-    yield Line(section=0, text=text, at=-1, weight=_TOPIC, cite=cite)
+    yield Line(section=0, text=text, at=-1, weight=_TOPIC, cite=cite, apart=True)
 
 
 def _earlier(messages: Sequence[Message]) -> Iterator[Line]:

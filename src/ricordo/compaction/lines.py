@@ -11,7 +11,11 @@ from ricordo.compaction.prompts import SECTIONS
 from ricordo.language import containment, content_words, jaccard
 from ricordo.tokens.estimate import estimate_text
 
-__all__ = ["Line", "cited", "clipped", "layout", "short_ids"]
+__all__ = ["BEFORE", "RIGHTS", "Line", "cited", "clipped", "layout", "short_ids"]
+
+BEFORE = " (before: "
+RIGHTS = " (sets right: "
+"""What stands before the statement whose place a line takes; that part of a line says nothing that holds."""
 
 _SAME = 0.7
 _ECHO = 0.65
@@ -25,13 +29,15 @@ _HEADED_FROM = 160
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """One line: the section it belongs to (0 to 3, see `SECTIONS`), where it comes in the conversation, and how much it
-    is worth; heavier lines are kept first. `cite` names the messages it rests on, empty for none."""
+    is worth; heavier lines are kept first. `cite` names the messages it rests on, empty for none. A line that stands
+    `apart`, such as a title, may say what another one says."""
 
     section: int
     text: str
     at: int
     weight: float
     cite: str = ""
+    apart: bool = False
 
 
 def clipped(text: str, longest: int) -> str:
@@ -68,10 +74,10 @@ def layout(lines: Sequence[Line], limit: int) -> str:
     known: list[frozenset[str]] = []
     for line in sorted(lines, key=lambda each: (-each.weight, -each.at)):
         size = estimate_text(_shown(line, headed=headed)) + 1
-        words = frozenset(content_words(line.text))
-        if size <= left and not _told(line, words, chosen, known):
+        words = frozenset(content_words(line.text.partition(BEFORE)[0].partition(RIGHTS)[0]))
+        if size <= left and (line.apart or not _told(line, words, chosen, known)):
             chosen.append(line)
-            known.append(words)
+            known.append(frozenset() if line.apart else words)
             left -= size
         if left <= 0:
             break

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from ricordo.compaction.lines import Line, cited, clipped
+from ricordo.compaction.lines import BEFORE, RIGHTS, Line, cited, clipped
 from ricordo.flush.extract import extract
 from ricordo.language import (
     acts,
@@ -36,6 +36,9 @@ _WORTH = {"decision": 0.5, "convention": 0.4, "lesson": 0.4, "goal": 0.4, "prefe
 _NOISE = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "acknowledgement", "reaction"})
 _LABEL = re.compile(r"^(?:decided|rule|prefers|learned|goal|answered|asked|about): ")
 _CLAUSE = re.compile(r"[,;:–—.](?=\s|$)")
+_OBJECTS = re.compile(
+    r"\W*(?:(?:no|nope|nah|wrong|nein|non|não|いいえ)\s*[,.!:;–—-]|(?:not|nicht)\b|不|违)", re.IGNORECASE
+)
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
@@ -73,9 +76,15 @@ def _findings(talk: Talk, earlier: Sequence[Line]) -> Iterator[Line]:
     places = {message.id: at for at, message in enumerate(talk.messages) if message.id}
     findings = extract(talk.messages)
     known = [line.text for line in earlier] + [finding.content for finding in findings]
-    replaced = _replaced(known, {len(earlier) + at for at, finding in enumerate(findings) if finding.corrects})
-    gone = set(replaced.values())
     set_right = _set_right(talk)
+    objected = {talk.messages[at].id for at in set_right if _OBJECTS.match(talk.messages[at].text)}
+    correcting = {
+        len(earlier) + number
+        for number, finding in enumerate(findings)
+        if finding.corrects and objected.isdisjoint(finding.message_ids[:1])
+    }
+    replaced = _replaced(known, correcting)
+    gone = set(replaced.values())
     yield from (line for number, line in enumerate(earlier) if number not in gone)
     for number, finding in enumerate(findings, len(earlier)):
         if number in gone:
@@ -84,9 +93,9 @@ def _findings(talk: Talk, earlier: Sequence[Line]) -> Iterator[Line]:
         kind = _KIND.get(finding.kind, "")
         text = clipped(finding.content, _LONGEST_FINDING)
         if number in replaced:
-            text += f" (before: {clipped(_LABEL.sub('', known[replaced[number]]), _LONGEST_BEFORE)})"
+            text += f"{BEFORE}{clipped(_LABEL.sub('', known[replaced[number]]), _LONGEST_BEFORE)})"
         elif finding.corrects and at in set_right:
-            text += f" (sets right: {clipped(set_right[at], _LONGEST_BEFORE)})"
+            text += f"{RIGHTS}{clipped(set_right[at], _LONGEST_BEFORE)})"
         weight = 1.0 + finding.confidence + _WORTH.get(finding.kind, 0.0) + 0.3 * finding.corrects + 0.3 * talk.late(at)
         cite = cited(sorted(finding.message_ids, key=lambda each: places.get(each, 0)), talk.names)
         section = 3 if finding.kind == "goal" else 1
