@@ -1,9 +1,12 @@
 """HarnessAgent: an agent with a memory that lasts and a window that is kept in bounds, in a few lines."""
 
-from collections.abc import AsyncIterator, Sequence
+import inspect
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any, Concatenate, ParamSpec
 
 from ricordo.agent.stream import TurnStream
 from ricordo.clock import Clock
@@ -20,11 +23,27 @@ from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.runtime.agents import AgentOptions, open_session
 from ricordo.runtime.background import beside
+from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import ContextReport, Session
 from ricordo.scopes import Scope
 from ricordo.tools import Approve, Tool
 
 __all__ = ["HarnessAgent"]
+
+_P = ParamSpec("_P")
+
+
+def _as_constructed(
+    init: Callable[Concatenate["HarnessAgent", _P], None],
+) -> Callable[[Callable[..., "HarnessAgent"]], Callable[Concatenate[type["HarnessAgent"], _P], "HarnessAgent"]]:
+    """Give a function of the class the arguments of its constructor, so that they are named once."""
+
+    def given(make: Callable[..., "HarnessAgent"]) -> Callable[Concatenate[type["HarnessAgent"], _P], "HarnessAgent"]:
+        signature = inspect.signature(init)
+        make.__signature__ = signature.replace(return_annotation="HarnessAgent")  # type: ignore[attr-defined]
+        return make
+
+    return given
 
 
 class HarnessAgent:
@@ -53,7 +72,7 @@ class HarnessAgent:
         shell: bool = False,
         working_directory: str | Path | None = None,
         approve: Approve | None = None,
-        max_iters: int = 10,
+        max_iters: int | None = None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -65,8 +84,10 @@ class HarnessAgent:
         agent answers by quoting memory. `workspace` is the root, found as `Memory.open` finds it when None.
         `memory_tools` gives the model `remember` and `recall`; `memory_hooks` learns from what was said. Without both,
         memory stays out of the prompt as well. `file_tools` read the workspace and `working_directory`; what changes a
-        file there, and `shell`, asks `approve` each time and is refused without it. `max_iters` bounds the requests of
-        one turn. Raises: ScopeRequired; InvalidSetting.
+        file there, and `shell`, asks `approve` each time and is refused without it. `max_iters` (1 and up)
+        bounds the requests of one turn; the settings say it when None, 10 by default.
+
+        Raises: ScopeRequired; InvalidScope if a part of it, or `session`, holds a secret; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
@@ -78,9 +99,9 @@ class HarnessAgent:
             session=session,
             instructions=instructions,
             tools=tuple(tools),
-            compaction=compaction,
-            tool_result_eviction=tool_result_eviction,
-            truncate_args=truncate_args,
+            reductions=Reductions(
+                compaction=compaction, tool_result_eviction=tool_result_eviction, truncate_args=truncate_args
+            ),
             memory_tools=memory_tools,
             memory_hooks=memory_hooks,
             file_tools=file_tools,
@@ -95,6 +116,19 @@ class HarnessAgent:
         )
         self._open: Session | None = None
         self._stack = AsyncExitStack()
+
+    @classmethod
+    @_as_constructed(__init__)
+    def recommended(cls, *args: Any, **options: Any) -> "HarnessAgent":
+        """Describe an agent with every reduction on; the arguments are those of the constructor.
+
+        A reduction that is not passed is taken from the root's config.toml and the environment, and what those do not
+        mention has its defaults: compaction follows the model's window where it is known. What they switch off stays
+        off.
+        """
+        agent = cls(*args, **options)
+        agent._options = replace(agent._options, recommended=True)
+        return agent
 
     async def __aenter__(self) -> "HarnessAgent":
         """Open the memory and take up the session. Raises: ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
@@ -141,13 +175,16 @@ class HarnessAgent:
         Leaving the block before the end stops the reply; what was said of it is kept. Errors as in `send`.
         """
         conversation, given = self._session.conversation, _messages(message)
-        events = TurnStream()
-        async with beside(lambda: events.run(lambda: conversation.send(given, events.hear))):
-            yield events
+        with TurnStream() as events:
+            async with beside(lambda: events.run(lambda: conversation.send(given, events.hear))):
+                yield events
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Take in what was said elsewhere, such as by a person to another, without asking the model."""
-        return await self._session.conversation.record(list(messages))
+        """Take in what was said elsewhere, such as by a person to another, without asking the model.
+
+        Return it as it is stored. It is learned from like what is said in a turn. Raises `StorageError`.
+        """
+        return await self._session.record(list(messages))
 
     async def system_prompt(self) -> str:
         """Return the system prompt of this session, its memory included."""
@@ -158,24 +195,25 @@ class HarnessAgent:
         return await self._session.context()
 
     async def compact(self) -> tuple[Report, ...]:
-        """Make the window smaller now, whatever its size, and return what each reduction did."""
+        """Make the window smaller now, whatever its size, and return what each reduction did.
+
+        Where compaction is off, a summary with the default configuration is made all the same. Raises `StorageError`.
+        """
         return await self._session.compact()
 
     async def clear(self) -> None:
-        """Begin with an empty window; the transcript keeps what was said."""
-
-        async def nothing(window: tuple[Message, ...]) -> tuple[Message, ...]:
-            del window
-            return ()
-
-        await self._session.conversation.rework(nothing)
+        """Begin with an empty window; the transcript keeps what was said. Raises `StorageError`."""
+        await self._session.clear()
 
     async def settle(self, *, seconds: float = 10.0) -> int:
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""
         return await self._session.settle(seconds=seconds)
 
     async def consolidate(self) -> Consolidated:
-        """Let what was learned so far enter curated memory now, however recent the last consolidation is."""
+        """Let what was learned so far enter curated memory now, however recent the last consolidation is.
+
+        `settle` first, to have all of it. It enters the prompt with the next session, or after the next compaction.
+        """
         return await self._session.consolidate()
 
     @property

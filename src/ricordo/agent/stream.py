@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Self
 
 import anyio
 
@@ -20,9 +22,22 @@ class TurnStream:
         self._result: TurnResult | None = None
         self._error: RicordoError | None = None
 
+    def __enter__(self) -> Self:
+        """Be listened to."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Forget what nobody listened to."""
+        self._send.close()
+        self._receive.close()
+
     @property
     def result(self) -> TurnResult:
-        """What the turn came to. Raises `RicordoError` before its end."""
+        """What the turn came to. Raises what the turn raised, and `RicordoError` before its end."""
+        if self._error is not None:
+            raise self._error
         if self._result is None:
             raise RicordoError("The turn has not ended: iterate over its events first.")
         return self._result
@@ -42,8 +57,7 @@ class TurnStream:
 
     async def __aiter__(self) -> AsyncIterator[TurnEvent]:
         """Give the events as they come. Raises what the turn raised."""
-        async with self._receive:
-            async for event in self._receive:
-                yield event
+        async for event in self._receive:
+            yield event
         if self._error is not None:
             raise self._error

@@ -4,24 +4,30 @@ The transcript is what was said; the window is what the next request begins with
 state whenever it got shorter, and at the end of each turn, a failed or cancelled one too. What stands in the transcript
 and not in the state, because a process was killed between the two, is taken up again when the session is opened.
 
-Invariants: one turn at a time; nothing enters the window that was not recorded before.
+Invariants: one turn at a time; nothing enters the window that was not recorded before; and no turn fails because the
+window could not be kept, since it can be made again from the transcript.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import anyio
 
 from ricordo.errors import StorageError, VersionConflict
 from ricordo.files import ABSENT
+from ricordo.harness.taking_up import valid
 from ricordo.messages import Message, count_fingerprints, with_ids
 from ricordo.middleware import Record, Request, Response, Step, Turn, TurnHandler, TurnListener, TurnResult
 from ricordo.scopes import Scope
 from ricordo.state import AgentState, StateStore
 from ricordo.uncut import uncut
 
-__all__ = ["Conversation", "Keeper", "taken_up"]
+__all__ = ["Conversation", "Keeper"]
+
+_ATTEMPTS = 3
 
 
 class Keeper:
@@ -42,6 +48,7 @@ class Keeper:
         self._version = version
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
+        self._said = Counter(count_fingerprints(state.window))
 
     @property
     def state(self) -> AgentState:
@@ -56,7 +63,8 @@ class Keeper:
         """Make `messages` durable and take them into the window; return them as they are stored."""
         window = self._state.window
         if self._record is None:
-            stored = tuple(with_ids(messages, session=self._state.session, known=count_fingerprints(window)))
+            stored = tuple(with_ids(messages, session=self._state.session, known=self._said))
+            self._said.update(count_fingerprints(messages))
         else:
             stored = await self._record(messages)
         known = {message.id for message in window}
@@ -70,34 +78,35 @@ class Keeper:
     async def watch(self, request: Request, step: Step) -> Response:
         """Take in the window as it is about to be sent; as step middleware, this stands inside all that shortens it."""
         if request.window != self._state.window:
-            await self.replace(request.window)
+            self.go_on(request.window)
+            with suppress(StorageError):
+                await self.save()
         return await step(request)
 
-    async def replace(self, window: Sequence[Message]) -> None:
-        """Go on from `window`, durably."""
-        self._state = replace(self._state, window=tuple(window))
-        await self.save()
-
-    def end_turn(self, window: Sequence[Message]) -> None:
-        """Go on from what a turn came to."""
-        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + 1)
+    def go_on(self, window: Sequence[Message], *, turns: int = 0) -> None:
+        """Go on from `window`, after so many more `turns`."""
+        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns)
 
     async def save(self) -> None:
         """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
         self._state = replace(self._state, ratio=self._ratio())
         if self._states is not None and self._state != self._kept:
-            await uncut(self._save)
+            with anyio.CancelScope(shield=True):
+                await uncut(partial(self._save, self._states))
 
-    async def _save(self) -> None:
-        assert self._states is not None
+    async def _save(self, states: StateStore) -> None:
         state = self._state
-        try:
-            self._version = await self._states.save(state, expected=self._version)
-        except VersionConflict:
-            # two processes in one session: each goes on with its own window, the transcript has what both said
-            stated = await self._states.load(state.agent, state.session)
-            self._version = await self._states.save(state, expected=stated.version)
-        self._kept = state
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._version = await states.save(state, expected=self._version)
+            except VersionConflict:
+                # two processes in one session: each goes on with its own window, the transcript has what both said
+                if not left:
+                    raise
+                self._version = (await states.load(state.agent, state.session)).version
+            else:
+                self._kept = state
+                return
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +130,12 @@ class Conversation:
                 agent=state.agent,
                 session=state.session,
                 messages=tuple(messages),
-                window=state.window,
+                window=valid(state.window),
                 listener=listener,
             )
             try:
                 result = await self.run(turn)
-                self.keeper.end_turn(result.window)
+                self.keeper.go_on(result.window, turns=1)
                 return result
             finally:
                 with suppress(StorageError):
@@ -136,21 +145,12 @@ class Conversation:
         """Take in what was said without asking the model."""
         async with self._turn:
             stored = await self.keeper.record(messages)
-            await self.keeper.save()
+            with suppress(StorageError):
+                await self.keeper.save()
             return stored
 
     async def rework(self, act: Callable[[tuple[Message, ...]], Awaitable[Sequence[Message]]]) -> None:
-        """Go on from what `act` makes of the window; the transcript keeps what it has."""
+        """Go on from what `act` makes of the window; the transcript keeps what it has. Raises `StorageError`."""
         async with self._turn:
-            await self.keeper.replace(await act(self.keeper.state.window))
-
-
-def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the window with what the log holds after the message `last`, all of the log when that is not in it. Pure.
-
-    What only the log holds was said in a turn that a process did not live to end.
-    """
-    known = {message.id for message in window}
-    places = [number for number, message in enumerate(logged) if message.id == last]
-    rest = logged[places[-1] + 1 :] if places else logged
-    return (*window, *(message for message in rest if message.id not in known))
+            self.keeper.go_on(await act(valid(self.keeper.state.window)))
+            await self.keeper.save()

@@ -3,24 +3,30 @@
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
-from ricordo.compaction.compact import Compact
-from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.compaction.evict import Evict
-from ricordo.compaction.summary import DigestSummary, ModelSummary, Summarize
-from ricordo.compaction.truncate import Truncate
-from ricordo.errors import IndexUnavailable, StorageError
-from ricordo.events import Sink
+from ricordo.compaction.config import CompactionConfig
+from ricordo.errors import (
+    DocumentInvalid,
+    InvalidInput,
+    InvalidScope,
+    InvalidSetting,
+    RicordoError,
+    ScopeError,
+    StorageError,
+)
+from ricordo.events import Event, Sink
 from ricordo.files.disk import Disk
-from ricordo.harness.conversation import Conversation, Keeper, taken_up
+from ricordo.guard import has_secret
+from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
 from ricordo.harness.offline import OFFLINE, OfflineModel
+from ricordo.harness.taking_up import taken_up
 from ricordo.middleware import StepMiddleware
 from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.evict import EvictResults
@@ -34,8 +40,10 @@ from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.recall.answer import answer
 from ricordo.runtime.assembly import Parts, Workspace, open_workspace, working_files
+from ricordo.runtime.prompt import Prompt, Renewal
+from ricordo.runtime.reductions import Reductions, evictions, shrinkers
 from ricordo.runtime.roots import nearest_root
-from ricordo.runtime.session import Prompt, Session
+from ricordo.runtime.session import Session
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.state import AgentState
@@ -51,11 +59,12 @@ __all__ = ["AgentOptions", "open_session"]
 
 _LOG = logging.getLogger("ricordo.agent")
 _BASE = "You are a helpful assistant. Say so when you do not know something."
+_CORRECTING = frozenset({"forget", "undo"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentOptions:
-    """What describes an agent; see `HarnessAgent` for each."""
+    """What describes an agent; see `HarnessAgent` for each. With `recommended` every reduction that is None is on."""
 
     model: str | ChatModel
     scope: Scope
@@ -63,20 +72,26 @@ class AgentOptions:
     session: str | None = None
     instructions: str | None = None
     tools: tuple[Tool, ...] = ()
-    compaction: CompactionConfig | None = None
-    tool_result_eviction: ToolResultEvictionConfig | None = None
-    truncate_args: TruncateArgsConfig | None = None
+    reductions: Reductions = field(default_factory=Reductions)
+    recommended: bool = False
     memory_tools: bool = True
     memory_hooks: bool = True
     file_tools: bool = False
     shell: bool = False
     working_directory: Path | None = None
     approve: Approve | None = None
-    max_iters: int = 10
+    max_iters: int | None = None
     on_event: Sink | None = None
     settings: Settings | None = None
     clock: Clock | None = None
     disk: Disk | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a turn of no request, and secrets where a folder or a file is named after them."""
+        if self.max_iters is not None and self.max_iters < 1:
+            raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
+        if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):
+            raise InvalidScope("A part of the scope, or the session, holds a secret: files would be named after it.")
 
 
 @asynccontextmanager
@@ -84,25 +99,60 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     """Open the root, take up the session or begin it, and close everything at the end.
 
     A root that can't be opened is told to the log once, and the session goes on without memory. Raises: ScopeMismatch;
-    ModelNotFound, ModelKeyMissing, ExtraMissing.
+    InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing.
     """
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
-    settings = given or await run_sync(Settings.load, root)
-    parts = Parts.standard(settings=settings, clock=options.clock, disk=options.disk, sink=options.on_event)
+    settings = given or await run_sync(_settings, root)
+    prompts = _Prompts()
+    parts = Parts.standard(
+        settings=settings, clock=options.clock, disk=options.disk, sink=prompts.told_too(options.on_event)
+    )
     async with AsyncExitStack() as stack:
         workspace = await _opened(stack, root, options.scope, parts)
-        yield await _Making(options=options, parts=parts, root=root, workspace=workspace).session()
+        making = _Making(options=options, parts=parts, root=root, workspace=workspace)
+        session = await making.session()
+        prompts.session = session
+        yield session
+
+
+class _Prompts:
+    """Lets a session's prompt be written anew once a person had something forgotten, or took a write back."""
+
+    session: Session | None = None
+
+    def told_too(self, other: Sink | None) -> Sink:
+        """Return a sink that tells `other` as well."""
+
+        def hear(event: Event) -> None:
+            if self.session and event.stage in _CORRECTING and event.status == "finished":
+                self.session.inject.refresh(self.session.name)
+            if other:
+                other(event)
+
+        return hear
 
 
 def _located(named: Path | None) -> Path:
     return (named or Settings.from_environment().root or nearest_root()).absolute()
 
 
+def _settings(root: Path) -> Settings:
+    try:
+        return Settings.load(root)
+    except DocumentInvalid:
+        raise
+    except StorageError:
+        # a root that can't be read is told when it is opened
+        return Settings.load()
+
+
 async def _opened(stack: AsyncExitStack, root: Path, scope: Scope, parts: Parts) -> Workspace | None:
     try:
         return await stack.enter_async_context(open_workspace(root, scope, parts))
-    except (StorageError, IndexUnavailable) as error:
+    except (ScopeError, InvalidInput):
+        raise
+    except (RicordoError, OSError) as error:
         _LOG.warning("The memory in %s can't be opened, so this session goes on without one: %s", root, error)
         return None
 
@@ -132,21 +182,28 @@ class _Making:
         keeper = await self._keeper(name)
         measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
         keeper.learn_from(lambda: measure.ratio)
-        remembers = options.memory_tools or options.memory_hooks
-        prompt = Prompt(self.folder, workspace, Tokens(parts.settings.preamble_tokens) if remembers else None)
+        prompt = Prompt(self.folder, workspace, self._budget())
         inject = Inject(prompt)
         flush = FlushJobs(workspace.inbox, emitter=parts.emitter) if workspace and options.memory_hooks else None
-        evict, shrink = self._evictions(), await self._reductions(model, flush, name)
+        on = options.reductions.recommended(parts.settings, model.window) if options.recommended else options.reductions
+        evict, shrink = evictions(on.tool_result_eviction, workspace), await self._shrinkers(on, model, flush, name)
+        asked = shrink if on.compaction else [*shrink, *await self._shrinkers(_ON_DEMAND, model, flush, name)]
         tools = self._tools()
         base = _BASE if options.instructions is None else options.instructions
+        renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
         harness = Harness(
             model,
             tools=tools,
             instructions=base,
-            steps=self._steps(inject, evict, shrink, measure, keeper),
+            steps=[
+                inject,
+                *self._steps(evict, shrink, measure, recover=on.compaction is not None),
+                renewal,
+                keeper.watch,
+            ],
             turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
             record=keeper.record,
-            max_iters=options.max_iters,
+            max_iters=options.max_iters or parts.settings.max_iters,
             emitter=parts.emitter,
         )
         return Session(
@@ -160,11 +217,17 @@ class _Making:
             inject=inject,
             prompt=prompt,
             measure=measure,
-            reducers=(*evict, *shrink),
+            reducers=(*evict, *asked),
             emitter=parts.emitter,
+            flush=flush,
             workspace=workspace,
             layers=layers,
         )
+
+    def _budget(self) -> Tokens | None:
+        """Return how long the preamble may be; None when memory stays out of the prompt."""
+        tokens = self.parts.settings.preamble_tokens
+        return Tokens(tokens) if tokens and (self.options.memory_tools or self.options.memory_hooks) else None
 
     def _new_name(self) -> str:
         return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
@@ -208,40 +271,20 @@ class _Making:
         return tuple(tools)
 
     def _steps(
-        self,
-        inject: Inject,
-        evict: Sequence[Reducer],
-        shrink: Sequence[Reducer],
-        measure: Measure,
-        keeper: Keeper,
+        self, evict: Sequence[Reducer], shrink: Sequence[Reducer], measure: Measure, *, recover: bool
     ) -> list[StepMiddleware]:
-        """Return what surrounds a request: the prompt first, so that it is counted, the keeper last."""
+        """Return what makes the window of a request smaller; the prompt is added outside of it, to be counted."""
         emitter = self.parts.emitter
-        recover = self.options.compaction is not None
         return [
-            inject,
             *(EvictResults(strategy, measure=measure, emitter=emitter) for _, strategy in evict),
             CompactWindow(shrink, measure=measure, emitter=emitter, recover=recover),
-            keeper.watch,
         ]
 
-    def _evictions(self) -> list[Reducer]:
-        config, workspace = self.options.tool_result_eviction, self.workspace
-        if config is None or workspace is None:
-            return []
-        return [("evict", Evict(config, workspace.place.files, workspace.place.redactor))]
-
-    async def _reductions(self, model: ChatModel, flush: FlushJobs | None, name: str) -> list[Reducer]:
-        """Return what makes the window smaller after eviction, in its order."""
-        found: list[Reducer] = []
-        config = self.options.compaction
-        truncate = self.options.truncate_args or (config.truncate_args if config else None)
-        if truncate:
-            found.append(("truncate", Truncate(truncate)))
-        if config:
-            before = partial(flush.before_drop, self.options.scope, self.agent, name) if flush else None
-            found.append(("compact", Compact(config, await _summary(config, model), before_summary=before)))
-        return found
+    async def _shrinkers(
+        self, on: Reductions, model: ChatModel, flush: FlushJobs | None, name: str
+    ) -> Sequence[Reducer]:
+        before = partial(flush.before_drop, self.options.scope, self.agent, name) if flush else None
+        return await shrinkers(on, model, before_summary=before, base_url=self.parts.settings.base_url)
 
     async def _model(self, layers: Layers | None) -> ChatModel:
         model = self.options.model
@@ -259,9 +302,5 @@ class _Making:
         return OfflineModel(answered)
 
 
-async def _summary(config: CompactionConfig, model: ChatModel) -> Summarize:
-    """Return who writes summaries: the model that is configured for it, else the agent's own, else the rules."""
-    if config.model == OFFLINE or (config.model is None and isinstance(model, OfflineModel)):
-        return DigestSummary()
-    own = await run_sync(load_model, config.model) if isinstance(config.model, str) else config.model
-    return ModelSummary(own or model, config)
+_ON_DEMAND = Reductions(compaction=CompactionConfig())
+"""What a person's wish for a smaller window sets going where compaction is off."""

@@ -1,30 +1,36 @@
 """Session: one session of an agent, open, and what can be asked of it besides the next reply."""
 
+import math
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
+import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.compaction import Report
 from ricordo.consolidation.consolidate import Consolidated
+from ricordo.errors import StorageError
 from ricordo.events import Emitter
 from ricordo.harness.conversation import Conversation
-from ricordo.harness.human import agents_file, rules
-from ricordo.harness.prompt import memory_guidance, system_prompt
 from ricordo.messages import Message
 from ricordo.middleware import Request, Turn
+from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.reduce import Reducer, reduce_window
 from ricordo.models import ChatModel
 from ricordo.runtime.assembly import Workspace
+from ricordo.runtime.prompt import Prompt
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Layers
-from ricordo.tokens import RequestEstimate, Tokens, estimate_request, estimate_text
+from ricordo.tokens import RequestEstimate, estimate_request, estimate_text
 from ricordo.tools import Tool
 
-__all__ = ["ContextReport", "Prompt", "Session"]
+__all__ = ["ContextReport", "Session"]
+
+_PAUSE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,33 +53,12 @@ class ContextReport:
         return round(self.estimate.input * self.ratio)
 
 
-class Prompt:
-    """Writes the system prompt of a session: what people wrote, then what memory holds."""
-
-    def __init__(self, folder: Path, workspace: Workspace | None, budget: Tokens | None) -> None:
-        """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown."""
-        self._folder = folder
-        self._workspace = workspace
-        self._budget = budget
-        self.preamble = ""
-
-    async def __call__(self, request: Request) -> str:
-        """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
-        workspace = self._workspace
-        agents = await agents_file(self._folder)
-        written = await rules(workspace.place.files) if workspace else ()
-        self.preamble = await workspace.store.preamble(self._budget) if workspace and self._budget else ""
-        return system_prompt(
-            base=request.system,
-            human=[*([agents] if agents else []), *written],
-            guidance=memory_guidance([tool.name for tool in request.tools]),
-            preamble=self.preamble,
-        )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """One session of an agent, open. Without a `workspace` nothing of it outlives the process."""
+    """One session of an agent, open. Without a `workspace` nothing of it outlives the process.
+
+    `reducers` are what makes the window smaller when a person asks for it; `flush` is None when nothing is learned.
+    """
 
     name: str
     scope: Scope
@@ -87,8 +72,17 @@ class Session:
     measure: Measure
     reducers: tuple[Reducer, ...]
     emitter: Emitter
+    flush: FlushJobs | None = None
     workspace: Workspace | None = None
     layers: Layers | None = None
+
+    async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Take in what was said without asking the model, and let it be learned from."""
+        stored = await self.conversation.record(messages)
+        if self.flush and self.workspace:
+            await self.flush.ask(self.scope, self.agent, self.name)
+            self.workspace.worker.wake()
+        return stored
 
     async def system_prompt(self) -> str:
         """Return the system prompt, made now if no request was made yet."""
@@ -122,16 +116,38 @@ class Session:
             return window
 
         await self.conversation.rework(reduced)
+        if any(report.act == "compact" and report.status == "done" for report in reports):
+            self.inject.refresh(self.name)
         return tuple(reports)
 
+    async def clear(self) -> None:
+        """Begin with an empty window and a new prompt."""
+
+        async def nothing(window: tuple[Message, ...]) -> tuple[Message, ...]:
+            del window
+            return ()
+
+        await self.conversation.rework(nothing)
+        self.inject.refresh(self.name)
+
     async def settle(self, *, seconds: float) -> int:
-        """Work off the inbox and return how many jobs are left."""
-        return (await self.workspace.worker.drain(seconds=seconds)).left if self.workspace else 0
+        """Work off the inbox, wait for what others work on, and return how many jobs are left."""
+        workspace = self.workspace
+        if workspace is None:
+            return 0
+        with anyio.move_on_after(seconds), suppress(StorageError):
+            await workspace.worker.drain(seconds=math.inf)
+            while await workspace.inbox.jobs(states={"running"}, limit=1):
+                await anyio.sleep(_PAUSE)
+                await workspace.worker.drain(seconds=math.inf)
+        return (await workspace.worker.drain(seconds=0)).left
 
     async def consolidate(self) -> Consolidated:
-        """Consolidate now."""
+        """Make curated memory of what the ledgers hold, however recent the last time is."""
         curation = self.workspace.curation if self.workspace else None
-        return await curation.run(force=True) if curation else Consolidated(skipped="consolidation is off")
+        if curation is None:
+            return Consolidated(skipped="consolidation is switched off" if self.workspace else "memory is off")
+        return await curation.run(force=True)
 
     def _request(self) -> Request:
         window = self.conversation.keeper.state.window

@@ -1,0 +1,60 @@
+"""Taking up: the window that a session goes on with, of what was kept and what was said. Pure.
+
+Several processes may write one transcript, and each may be killed anywhere, so what is read back can hold results far
+from their calls, two results of one call, and calls that nobody answers any more. Providers refuse all of these.
+
+Invariant: in what `valid` returns each call has one result at most, only calls that can still be answered have none,
+and a message of results stands directly after the message that asked for them. What is left out stays in the
+transcript.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ricordo.messages import Message, Pairing, Place, Thinking, ToolResult, pair
+
+__all__ = ["taken_up", "valid"]
+
+
+def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the window with what the log holds after the message `last`, all of the log when that is not in it.
+
+    What only the log holds was said in a turn that a process did not live to end.
+    """
+    known = {message.id for message in window}
+    places = [number for number, message in enumerate(logged) if message.id == last]
+    rest = logged[places[-1] + 1 :] if places else logged
+    return valid((*window, *(message for message in rest if message.id not in known)))
+
+
+def valid(window: Sequence[Message]) -> tuple[Message, ...]:
+    """Return `window` as providers take it, which is as it is when nothing went wrong."""
+    pairing = pair(window)
+    answered: dict[Place, Place] = {}
+    for call, result in pairing.answered:
+        answered.setdefault(call, result)
+    gone = _gone(pairing, answered.values())
+    askers = {result.message: call.message for call, result in sorted(answered.items(), reverse=True)}
+    kept: list[tuple[int, int, Message]] = []
+    for at, message in enumerate(window):
+        left = _without(message, at, gone)
+        if left is not None:
+            kept.append((askers.get(at, at) if _only_results(left) else at, at, left))
+    return tuple(message for _, _, message in sorted(kept, key=lambda row: row[:2]))
+
+
+def _gone(pairing: Pairing, results: Collection[Place]) -> set[Place]:
+    again = {result for _, result in pairing.answered}.difference(results)
+    return {*pairing.orphans, *pairing.abandoned, *again}
+
+
+def _without(message: Message, at: int, gone: Collection[Place]) -> Message | None:
+    """Return the message without these calls and results; None when nothing is left that can be sent."""
+    parts = tuple(part for number, part in enumerate(message.parts) if Place(message=at, part=number) not in gone)
+    if len(parts) == len(message.parts):
+        return message
+    return None if all(isinstance(part, Thinking) for part in parts) else replace(message, parts=parts)
+
+
+def _only_results(message: Message) -> bool:
+    return bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
