@@ -82,12 +82,10 @@ class HarnessAgent:
 
         `model` is a provider's string such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`: then the
         agent answers by quoting memory. `workspace` is the root, found as `Memory.open` finds it when None.
-        `memory_tools` gives the model `remember` and `recall`; `memory_hooks` learns from what was said. Without both,
-        memory stays out of the prompt as well. `file_tools` read the workspace and `working_directory`; what changes a
-        file there, and `shell`, asks `approve` each time and is refused without it. `max_iters` (1 and up)
-        bounds the requests of one turn; the settings say it when None, 10 by default.
-
-        Raises: ScopeRequired; InvalidScope if a part of it, or `session`, holds a secret; InvalidSetting.
+        `memory_tools` gives the model `remember` and `recall`; `memory_hooks` learns from what was said; without both,
+        memory stays out of the prompt. `file_tools` read the workspace and `working_directory`; what changes a file
+        there, and `shell`, asks `approve` each time and is refused without it. `max_iters` (1 and up) bounds the
+        requests of a turn; None: as the settings say. Raises: ScopeRequired; InvalidScope for a secret; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired

@@ -1,0 +1,53 @@
+"""Agents of tests: one scope, one root, and a look at what they left behind."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ricordo import Scope
+from ricordo.files.local import LocalFiles
+from ricordo.messages import Message, Text, pair
+from ricordo.runtime import Settings
+from ricordo.testing import RecordedRequest
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.transcript import read_log
+
+__all__ = ["SCOPE", "is_valid", "ledgers", "said", "settings", "spoken", "system", "transcript"]
+
+SCOPE = Scope(user="me", project="shop")
+
+
+def settings(root: Path) -> Settings:
+    """Return settings that keep everything beside the root, and consolidate only when told to."""
+    return Settings(root=None, user="me", data=root.parent / "data", cache=root.parent / "cache", consolidation=None)
+
+
+def said(text: str) -> Message:
+    return Message(role="user", parts=(Text(text=text),))
+
+
+def spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Return the role and the text of each message, that of results included."""
+    return [(each.role, each.text or "".join(result.text for result in each.tool_results)) for each in messages]
+
+
+def is_valid(window: Sequence[Message]) -> bool:
+    """Tell whether no result lacks its call, no call is abandoned, and no message stands twice."""
+    pairing = pair(window)
+    ids = [message.id for message in window]
+    return not pairing.orphans and not pairing.abandoned and len(set(ids)) == len(ids)
+
+
+def system(request: RecordedRequest) -> str:
+    """Return the system prompt of a request."""
+    return "\n".join(message.text for message in request.messages if message.role == "system")
+
+
+async def transcript(root: Path, session: str = "s") -> tuple[Message, ...]:
+    """Return what the transcript of a session holds."""
+    return (await read_log(LocalFiles(root), transcript_path(DEFAULT_AGENT, session))).messages
+
+
+def ledgers(root: Path) -> str:
+    """Return the text of all ledgers."""
+    found = sorted((root / "workspace" / "memory").glob("*.md"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in found)
