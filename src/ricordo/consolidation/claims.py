@@ -24,6 +24,8 @@ _NEGATED = re.compile(
     r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w)",
     re.IGNORECASE,
 )
+_BREAK = re.compile(r"[.!?;:\n。！？]\s?")
+_REACH = 80
 _CLAUSE = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
 _CHANGE = re.compile(
     r"(?<!\w)(?:(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|"
@@ -33,12 +35,12 @@ _CHANGE = re.compile(
     re.IGNORECASE,
 )
 _FROM_TO = re.compile(
-    r"(?P<before>[^.!?;:\n]{0,80}?)(?<!\w)(?:from|von|vom|de)\s+(?P<old>[\w.+#@/-]+(?: [\w.+#-]+){0,3}?)\s+"
+    r"(?<!\w)(?:from|von|vom|de)\s+(?P<old>[\w.+#@/-]+(?: [\w.+#-]+){0,3}?)\s+"
     r"(?:to|auf|zu|nach|à|a)\s+(?P<new>[\w.+#@/-]+)",
     re.IGNORECASE,
 )
 _JAPANESE_FROM_TO = re.compile(
-    r"(?P<before>.{0,30}?)[をは]?(?P<old>[\w.+#-]{1,30}?)から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
+    r"(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
 )
 _SET_ASIDE = re.compile(
     r"(?<!\w)(?:not|instead of|rather than|no longer|replac(?:es|ed|ing)|statt|nicht|nicht mehr|au lieu de|"
@@ -47,7 +49,7 @@ _SET_ASIDE = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(rf"(?P<subject>[^.!?;:\n]{{0,60}}?)(?<!\w)(?:{verbs})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", flags))
+    (name, re.compile(rf"(?<!\w)(?:{verbs})\s+(?P<value>[^.,;:!?\n()]{{1,60}})", flags))
     for name, verbs, flags in (
         (
             "home",
@@ -154,11 +156,16 @@ def _bag(text: str) -> frozenset[str]:
     return _content(text) - _GENERIC
 
 
+def _before(match: re.Match[str]) -> str:
+    """Return what stands before a match in its clause, at most 80 characters of it."""
+    return _BREAK.split(match.string[max(match.start() - _REACH, 0) : match.start()])[-1]
+
+
 def _changed(text: str) -> list[Claim]:
     """Return what no longer holds: the X of "from X to Y", "not X", "instead of X"."""
-    told = [match for match in _FROM_TO.finditer(text) if _CHANGE.search(match.group())]
+    told = [match for match in _FROM_TO.finditer(text) if _CHANGE.search(_before(match) + match.group())]
     claims = [
-        Claim(subject=_bag(match["before"]), attribute="", value=_bag(match["old"]), ended=True)
+        Claim(subject=_bag(_before(match)), attribute="", value=_bag(match["old"]), ended=True)
         for match in (*told, *_JAPANESE_FROM_TO.finditer(text))
     ]
     for match in _SET_ASIDE.finditer(text):
@@ -175,7 +182,7 @@ def _attributes(text: str) -> list[Claim]:
         for match in pattern.finditer(text):
             value = _bag(match["value"])
             if value and _VALUE.search(match["value"]):
-                claims.append(Claim(subject=_bag(match["subject"]), attribute=attribute, value=value))
+                claims.append(Claim(subject=_bag(_before(match)), attribute=attribute, value=value))
     return claims
 
 

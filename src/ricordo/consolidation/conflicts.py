@@ -27,11 +27,8 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
     one, other = read_claims(left.content), read_claims(right.content)
     if one.said == other.said:
         return bool(one.said) or left.content == right.content
-    if (
-        one.numbers != other.numbers
-        or one.negative != other.negative
-        or min(len(one.words), len(other.words)) < _FEWEST
-    ):
+    sizes = sorted((len(one.words), len(other.words)))
+    if one.numbers != other.numbers or one.negative != other.negative or sizes[0] < max(_FEWEST, duplicate * sizes[1]):
         return False
     if jaccard(one.words, other.words) < duplicate:
         return False

@@ -112,7 +112,9 @@ class _Desk:
         return replace(survivor, entry=_citing(survivor.entry, loser.entry))
 
     def _decide(self, one: str, other: str) -> None:
-        older, newer = sorted((self.active[one], self.active[other]), key=_said)
+        older, newer = self.active[one], self.active[other]
+        if _said(newer) < _said(older):
+            older, newer = newer, older
         if not self._may_replace(newer.entry, older.entry) or not replaces(newer.entry, older.entry):
             return
         del self.active[older.entry.id]
