@@ -34,6 +34,7 @@ class Part:
 
     @property
     def is_blank(self) -> bool:
+        """Tell whether it is white space only."""
         return not self.data.strip()
 
     @property
@@ -50,10 +51,12 @@ class Sheet:
 
     @property
     def data(self) -> bytes:
+        """The document."""
         return b"".join(part.data for part in self.parts)
 
     @property
     def entries(self) -> list[Entry]:
+        """The entries in their order, of whatever state."""
         return [part.entry for part in self.parts if part.entry is not None]
 
     def without(self, ids: Collection[str]) -> "Sheet":

@@ -51,6 +51,7 @@ class Topic:
 
     @property
     def file(self) -> str:
+        """The path below the folder of the topics."""
         return self.path.removeprefix(f"{TOPICS}/")
 
 
