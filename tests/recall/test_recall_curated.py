@@ -97,6 +97,19 @@ async def test_an_answer_rests_on_curated_memory_rather_than_on_a_message_that_s
     assert (found.path, found.line_number) == (MEMORY, 3)
 
 
+async def test_an_answer_rests_on_curated_memory_rather_than_on_a_later_tool_call_that_repeats_it(
+    tmp_path: Path,
+) -> None:
+    port = entry(1, "The orders service listens on 8443; 8080 on our hosts is taken by the metrics sidecar.")
+    said = (("assistant", "Noted: the orders service listens on port 8443, 8080 is taken by the metrics sidecar.", 9),)
+    found = await answer(
+        await workspace(tmp_path, {MEMORY: (port,)}, said=said),
+        "Which port does the orders service listen on?",
+        now=NOW,
+    )
+    assert found.path == MEMORY
+
+
 async def test_a_message_that_fits_clearly_better_is_quoted_before_curated_memory(tmp_path: Path) -> None:
     curated = entry(1, "The orders service has a database of its own.", kind="fact")
     said = (("Ines", "The refund window of the orders service is 45 days.", 0), ("Jonas", "Good.", 0))

@@ -260,3 +260,22 @@ def test_a_later_decision_to_change_takes_the_place_of_an_earlier_one() -> None:
     old = hit("We use Postgres for billing.", 0.7, days=40, kind="decision", words=("billing", "database", "use"))
     new = hit("We migrated to MongoDB for billing.", 0.4, days=4, kind="decision", words=("billing", "database"))
     assert quoted(old, new, question="Which database does billing use?") == new.entry.content
+
+
+@pytest.mark.parametrize(
+    ("later", "is_news"),
+    [
+        ("I see the database listens on port 5433.", False),
+        ("The database listens on port 6000, not 5433.", True),
+        ("The database is moving from port 5433 to a socket.", True),
+        ("We decided: the database listens on port 5433 of the new host only.", True),
+    ],
+)
+def test_a_later_message_is_quoted_before_curated_memory_only_where_it_says_otherwise(
+    later: str, is_news: bool
+) -> None:
+    stored = hit("The database listens on port 5433.", 0.55, days=40, kind="fact")
+    curated = replace(stored, signals={**stored.signals, "curated": 1.0})
+    said = hit(later, 0.6, days=4)
+    assert quoted(said, curated) == (said if is_news else curated).entry.content
+    assert quoted(said, stored) == said.entry.content

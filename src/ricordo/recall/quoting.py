@@ -25,6 +25,8 @@ _SHARED = 2
 _ASKED = 1.5
 _SAME_SUBJECT = 0.5
 _SAME = 0.7
+_MOST = 0.66
+_DIGIT = re.compile(r"\d")
 _CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
 _LEFT_BEHIND = re.compile(
     r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
@@ -131,13 +133,17 @@ def _curated_for(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallCo
 
 
 def _says_about_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
-    """Tell whether a curated memory says what was chosen; of what is later it must say nearly all."""
-    left, right = (content_words(hit.entry.content[:_LONGEST]) for hit in (curated, chosen))
-    if not core & set(curated.words) >= core & set(chosen.words):
+    """Tell whether a curated memory says what was chosen; of what is later it must say nearly all, and nothing else."""
+    asked = core & set(chosen.words)
+    if len(asked & set(curated.words)) < _MOST * len(asked):
         return False
-    if _is_later(chosen, curated):
-        return overlap(left, right) >= _SAME and not _takes_back(chosen, curated, core)
-    return overlap(left, right) >= _SAME_SUBJECT
+    left, right = (set(content_words(hit.entry.content[:_LONGEST])) for hit in (curated, chosen))
+    if not _is_later(chosen, curated):
+        return overlap(left, right) >= _SAME_SUBJECT
+    # what a person says later with another number is news
+    news = not _distance(chosen) and any(_DIGIT.search(word) for word in right - left)
+    otherwise = news or _restates(chosen, curated) or _takes_back(chosen, curated, core)
+    return not otherwise and overlap(left, right) >= _SAME
 
 
 def _superseded_memory_of(chosen: Hit, hits: Sequence[Hit], core: Set[str]) -> Hit:
