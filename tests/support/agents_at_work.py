@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ricordo import Scope
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.files.local import LocalFiles
 from ricordo.messages import Message, Text, pair
 from ricordo.runtime import Settings
@@ -16,9 +17,15 @@ __all__ = ["SCOPE", "is_valid", "ledgers", "said", "settings", "spoken", "system
 SCOPE = Scope(user="me", project="shop")
 
 
-def settings(root: Path) -> Settings:
-    """Return settings that keep everything beside the root, and consolidate only when told to."""
-    return Settings(root=None, user="me", data=root.parent / "data", cache=root.parent / "cache", consolidation=None)
+def settings(root: Path, *, consolidates: bool = False) -> Settings:
+    """Return settings that keep everything beside the root; curated memory is made where a test is about it."""
+    return Settings(
+        root=None,
+        user="me",
+        data=root.parent / "data",
+        cache=root.parent / "cache",
+        consolidation=ConsolidationConfig() if consolidates else None,
+    )
 
 
 def said(text: str) -> Message:

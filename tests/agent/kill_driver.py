@@ -1,0 +1,164 @@
+"""An agent that is killed at the first and the last of each kind of its events, and what the next process finds.
+
+`kill_driver.py <folder>` prints one JSON line for each case.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+
+from agents_at_work import SCOPE, is_valid, ledgers, settings, spoken, transcript
+from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
+from ricordo.errors import ModelError
+from ricordo.events import Event
+from ricordo.messages import pair
+from ricordo.models import ChatModel
+from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tools import tool
+
+Emit = Callable[[str], None]
+
+SAID = ("We deploy only from main.", "Our fixtures live in tests/data.", "And now?")
+WIDE = "a line of what the tool found\n" * 400
+
+
+@tool
+def look_up(topic: str) -> str:
+    """Look something up."""
+    return f"{topic}\n{WIDE}"
+
+
+def answered(request: RecordedRequest) -> ScriptItem:
+    """Call the tool once in each turn."""
+    last = request.messages[-1]
+    return Call("look_up", {"topic": last.text}) if last.role == "user" else Say(f"Done after {last.role}.")
+
+
+class Killing:
+    """Ends this process at an event of this kind, the one with the number `at` of them, and tells each event before."""
+
+    def __init__(self, kind: str, at: int, emit: Emit) -> None:
+        self._kind = kind
+        self._left = at
+        self._emit = emit
+
+    def __call__(self, event: Event) -> None:
+        kind = f"{event.stage} {event.status}"
+        self._emit(f"event {kind}")
+        self._left -= kind == self._kind
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def agent(root: Path, model: ChatModel, on_event: Callable[[Event], None] | None = None) -> HarnessAgent:
+    return HarnessAgent(
+        model,
+        workspace=root,
+        scope=SCOPE,
+        session="s",
+        tools=[look_up],
+        compaction=CompactionConfig(trigger_messages=6, keep_messages=2, model="offline"),
+        tool_result_eviction=ToolResultEvictionConfig(max_result_chars=4_000, preview_chars=100),
+        on_event=on_event,
+        settings=settings(root, consolidates=True),
+    )
+
+
+async def live(root: Path, killing: Killing, emit: Emit) -> None:
+    async with agent(root, ScriptedModel(answered), killing) as one:
+        for text in SAID[:-1]:
+            await one.send(text)
+            emit(f"ack {text}")
+        await one.settle()
+        await one.consolidate()
+
+
+async def look(root: Path, emit: Emit) -> None:
+    model = ScriptedModel(answered)
+    async with agent(root, model) as one:
+        before = one.window
+        told: dict[str, object] = {"valid before": is_valid(before)}
+        try:
+            told["reply"] = str(await one.send(SAID[-1]))
+        except ModelError as error:
+            told["reply"] = repr(error)
+        window = one.window
+        told["left over"] = await one.settle(seconds=20)
+        assert one.memory is not None
+        told["entries"] = [entry.content for entry in await one.memory.entries()]
+        told["unwell"] = [check.name for check in await one.memory.doctor() if not check.ok]
+    logged = await transcript(root)
+    folder = root / "workspace"
+    told["said"] = [text for role, text in spoken(logged) if role == "user"]
+    told["doubled"] = [name for name, count in Counter(message.id for message in logged).items() if count > 1]
+    told["valid"] = is_valid(window) and not pair(window).pending
+    told["widest"] = max(len(text) for _, text in spoken(window))
+    told["files"] = [len(path.read_text()) for path in sorted(folder.glob("large_tool_results/s/*"))]
+    told["ledger"] = [ledgers(root).count(text) for text in SAID[:-1]]
+    emit(json.dumps(told))
+
+
+def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
+    """Run `work` in a forked child; return whether it lived to its end, and what it emitted."""
+    readable, writable = os.pipe()
+
+    def emit(text: str) -> None:
+        os.write(writable, f"{text}\n".encode())
+
+    child = os.fork()
+    if child == 0:
+        os.close(readable)
+        try:
+            anyio.run(work, emit)
+        except BaseException:  # noqa: BLE001 - a forked child must not run on into its parent's code
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writable)
+    with os.fdopen(readable, encoding="utf-8") as told:
+        lines = told.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
+        sys.exit(f"the child failed after {lines[-3:]}")
+    return os.WIFEXITED(status), lines
+
+
+def case(folder: Path, kind: str = "", at: int = -1) -> tuple[list[str], dict[str, object]]:
+    """Return the events up to the kill, and what was found after it."""
+    root = folder / f"{kind} {at}" / ".ricordo"
+    root.parent.mkdir(parents=True)
+
+    async def act(emit: Emit) -> None:
+        await live(root, Killing(kind, at, emit), emit)
+
+    async def again(emit: Emit) -> None:
+        await look(root, emit)
+
+    lived, lines = in_child(act)
+    _, told = in_child(again)
+    events = [line[6:] for line in lines if line.startswith("event ")]
+    acked = [line[4:] for line in lines if line.startswith("ack ")]
+    return events, {"event": kind, "killed": not lived, "acked": acked, **json.loads(told[0])}
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    anyio.run(anyio.sleep, 0)
+    gc.freeze()
+    events, told = case(folder)
+    print(json.dumps(told), flush=True)
+    for kind, count in Counter(events).items():
+        for at in sorted({1, count}):
+            print(json.dumps(case(folder, kind, at)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
