@@ -98,18 +98,46 @@ def _on_terminal(*arguments: str) -> str:
     return shown.decode()
 
 
-def test_the_demo_learns_in_one_process_and_answers_with_sources_in_another() -> None:
+def test_the_demo_lives_in_one_process_and_answers_with_sources_in_another() -> None:
     done = _run("demo", "--root", "kept/.ricordo")
-    learned, answered = re.findall(r"\(process (\d+)\)", done.stdout)
-    assert learned != answered
-    assert str(os.getpid()) not in {learned, answered}
+    lived, answered = re.findall(r"\(process (\d+)\)", done.stdout)
+    assert lived != answered
+    assert str(os.getpid()) not in {lived, answered}
     places = re.findall(r"^   — \.ricordo/(\S+):(\d+)$", done.stdout, re.MULTILINE)
-    assert len(places) >= 4
+    assert len(places) >= 6
     for path, line in places:
         assert len((Path("kept/.ricordo") / path).read_text(encoding="utf-8").splitlines()) >= int(line)
     assert "not in memory" in done.stdout
     assert "[secret:" in done.stdout
+    assert "## Decisions" in done.stdout
+    assert "6 of 6 hold the words" in done.stdout
     assert done.stderr == ""
+
+
+def test_in_the_demo_the_window_stays_in_its_budget_and_answers_rest_on_curated_memory() -> None:
+    told = json.loads(_run("demo", "--json").stdout)
+    lives = told["lived"]["sessions"]
+    assert len(lives) >= 3
+    assert max(life["said_tokens"] for life in lives) > 70_000
+    assert max(life["largest_tokens"] for life in lives) <= told["lived"]["budget"]
+    assert {each["act"] for life in lives for each in life["reductions"]} == {"evict", "compact"}
+    *known, never_said = told["answers"]
+    assert len(known) == 5
+    assert sum(answer["hit"]["path"] == "workspace/MEMORY.md" for answer in known) >= 3
+    database = next(answer for answer in known if "database" in answer["question"])
+    assert "PostgreSQL" in database["hit"]["entry"]["content"]
+    assert any("MySQL 8" in old["entry"]["content"] for old in database["superseded"])
+    assert not never_said["found"]
+
+
+def test_without_the_change_of_a_decision_the_demo_answers_with_the_old_one() -> None:
+    lines = CONVERSATION.read_text(encoding="utf-8").splitlines(keepends=True)
+    rest = [line for line in lines if "Postgres" not in line]
+    Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
+    asked = ("--ask", "Which database does the orders service use?")
+    (answer,) = json.loads(_run("demo", "without.jsonl", *asked, "--json").stdout)["answers"]
+    assert "MySQL 8" in answer["hit"]["entry"]["content"]
+    assert answer["superseded"] == []
 
 
 def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +162,7 @@ def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
     told = json.loads(_run("demo", "whole.jsonl", *asked, "--json").stdout)
     assert "ord-<ticket>-<slug>" in told["answers"][0]["text"]
     assert len(set(told["processes"])) == 2
-    assert told["ingested"]["messages"]["read"] == len(lines)
+    assert sum(life["messages"] for life in told["lived"]["sessions"]) == len(lines)
     assert "ord-<ticket>" not in _run("demo", "without.jsonl", *asked).stdout
 
 

@@ -191,6 +191,7 @@ async def test_a_file_with_an_odd_name_or_a_link_out_takes_nothing_down(opened: 
     (topics / os.fsdecode(b"odd-\xff.md")).write_bytes(b"- Odd.\n")
     (topics / "back\\slash.md").write_bytes(b"- Odd.\n")
     (topics / "out.md").symlink_to("/etc/hostname")
+    (root / "workspace" / "MEMORY.md").unlink(missing_ok=True)
     (root / "workspace" / "MEMORY.md").symlink_to("/etc/hostname")
     async with opened() as memory:
         assert "The cellar is dry." in await contents(memory)
@@ -201,8 +202,8 @@ async def test_a_file_with_an_odd_name_or_a_link_out_takes_nothing_down(opened: 
 
 
 async def test_what_a_person_types_while_a_process_runs_is_seen_at_once(opened: Opened, root: Path) -> None:
-    await prepared(opened)
     async with opened() as memory:
+        await memory.remember("The door of the shop is red.")
         ledger = ledger_of(root)
         ledger.write_bytes(ledger.read_bytes() + b"- The lift is broken.")
         assert "The lift is broken." in await found(memory, "lift broken")
@@ -214,12 +215,6 @@ async def test_what_a_person_types_while_a_process_runs_is_seen_at_once(opened: 
         assert "The door of the shop is green." in await contents(memory)
         assert "The door of the shop is green." in await found(memory, "door of the shop")
         assert "The door of the shop is red." not in await found(memory, "door of the shop")
-        typed = next(entry for entry in await memory.entries() if entry.content == "The lift is broken.")
-        assert typed.by == "hand"
-        await memory.forget(typed.id)
-        assert "The lift is broken." not in await found(memory, "lift broken")
-        await memory.undo()
-        assert "The lift is broken." in await contents(memory)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"scope": {}}', b'{"scope": {"galaxy": "x"}}', b"\xff"])

@@ -225,17 +225,29 @@ async def test_trouble_of_the_inbox_is_reported_and_not_raised(bench: Bench) -> 
     assert bench.outcomes() == [("failed", "StorageFull")]
 
 
-async def test_ten_flushes_within_half_an_hour_ask_for_one_consolidation(bench: Bench) -> None:
+async def test_ten_flushes_within_half_an_hour_ask_for_no_consolidation_and_the_one_after_it_for_one(
+    bench: Bench,
+) -> None:
     worker = bench.worker(consolidating=True)
     for number in range(10):
         await bench.put(f"s{number}")
         await worker.drain(seconds=30)
         bench.clock.turn(minutes=2, seconds=59)
+    assert bench.consolidated == 0
+    for number in range(10, 20):
+        bench.clock.turn(seconds=11)
+        await bench.put(f"s{number}")
+        await worker.drain(seconds=30)
     assert bench.consolidated == 1
-    await bench.put("nothing")
-    bench.clock.turn(seconds=10)
-    await worker.drain(seconds=30)
-    assert bench.consolidated == 2
+
+
+async def test_what_was_learned_is_consolidated_when_the_worker_ends(bench: Bench) -> None:
+    async with bench.worker(consolidating=True).at_work(closing_seconds=30):
+        await bench.put("s1")
+    assert bench.consolidated == 1
+    async with bench.worker(consolidating=True).at_work(closing_seconds=30):
+        pass
+    assert bench.consolidated == 1
 
 
 async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:

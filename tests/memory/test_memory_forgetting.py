@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,26 @@ async def test_a_forgotten_statement_is_not_quoted_from_its_transcript_until_it_
         assert not (await memory.answer("Who owns the staging database?")).found
         await memory.undo()
         assert "Nadia" in (await memory.answer("Who owns the staging database?")).text
+
+
+async def test_a_forgotten_statement_is_gone_from_curated_memory_too_and_comes_back_to_it(
+    opened: Opened, root: Path
+) -> None:
+    async with opened() as memory:
+        await memory.ingest([said(NADIA), said("We deploy only from main.")], session="s1")
+    curated = root / "workspace" / "MEMORY.md"
+    before = curated.read_bytes()
+    assert b"Nadia" in before
+    async with opened() as memory:
+        assert (await memory.answer("Who owns the staging database?")).path == "workspace/MEMORY.md"
+        entry = next(entry for entry in await memory.entries() if "Nadia" in entry.content)
+        await memory.forget(entry.id)
+        assert not (await memory.answer("Who owns the staging database?")).found
+        assert b"Nadia" not in curated.read_bytes()
+        assert "Nadia" not in await memory.preamble()
+    async with opened() as memory:
+        await memory.undo()
+    assert curated.read_bytes() == before
 
 
 async def test_the_end_of_an_id_names_one_of_many_that_were_saved_together(opened: Opened) -> None:

@@ -66,9 +66,10 @@ class Worker:
         scope: Scope | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """Work on `queue`; `due` decides when a flush asks for a consolidation, by default 30 minutes after the last.
+        """Work on `queue`; `scope` is named on events.
 
-        `scope` is named on events.
+        `due` decides when a flush asks for a consolidation: by default 30 minutes after the last one, or after the
+        worker was made. What was learned since is consolidated when the worker ends, see `at_work`.
         """
         self._queue = queue
         self._flush = flush
@@ -80,6 +81,8 @@ class Worker:
         self._pace = pace or Pace()
         self._kinds = frozenset({"flush"} | ({"consolidate"} if consolidate else set()))
         self._woken = anyio.Event()
+        self._began = clock.now()
+        self._learned = False
 
     async def drain(self, *, seconds: float, kinds: Collection[str] | None = None) -> Drained:
         """Do what is due, of these kinds, for at most `seconds`; what is not ended by then goes back."""
@@ -106,7 +109,8 @@ class Worker:
     async def at_work(self, *, closing_seconds: float) -> AsyncIterator[None]:
         """Serve while the block runs, and drain for at most `closing_seconds` after it, unless it is cancelled.
 
-        An error of the block comes out as it was raised, not in a group.
+        What was learned meanwhile is consolidated in that time; what there is no time for waits in the inbox. An
+        error of the block comes out as it was raised, not in a group.
         """
         raised: BaseException | None = None
         async with anyio.create_task_group() as group:
@@ -118,9 +122,16 @@ class Worker:
             except BaseException as error:  # noqa: BLE001  (raised below, as the group would wrap it)
                 raised = error
             group.cancel_scope.cancel()
-        await self.drain(seconds=closing_seconds)
+        await self._close(closing_seconds)
         if raised is not None:
             raise raised
+
+    async def _close(self, seconds: float) -> None:
+        began = anyio.current_time()
+        await self.drain(seconds=seconds)
+        if self._learned:
+            await self._ask_for_consolidation()
+            await self.drain(seconds=max(0.0, seconds - (anyio.current_time() - began)))
 
     async def at_once(self, job: Job) -> Flushed:
         """Do a flush job now, with the inbox as its safety net, and return what it did.
@@ -232,14 +243,23 @@ class Worker:
         """Ask for a consolidation when a flush wrote something and it is time."""
         if self._consolidate is None or flushed.block is None:
             return
+        self._learned = True
         try:
             ended = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
-            last = ended[0].changed if ended else None
-            if self._due(Signal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
-                await self._queue.put(Job(kind="consolidate"))
-                self.wake()
         except StorageError as error:
             self._report(error)
+            return
+        last = max([self._began, *(record.changed for record in ended)])
+        if self._due(Signal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
+            await self._ask_for_consolidation()
+
+    async def _ask_for_consolidation(self) -> None:
+        self._learned = False
+        try:
+            await self._queue.put(Job(kind="consolidate"))
+        except StorageError as error:
+            self._report(error)
+        self.wake()
 
     async def _until_due(self) -> float:
         """Return how many seconds to sleep."""

@@ -164,8 +164,9 @@ class Memory:
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Take back one write and return it, the newest when none is named.
 
-        What was written for all of a user's projects is taken back by its id only: when it is the newest, a call
-        without an id is refused. Raises: ChangeNotFound, UndoRefused.
+        A consolidation, and what was written for all of a user's projects, is taken back by its id only: the former is
+        passed over by a call without an id, which is refused when the latter is the newest. Raises: ChangeNotFound,
+        UndoRefused.
         """
         with self._workspace.emitter.stage("undo", self.scope):
             return await self._layers.undo(change_id, who="user")

@@ -32,6 +32,8 @@ from ricordo.workspace.tombstones import read_tombstones
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
 
 _FEW = 32
+_NOBODYS = frozenset({"consolidate", "undo"})
+"""What nobody did by hand in a way that they would take back without naming it."""
 
 
 class OpenWider(Protocol):
@@ -133,7 +135,7 @@ class LayeredDriver:
         return [item for _, item in await self._history(limit=limit)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
-        """Take back one write, the narrowest place's newest when none is named.
+        """Take back one write, the narrowest place's newest when none is named; a consolidation has to be named.
 
         Raises: ChangeNotFound; UndoRefused, also when none is named and a wider place has a newer one.
         """
@@ -200,10 +202,10 @@ class LayeredDriver:
 
 
 async def _newest_open(place: Place) -> HistoryItem | None:
-    """Return a place's newest write that is no undo and not undone; a few of the newest mostly hold it."""
+    """Return a place's newest write that somebody made and nobody took back; a few of the newest mostly hold it."""
     for limit in (_FEW, None):
         items = await history(place.files, place.changes, limit=limit)
-        open_items = [item for item in items if item.act != "undo" and not item.undone]
+        open_items = [item for item in items if item.act not in _NOBODYS and not item.undone]
         if open_items or len(items) < _FEW:
             return open_items[0] if open_items else None
     return None
