@@ -203,6 +203,10 @@ class HarnessAgent:
         """Begin with an empty window; the transcript keeps what was said. Raises `StorageError`."""
         await self._session.clear()
 
+    def refresh(self) -> None:
+        """Show memory in the next request as it is then, when something was forgotten outside of this agent."""
+        self._session.inject.refresh(self._session.name)
+
     async def settle(self, *, seconds: float = 10.0) -> int:
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""
         return await self._session.settle(seconds=seconds)
