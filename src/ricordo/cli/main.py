@@ -12,6 +12,7 @@ from ricordo import __version__
 from ricordo.cli.commands import (
     asking,
     changes,
+    chat,
     config,
     context,
     demo,
@@ -68,6 +69,7 @@ def ricordo(
         status.status(root, user, project, as_json)
 
 
+app.command("chat", cls=Command)(chat.chat)
 app.command("demo", cls=Command)(demo.demo)
 app.command("ingest", cls=Command)(ingest.ingest)
 app.command("replay", cls=Command)(replay.replay)

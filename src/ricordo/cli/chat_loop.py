@@ -1,0 +1,287 @@
+"""The chat: line after line, each recorded before it is answered, until somebody ends it.
+
+The root is made by the first thing that is said, and opened before when it is there. At the end, what was said is
+learned from, within a limit that a key press cuts short.
+
+Invariant: whatever ends the chat, but for a kill, the session is closed in order; and a kill loses nothing said.
+"""
+
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
+from ricordo.cli.chat_foreground import Foreground, Interrupted
+from ricordo.cli.chat_input import Input
+from ricordo.cli.chat_turn import Screen
+from ricordo.cli.context import Target, scope_of
+from ricordo.cli.render import counted, dim, failed, note, say, shown
+from ricordo.clock import SystemClock
+from ricordo.errors import RicordoError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from typer.core import TyperGroup
+
+    from ricordo.agent import HarnessAgent
+    from ricordo.middleware import TurnResult
+    from ricordo.models import ChatModel
+    from ricordo.runtime import Settings
+    from ricordo.tools import Approval
+
+__all__ = ["Chat", "Wishes"]
+
+_OFFLINE_SECONDS, _MODEL_SECONDS = 2.0, 10.0
+_SILENT_SECONDS = 0.3
+_MISUSED = 2
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wishes:
+    """What was asked for on the command line; `group` are the commands that the chat runs as they are there."""
+
+    target: Target
+    settings: "Settings"
+    model: "str | ChatModel"
+    group: "TyperGroup"
+    session: str | None = None
+    memory: bool = True
+    files: bool = False
+    verbose: bool = False
+    named_root: Path | None = None
+
+    @property
+    def is_offline(self) -> bool:
+        """Tell whether nobody answers but memory."""
+        return isinstance(self.model, str)
+
+
+@dataclass(kw_only=True)
+class Chat:
+    """One chat, on one terminal or pipe."""
+
+    wishes: Wishes
+    foreground: Foreground
+    input: Input
+    code: int = 0
+    agent: "HarnessAgent | None" = None
+    begun: "datetime" = field(default_factory=lambda: SystemClock().now())
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def talk(self) -> int:
+        """Go on until the input ends; return the exit code."""
+        async with self._open_to_the_end():
+            if self.wishes.target.exists:
+                await self._opened()
+            await self._do(self._greet)
+            while not self.foreground.ended and await self._next():
+                pass
+            await self._end(tells=True)
+        return 128 + self.foreground.ended if self.foreground.ended else self.code
+
+    async def once(self, text: str, *, quiet: bool) -> "tuple[TurnResult | None, str]":
+        """Say `text` and return what came of it, None when it was stopped, and the session. Raises as `stream` does."""
+        async with self._open_to_the_end():
+            agent = await self._opened()
+            try:
+                result = await self._turn(agent, text, quiet=quiet)
+            finally:
+                await self._end(tells=False)
+            return result, agent.session
+
+    @asynccontextmanager
+    async def _open_to_the_end(self) -> AsyncIterator[None]:
+        """Let the agent that is opened in the block be closed with it."""
+        with anyio.CancelScope() as self._whole:
+            async with self._stack:
+                yield
+
+    async def _opened(self) -> "HarnessAgent":
+        """Return the agent, which is opened, and the root made, at the first call."""
+        if self.agent is None:
+            from ricordo.agent import HarnessAgent
+
+            wishes = self.wishes
+            agent = HarnessAgent.recommended(
+                wishes.model,
+                workspace=wishes.target.root,
+                scope=await scope_of(wishes.target),
+                session=wishes.session,
+                memory_tools=wishes.memory,
+                memory_hooks=wishes.memory,
+                file_tools=wishes.files,
+                approve=self._approve if wishes.files else None,
+                settings=wishes.settings,
+            )
+            self.agent = await self._stack.enter_async_context(agent)
+        return self.agent
+
+    async def _do(self, act: Callable[[], None]) -> None:
+        await self.foreground.do(act)
+
+    def _greet(self) -> None:
+        if not self.input.is_terminal:
+            return
+        target = self.wishes.target
+        root = shown(str(target.root))
+        say(f"Memory in {root}." if target.exists else f"The first thing you say begins a memory in {root}.")
+        if self.agent is not None and self.agent.window:
+            messages = counted(len(self.agent.window), "message")
+            say(f"Going on with session {shown(self.agent.session)}: {messages} in the window.")
+        say(dim("/help lists the commands; Ctrl-D ends the chat."))
+
+    async def _next(self) -> bool:
+        """Take one line and do what it asks for; False at the end of the input, or of the chat."""
+        try:
+            line = parsed(await self.foreground.do(self.input.line, reads=True))
+        except EOFError:
+            if self.input.is_terminal:
+                await self._do(say)
+            return False
+        except Interrupted:
+            return await self._left_alone()
+        try:
+            if isinstance(line, Slash):
+                return await self._obey(line)
+            if line:
+                await self._answer(line)
+        except RicordoError as error:
+            self.code = 0 if self.input.is_terminal else 1
+            await self._do(partial(failed, str(error)))
+        return self.code != _INTERRUPTED
+
+    async def _left_alone(self) -> bool:
+        if not self.input.is_terminal:
+            self.code = _INTERRUPTED
+        elif not self.foreground.ended:
+            await self._do(lambda: say(dim("\nCtrl-D or /quit ends the chat.")))
+        return self.input.is_terminal
+
+    async def _answer(self, text: str) -> None:
+        result = await self._turn(await self._opened(), text)
+        if result is None and not self.input.is_terminal:
+            self.code = _INTERRUPTED
+
+    async def _turn(self, agent: "HarnessAgent", text: str, *, quiet: bool = False) -> "TurnResult | None":
+        """Say `text` and show the reply as it comes; None when it was stopped."""
+        verbose = self.wishes.verbose
+        screen = None if quiet else Screen(tools=self.input.is_terminal or verbose, thinking=verbose)
+        result: TurnResult | None = None
+        try:
+            result = await self._streamed(agent, text, screen)
+        finally:
+            if screen is not None:
+                await self._do(partial(screen.end, result))
+        if result is None and self.input.is_terminal:
+            await self._do(lambda: say(dim("Stopped. What came of the reply is kept.")))
+        return result
+
+    async def _streamed(self, agent: "HarnessAgent", text: str, screen: Screen | None) -> "TurnResult | None":
+        result: TurnResult | None = None
+        with self.foreground.stopping():
+            async with agent.stream(text) as events:
+                async for event in events:
+                    if screen is not None:
+                        await self._do(partial(screen.show, event))
+            result = events.result
+        return result  # noqa: RET504  (None when it was stopped)
+
+    async def _approve(self, asked: "Approval") -> bool:
+        try:
+            return await self.foreground.do(partial(self.input.approved, asked), reads=True)
+        except EOFError:
+            return False
+        except Interrupted:
+            self.foreground.stop()
+            return False
+
+    async def _obey(self, slash: Slash) -> bool:
+        match slash.name:
+            case "quit" | "exit":
+                return False
+            case "help":
+                await self._do(print_help)
+            case "context" | "compact" | "clear":
+                await self._look_at_window(slash.name)
+            case _:
+                await self._run(slash)
+        return True
+
+    async def _run(self, slash: Slash) -> None:
+        """Run what the command line has a command for; what it changed is in the next request."""
+        arguments = cli_arguments(slash)
+        if arguments is None:
+            await self._do(partial(failed, unknown(slash)))
+            self.code = self.code or (0 if self.input.is_terminal else _MISUSED)
+            return
+        act = partial(run_command, self.wishes.group, self.wishes.target, arguments)
+        try:
+            code = await self.foreground.do(act, reads=True)
+        except Interrupted:
+            code = _INTERRUPTED
+        if arguments[0] in {"forget", "undo"} and self.agent is not None:
+            self.agent.refresh()
+        if not self.input.is_terminal:
+            self.code = self.code or code
+
+    async def _look_at_window(self, name: str) -> None:
+        from ricordo.cli.chat_window import clear, compact, context
+
+        if self.agent is None and not self.wishes.target.exists:
+            await self._do(lambda: say("Nothing was said yet."))
+            return
+        agent = await self._opened()
+        with self.foreground.stopping() as scope:
+            lines = await {"context": context, "compact": compact, "clear": clear}[name](agent)
+            await self._do(lambda: say("\n".join(lines)))
+        if scope.cancelled_caught:
+            await self._do(lambda: say(dim("Stopped; the window is as it was.")))
+
+    async def _end(self, *, tells: bool) -> None:
+        """Learn from what was said, within the limit, and tell what that came to."""
+        agent = self.agent
+        if agent is None:
+            return
+        seconds = _OFFLINE_SECONDS if self.wishes.is_offline else _MODEL_SECONDS
+        left = -1
+        with self.foreground.stopping():
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._announce)
+                left = await agent.settle(seconds=seconds)
+                group.cancel_scope.cancel()
+        if left:
+            # the limit is over: closing works off nothing more
+            self._whole.cancel()
+        if tells:
+            with anyio.CancelScope(shield=True):
+                told = await self._told(agent, left)
+                await self._do(partial(say if self.input.is_terminal else note, told))
+
+    async def _announce(self) -> None:
+        await anyio.sleep(_SILENT_SECONDS)
+        if self.input.is_terminal:
+            await self._do(lambda: say(dim("Learning from what was said; Ctrl-C skips it.")))
+
+    async def _told(self, agent: "HarnessAgent", left: int) -> str:
+        kinds: Counter[str] = Counter()
+        if agent.memory is not None:
+            for entry in await agent.memory.entries():
+                is_new = entry.time is not None and entry.time >= self.begun
+                kinds[entry.kind] += is_new and entry.source.session == agent.session
+        learned = ", ".join(f"{count} {shown(kind)}" for kind, count in kinds.most_common() if count)
+        waits = "; the rest is learned when it is opened next" if left else ""
+        named = self.wishes.named_root
+        root = f" --root {shown(str(named))}" if named else ""
+        return (
+            f"Learned {learned or 'nothing new'}{waits}. It is in {shown(str(self.wishes.target.root))}; "
+            f"go on with: ricordo chat{root} --session {shown(agent.session)}"
+        )

@@ -1,0 +1,167 @@
+"""`chat`: an agent in the terminal, with memory; with a model where one is named, else it quotes what memory holds."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from ricordo.cli.context import Target, find, run
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import emit, failed, note
+from ricordo.errors import SessionNotFound
+
+if TYPE_CHECKING:
+    from typer.core import TyperGroup
+
+    from ricordo.cli.chat_input import Input
+    from ricordo.cli.chat_loop import Wishes
+    from ricordo.models import ChatModel
+    from ricordo.runtime import Settings
+
+__all__ = ["chat"]
+
+_OFFLINE = "offline"
+_INTERRUPTED = 130
+
+
+def chat(
+    context: typer.Context,
+    *,
+    message: Annotated[
+        str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            show_default=False,
+            help="The model, such as anthropic:claude-sonnet-5, or offline; else RICORDO_MODEL, else config.toml.",
+        ),
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="ID", show_default=False, help="Go on with this session.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest session.")] = False,
+    no_memory: Annotated[
+        bool, typer.Option("--no-memory", help="Neither show memory nor learn; what is said is still kept.")
+    ] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="Let the agent read files, and write them when you say yes to the change.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the model thinks.")] = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Talk to an agent that remembers.
+
+    Without a model it quotes what memory holds, with the source. What is said is kept, and what it teaches is learned.
+    In the chat, /help lists the commands. Lines from a pipe are said one after the other.
+    """
+    from ricordo.cli.chat_input import Input
+    from ricordo.cli.chat_loop import Wishes
+    from ricordo.runtime import Settings
+
+    if session and resume:
+        raise typer.BadParameter("--session and --resume each name a session: give one of them.")
+    if as_json and message is None:
+        raise typer.BadParameter("--json needs a MESSAGE.")
+    source = Input()
+    if files and not source.is_terminal:
+        raise typer.BadParameter("--files asks before each change, so it needs a terminal.")
+    target = find(root, user, project)
+    settings = Settings.load(target.root, None, {"model": model, "user": user})
+    wishes = Wishes(
+        target=target,
+        settings=settings,
+        model=_model(settings, memory=not no_memory),
+        group=cast("TyperGroup", context.find_root().command),
+        session=_newest(target) if resume else session,
+        memory=not no_memory,
+        files=files,
+        verbose=verbose,
+        named_root=root,
+    )
+    with _warnings_in_one_line():
+        code = _loop(wishes, source) if message is None else _once(wishes, source, message, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
+def _model(settings: "Settings", *, memory: bool) -> "str | ChatModel":
+    """Return the model, connected, or that there is none, which is said."""
+    from ricordo.models.provider import load_model
+
+    if settings.model is not None and settings.model != _OFFLINE:
+        return load_model(settings.model, base_url=settings.base_url)
+    if not memory:
+        raise typer.BadParameter("Without a model only memory can answer: name a --model, or leave --no-memory out.")
+    note("Offline: answers are quoted from memory. --model NAME, RICORDO_MODEL or config.toml names a model.")
+    return _OFFLINE
+
+
+def _newest(target: Target) -> str:
+    """Return the newest session of this root. Raises `SessionNotFound`."""
+    from ricordo.runtime.assembly import files_of
+    from ricordo.sessions import list_sessions
+    from ricordo.workspace.layout import DEFAULT_AGENT
+
+    found = run(lambda: list_sessions(files_of(target.root), agent=DEFAULT_AGENT)) if target.exists else []
+    if not found:
+        raise SessionNotFound(f"There is no session to go on with in {target.root}: leave --resume out to begin one.")
+    return found[0].session
+
+
+def _loop(wishes: "Wishes", source: "Input") -> int:
+    from ricordo.cli.chat_foreground import Foreground
+    from ricordo.cli.chat_loop import Chat
+
+    foreground = Foreground()
+    source.prepare()
+    return foreground.run(Chat(wishes=wishes, foreground=foreground, input=source).talk)
+
+
+def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> int:
+    from ricordo.cli.chat_foreground import Foreground
+    from ricordo.cli.chat_loop import Chat
+
+    foreground = Foreground()
+    talk = Chat(wishes=wishes, foreground=foreground, input=source)
+    result, session = foreground.run(lambda: talk.once(message, quiet=as_json))
+    if result is None:
+        return 128 + foreground.ended if foreground.ended else _INTERRUPTED
+    if as_json:
+        emit(
+            {
+                "session": session,
+                "root": str(wishes.target.root),
+                "reply": result.message.text,
+                "ending": result.ending,
+                "steps": result.steps,
+                "input_tokens": result.usage.input,
+                "output_tokens": result.usage.output,
+            }
+        )
+    return 0
+
+
+class _OneLine(logging.Handler):
+    """Prints a record as every failure is printed."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it."""
+        failed(record.getMessage())
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    logger, handler = logging.getLogger("ricordo"), _OneLine(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
