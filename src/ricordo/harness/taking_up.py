@@ -4,8 +4,8 @@ Several processes may write one transcript, and each may be killed anywhere, so 
 from their calls, two results of one call, and calls that nobody answers any more. Providers refuse all of these.
 
 Invariant: in what `valid` returns each call has one result at most, only calls that can still be answered have none,
-and a message of results stands directly after the message that asked for them. What is left out stays in the
-transcript.
+and a message of results stands directly after the message that asked for them, the last one if several did. What is
+left out stays in the transcript.
 """
 
 from collections.abc import Collection, Sequence
@@ -34,7 +34,7 @@ def valid(window: Sequence[Message]) -> tuple[Message, ...]:
     for call, result in pairing.answered:
         answered.setdefault(call, result)
     gone = _gone(pairing, answered.values())
-    askers = {result.message: call.message for call, result in sorted(answered.items(), reverse=True)}
+    askers = {result.message: call.message for call, result in sorted(answered.items())}
     kept: list[tuple[int, int, Message]] = []
     for at, message in enumerate(window):
         left = _without(message, at, gone)

@@ -4,12 +4,13 @@ Nothing is written twice: a blocking method is its asynchronous one, with the sa
 """
 
 import functools
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal
 
-__all__ = ["Face", "blocking"]
+__all__ = ["Face", "blocking", "waited_for"]
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -32,9 +33,25 @@ def blocking(
 
     @functools.wraps(method)
     def call(self: Face[_T], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        async def act() -> _R:
-            return await method(self._inner, *args, **kwargs)
-
-        return self._portal.call(act)
+        return waited_for(self._portal, lambda: method(self._inner, *args, **kwargs))
 
     return call
+
+
+def waited_for(portal: BlockingPortal, act: Callable[[], Awaitable[_R]]) -> _R:
+    """Return what `act` returns on the loop of `portal`; Ctrl-C cancels it, and is raised when it has ended."""
+    ended = threading.Event()
+
+    async def work() -> _R:
+        try:
+            return await act()
+        finally:
+            ended.set()
+
+    future = portal.start_task_soon(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        ended.wait()
+        raise

@@ -1,0 +1,91 @@
+"""An agent for programs that do not await."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import ParamSpec
+
+from anyio.from_thread import start_blocking_portal
+
+from ricordo.agent import HarnessAgent as AsyncAgent
+from ricordo.agent import TurnStream as AsyncStream
+from ricordo.messages import Message
+from ricordo.middleware import TurnEvent, TurnResult
+from ricordo.sync.face import Face, blocking, waited_for
+from ricordo.sync.memory import Memory
+
+__all__ = ["HarnessAgent", "TurnStream"]
+
+_P = ParamSpec("_P")
+
+
+def _opening(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContextManager["HarnessAgent"]]:
+    """Return what opens the agent that `make` describes on a loop of its own."""
+
+    @contextmanager
+    @functools.wraps(make, updated=())
+    def opened(*args: _P.args, **kwargs: _P.kwargs) -> Iterator[HarnessAgent]:
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(make(*args, **kwargs)) as agent:
+            yield HarnessAgent(portal, agent)
+
+    return opened
+
+
+class TurnStream(Face[AsyncStream]):
+    """Iterate it once for the events; afterwards `result` is the whole turn."""
+
+    @property
+    def result(self) -> TurnResult:
+        """What the turn came to. Raises what the turn raised, and `RicordoError` before its end."""
+        return self._inner.result
+
+    def __iter__(self) -> Iterator[TurnEvent]:
+        """Give the events as they come. Raises what the turn raised."""
+        events = aiter(self._inner)
+        end = object()
+        while (event := waited_for(self._portal, lambda: anext(events, end))) is not end:
+            yield event  # type: ignore[misc]
+
+
+class HarnessAgent(Face[AsyncAgent]):
+    """An agent in one session. Use `with HarnessAgent.open(...) as agent`; it takes what `ricordo.HarnessAgent` takes.
+
+    The methods are those of `ricordo.HarnessAgent`. It may be used from several threads; one turn follows another.
+    """
+
+    open = staticmethod(_opening(AsyncAgent))
+    recommended = staticmethod(_opening(AsyncAgent.recommended))
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return self._inner.session
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of the agent's scope; None when it could not be opened."""
+        memory = self._inner.memory
+        return None if memory is None else Memory(self._portal, memory)
+
+    @property
+    def window(self) -> tuple[Message, ...]:
+        """What the next request begins with, without the system prompt."""
+        return self._inner.window
+
+    @contextmanager
+    def stream(self, message: str | Message | Sequence[Message]) -> Iterator[TurnStream]:
+        """Give the reply as it comes: `with agent.stream("...") as events: for event in events`.
+
+        Leaving the block before the end stops the reply; what was said of it is kept. Errors as in `send`.
+        """
+        with self._portal.wrap_async_context_manager(self._inner.stream(message)) as events:
+            yield TurnStream(self._portal, events)
+
+    send = blocking(AsyncAgent.send)
+    record = blocking(AsyncAgent.record)
+    system_prompt = blocking(AsyncAgent.system_prompt)
+    context = blocking(AsyncAgent.context)
+    compact = blocking(AsyncAgent.compact)
+    clear = blocking(AsyncAgent.clear)
+    settle = blocking(AsyncAgent.settle)
+    consolidate = blocking(AsyncAgent.consolidate)

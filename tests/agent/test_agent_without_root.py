@@ -1,0 +1,117 @@
+"""A root that can't be used is told once, and the agent goes on without memory; a foreign one stays an error."""
+
+import errno
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings
+from disks import FailingDisk
+from ricordo import HarnessAgent, Scope
+from ricordo.errors import (
+    IndexUnavailable,
+    RicordoError,
+    ScopeMismatch,
+    StorageBusy,
+    StorageFailed,
+    StorageFull,
+    StorageReadOnly,
+)
+from ricordo.testing import Call, Say, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+
+async def _chats_without_memory(root: Path, caplog: pytest.LogCaptureFixture, **options: object) -> None:
+    model = ScriptedModel([Call("remember", {"content": "We deploy only from main."}), Say("Kept."), Say("Fine.")])
+    given = {"settings": settings(root)} | options
+    with caplog.at_level(logging.WARNING, "ricordo"):
+        async with HarnessAgent(model, workspace=root, scope=SCOPE, **given) as one:  # type: ignore[arg-type]
+            assert one.memory is None
+            assert str(await one.send("Remember that we deploy only from main.")) == "Kept."
+            assert str(await one.send("And?")) == "Fine."
+            assert [report.status for report in await one.compact()] == ["skipped"]
+            assert (await one.context()).messages == 6
+            assert await one.settle() == 0
+            assert (await one.consolidate()).skipped
+            await one.clear()
+    warnings = [each for each in caplog.records if each.name.startswith("ricordo") and each.levelno >= logging.WARNING]
+    assert len(warnings) == 1
+    assert str(root) in warnings[0].getMessage()
+    assert "Memory is off" in model.requests[1].messages[-1].tool_results[0].text
+    assert "<memory" not in model.requests[0].messages[0].text
+
+
+@pytest.mark.req("GO-G22-fallback")
+@pytest.mark.parametrize(
+    "error",
+    [
+        IndexUnavailable(),
+        StorageFull(),
+        StorageReadOnly(),
+        StorageBusy(),
+        StorageFailed(),
+        RicordoError("odd"),
+        PermissionError("no"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_agent_whose_store_can_not_be_made_warns_once_and_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refused(*args: object, **named: object) -> object:
+        raise error
+
+    monkeypatch.setattr("ricordo.runtime.assembly.Layered", refused)
+    await _chats_without_memory(tmp_path / ".ricordo", caplog)
+
+
+def _a_file(root: Path) -> None:
+    root.write_text("a file")
+
+
+def _a_damaged_marker(root: Path) -> None:
+    root.mkdir()
+    (root / "project.json").write_text("{")
+
+
+def _a_damaged_key(root: Path) -> None:
+    root.mkdir()
+    (root / "guard.key").write_bytes(b"short")
+
+
+@pytest.mark.req("GO-G22-fallback")
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("damage", [_a_file, _a_damaged_marker, _a_damaged_key])
+async def test_an_agent_with_a_root_that_is_none_warns_once_and_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], None], given: bool
+) -> None:
+    root = tmp_path / ".ricordo"
+    damage(root)
+    await _chats_without_memory(root, caplog, **({} if given else {"settings": None}))
+
+
+async def test_an_agent_on_a_disk_that_takes_no_root_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    await _chats_without_memory(tmp_path / ".ricordo", caplog, disk=FailingDisk(1, errno.ENOSPC))
+
+
+@pytest.mark.req("GO-G22-fallback")
+async def test_a_root_of_another_project_stays_an_error(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)):
+        pass
+    other = Scope(user="me", project="library")
+    with pytest.raises(ScopeMismatch):
+        async with HarnessAgent("offline", workspace=root, scope=other, settings=settings(root)):
+            pass
+    assert json.loads((root / "project.json").read_text())["scope"] == {"project": "shop"}
+
+
+async def test_an_error_in_the_block_of_an_agent_comes_out_as_it_is(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    with pytest.raises(StorageFull, match="mine"):
+        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)):
+            raise StorageFull("mine")
