@@ -26,7 +26,7 @@ def _taken() -> Taken:
 @pytest.fixture(name="questions", scope="module")
 def _questions() -> list[Question]:
     found = json.loads((DATA / "questions.json").read_text(encoding="utf-8"))
-    assert all(set(each) == {"question", "expects", "about"} for each in found)
+    assert all(set(each) == {"question", "expects", "about", "shown"} for each in found)
     return [Question(each["question"], each["expects"]) for each in found]
 
 

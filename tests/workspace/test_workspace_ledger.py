@@ -69,7 +69,7 @@ async def test_flushing_appends_to_the_local_days_ledger_and_changes_no_earlier_
         ledger.write_bytes(before := before + b"- typed by a person, without a newline")
         await memory.ingest([said("I prefer trains over planes.")], session="s9")
         assert ledger.read_bytes().startswith(before + b"\n- ")
-    assert [path.name for path in ledger.parent.iterdir()] == [ledger.name]
+    assert [path.name for path in ledger.parent.glob("*.md")] == [ledger.name]
     assert before.count(b"# 2026-11-22\n") == 1
 
 

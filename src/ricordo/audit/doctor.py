@@ -13,6 +13,7 @@ from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
 from ricordo.queue import JobRecord, Queue
+from ricordo.workspace.changes import cut_off
 from ricordo.workspace.escapes import unescape
 from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_date, session_of
 from ricordo.workspace.ledger import read_memory
@@ -159,7 +160,7 @@ async def _broken_lines(files: FileStore, path: str) -> int:
 
 
 async def _pending(files: FileStore) -> Check:
-    pending = len(await files.list("history/pending"))
+    pending = await cut_off(files)
     detail = "changes cut off half-way that could not be put back: what they kept is damaged"
     return Check(name="changes", ok=pending == 0, count=pending, detail=detail)
 

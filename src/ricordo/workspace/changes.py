@@ -23,7 +23,7 @@ from ricordo.uncut import uncut
 from ricordo.workspace.layout import is_memory
 from ricordo.workspace.merge import merged
 
-__all__ = ["Change", "ChangeSets", "Edit", "FileChange", "replaced_memory"]
+__all__ = ["Change", "ChangeSets", "Edit", "FileChange", "cut_off", "replaced_memory"]
 
 _CHANGES = "history/changes"
 _PENDING = "history/pending"
@@ -212,6 +212,14 @@ class ChangeSets:
             await self._files.delete(path, expected=expected)
         else:
             await self._files.replace(path, data, expected=expected)
+
+
+async def cut_off(files: FileStore) -> int:
+    """Return how many change sets were cut off and not put back; one that is being made is waited for."""
+    if not await files.list(_PENDING):
+        return 0
+    async with files.lock(_LOCK):
+        return len(await files.list(_PENDING))
 
 
 async def replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
