@@ -29,6 +29,14 @@ def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) ->
 
 def valid(window: Sequence[Message]) -> tuple[Message, ...]:
     """Return `window` as providers take it, which is as it is when nothing went wrong."""
+    found = tuple(window)
+    # a result that moves to its call may leave another call behind
+    while (arranged := _arranged(found)) != found:
+        found = arranged
+    return found
+
+
+def _arranged(window: Sequence[Message]) -> tuple[Message, ...]:
     pairing = pair(window)
     answered: dict[Place, Place] = {}
     for call, result in pairing.answered:

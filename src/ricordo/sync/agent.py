@@ -24,7 +24,7 @@ def _opening(make: Callable[_P, AsyncAgent]) -> Callable[_P, AbstractContextMana
 
     @contextmanager
     @functools.wraps(make, updated=())
-    def opened(*args: _P.args, **kwargs: _P.kwargs) -> Iterator[HarnessAgent]:
+    def opened(*args: _P.args, **kwargs: _P.kwargs) -> Iterator["HarnessAgent"]:
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(make(*args, **kwargs)) as agent:
             yield HarnessAgent(portal, agent)
 
@@ -80,6 +80,10 @@ class HarnessAgent(Face[AsyncAgent]):
         """
         with self._portal.wrap_async_context_manager(self._inner.stream(message)) as events:
             yield TurnStream(self._portal, events)
+
+    def refresh(self) -> None:
+        """Show memory in the next request as it is then, when something was forgotten outside of this agent."""
+        self._portal.call(self._inner.refresh)
 
     send = blocking(AsyncAgent.send)
     record = blocking(AsyncAgent.record)

@@ -1,0 +1,69 @@
+"""What a session is taken up with is what providers accept, whatever order its processes wrote in and died in."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents_at_work import is_valid
+from ricordo.harness.taking_up import taken_up, valid
+from ricordo.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, pair
+
+IDS = st.sampled_from(["a", "b", "c"])
+PARTS: st.SearchStrategy[Part] = st.one_of(
+    st.builds(Text, text=st.just("words")),
+    st.builds(Thinking, text=st.just("hm")),
+    st.builds(ToolCall, id=IDS, name=st.just("look")),
+)
+RESULTS = st.builds(ToolResult, call_id=IDS)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> tuple[Message, ...]:
+    spoken = st.one_of(
+        st.builds(Message, role=st.just("user"), parts=st.tuples(st.just(Text(text="asks")))),
+        st.builds(Message, role=st.just("assistant"), parts=st.lists(PARTS, min_size=1, max_size=3).map(tuple)),
+        st.builds(Message, role=st.just("tool"), parts=st.lists(RESULTS, min_size=1, max_size=2).map(tuple)),
+    )
+    found = draw(st.lists(spoken, max_size=12))
+    return tuple(
+        Message(role=message.role, parts=message.parts, id=str(number)) for number, message in enumerate(found)
+    )
+
+
+@given(conversations())
+def test_a_window_is_made_valid_once(window: tuple[Message, ...]) -> None:
+    once = valid(window)
+    pairing = pair(once)
+    assert is_valid(once)
+    assert len({call for call, _ in pairing.answered}) == len(pairing.answered)
+    assert valid(once) == once
+    said = [message.id for message in window if any(isinstance(part, Text) for part in message.parts)]
+    assert [message.id for message in once if any(isinstance(part, Text) for part in message.parts)] == said
+
+
+@given(conversations())
+def test_a_window_in_which_each_result_follows_its_call_stays(window: tuple[Message, ...]) -> None:
+    calls = [part.id for message in window for part in message.parts if isinstance(part, ToolCall)]
+    answers = tuple(
+        Message(role="tool", parts=(ToolResult(call_id=f"{number}"),), id=f"r{number}") for number in range(len(calls))
+    )
+    whole: list[Message] = []
+    number = 0
+    for message in window:
+        if message.role == "tool":
+            continue
+        own = [part for part in message.parts if isinstance(part, ToolCall)]
+        parts = tuple(part for part in message.parts if not isinstance(part, ToolCall))
+        named = tuple(ToolCall(id=str(number + place), name="look") for place in range(len(own)))
+        whole += [Message(role=message.role, parts=(*parts, *named), id=message.id)]
+        whole += answers[number : number + len(own)]
+        number += len(own)
+    assert valid(whole) == tuple(whole)
+
+
+@given(conversations(), st.integers(0, 12))
+def test_what_only_the_log_holds_is_taken_up(logged: tuple[Message, ...], at: int) -> None:
+    kept = logged[:at]
+    last = kept[-1].id if kept else ""
+    assert taken_up(kept, last, logged) == valid(logged)
+    assert taken_up(kept, "unknown", logged) == valid(logged)
+    assert taken_up((), last, logged) == valid(logged[len(kept) :] if kept else logged)

@@ -1,0 +1,191 @@
+"""The blocking face of agent and memory: from plain code, from threads, beside a loop, and through Ctrl-C."""
+
+import asyncio
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import ricordo
+import ricordo.sync
+from agents_at_work import SCOPE, settings
+from ricordo import CompactionConfig
+from ricordo.errors import MemoryClosed, ModelUnavailable, ScopeMismatch, ScopeRequired
+from ricordo.messages import Message, Text
+from ricordo.models import TextDelta
+from ricordo.scopes import Scope
+from ricordo.sync import HarnessAgent, Memory
+from ricordo.testing import Call, Fail, Say, ScriptedModel
+from ricordo.tools import tool
+
+FACT = "We deploy only from main."
+
+
+@tool
+def look_up(topic: str) -> str:
+    """Look something up."""
+    return f"found {topic}"
+
+
+def talking() -> ScriptedModel:
+    return ScriptedModel(lambda request: Say(f"Reply {request.number}. " + "words " * 40))
+
+
+def _public(kind: type) -> set[str]:
+    return {name for name in vars(kind) if not name.startswith("_")}
+
+
+def test_the_blocking_agent_has_what_the_other_has() -> None:
+    assert _public(HarnessAgent) == _public(ricordo.HarnessAgent) | {"open"}
+    for name in _public(ricordo.HarnessAgent):
+        own, other = getattr(HarnessAgent, name), getattr(ricordo.HarnessAgent, name)
+        assert inspect.getdoc(own)
+        if inspect.iscoroutinefunction(other):
+            assert inspect.signature(own) == inspect.signature(other)
+            assert not inspect.iscoroutinefunction(inspect.unwrap(own, stop=lambda _: True))
+    constructed = inspect.signature(ricordo.HarnessAgent)
+    assert inspect.signature(HarnessAgent.open).parameters == constructed.parameters
+    assert inspect.signature(ricordo.HarnessAgent.recommended).parameters == constructed.parameters
+
+
+def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    model = ScriptedModel([Call("look_up", {"topic": "main"}), *[Say("Done. " + "words " * 40)] * 30])
+    with HarnessAgent.open(
+        model, workspace=root, scope=SCOPE, session="s", tools=[look_up], settings=settings(root, consolidates=True)
+    ) as agent:
+        assert agent.session == "s"
+        assert str(agent.send(FACT)).startswith("Done.")
+        assert [message.role for message in agent.window] == ["user", "assistant", "tool", "assistant"]
+        with agent.stream("And now?") as events:
+            texts = [event.text for event in events if isinstance(event, TextDelta)]
+            assert "".join(texts) == events.result.message.text
+        agent.record([Message(role="user", parts=(Text(text="Our fixtures live in tests/data."),))])
+        for number in range(15):
+            agent.send(f"Number {number}. " + "words " * 40)
+        before = agent.context().tokens
+        assert [report.status for report in agent.compact()] == ["done"]
+        assert agent.context().tokens < before
+        assert agent.settle() == 0
+        assert agent.consolidate().kept >= 2
+        agent.refresh()
+        agent.clear()
+        assert agent.window == ()
+        assert FACT in agent.system_prompt()
+        memory = agent.memory
+        assert memory is not None
+        assert FACT in {hit.entry.content for hit in memory.recall("deploy")}
+    with pytest.raises(MemoryClosed):
+        _ = agent.window
+    with Memory.open(root, scope=SCOPE, settings=settings(root)) as again:
+        assert FACT in again.preamble()
+
+
+def test_a_recommended_agent_blocks_too(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    config = CompactionConfig(trigger_messages=6, keep_messages=2, model="offline")
+    with HarnessAgent.recommended(
+        talking(), workspace=root, scope=SCOPE, compaction=config, settings=settings(root)
+    ) as agent:
+        for number in range(8):
+            agent.send(f"Number {number}. " + "words " * 40)
+        assert len(agent.window) < 8
+
+
+def test_errors_come_out_as_they_are(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    with pytest.raises(ScopeRequired), HarnessAgent.open("offline", workspace=root, scope=None):
+        pass
+    model = ScriptedModel([Fail(500), Fail(500), Say("Here.")])
+    with HarnessAgent.open(model, workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        with pytest.raises(ModelUnavailable):
+            agent.send("Hello?")
+        with agent.stream("Hello?") as events, pytest.raises(ModelUnavailable):
+            list(events)
+        assert str(agent.send("Hello?")) == "Here."
+    with (
+        pytest.raises(ScopeMismatch),
+        HarnessAgent.open("offline", workspace=root, scope=Scope(project="other"), settings=settings(root)),
+    ):
+        pass
+    with (
+        pytest.raises(ZeroDivisionError),
+        HarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)),
+    ):
+        _ = 1 / 0
+
+
+def test_several_threads_talk_to_one_agent(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    with HarnessAgent.open(talking(), workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
+        with ThreadPoolExecutor(8) as pool:
+            replies = list(pool.map(lambda number: str(agent.send(f"Number {number}.")), range(16)))
+        assert len(set(replies)) == 16
+        assert [message.role for message in agent.window] == ["user", "assistant"] * 16
+
+
+def test_an_agent_blocks_beside_a_running_loop(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+
+    def chat() -> str:
+        with HarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+            return str(agent.send("Hello."))
+
+    async def main() -> str:
+        return await asyncio.to_thread(chat)
+
+    assert asyncio.run(main()).startswith("Reply 1.")
+
+
+def test_a_stream_that_is_left_stops(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    with HarnessAgent.open(talking(), workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        with agent.stream("Count.") as events:
+            assert isinstance(next(iter(events)), TextDelta)
+        assert str(agent.send("And now?")).startswith("Reply 2.")
+    assert not [thread for thread in threading.enumerate() if "portal" in thread.name]
+
+
+_WAITING = """
+import sys
+from agents_at_work import SCOPE, settings
+from pathlib import Path
+from ricordo.sync import HarnessAgent
+from ricordo.testing import Hang, ScriptedModel
+
+root = Path(sys.argv[1])
+try:
+    model = ScriptedModel([Hang()])
+    with HarnessAgent.open(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as agent:
+        print("asking", flush=True)
+        agent.send("We deploy only from main.")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_turn_and_keeps_what_was_said(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    paths = [str(Path(__file__).parents[1] / "support"), str(Path(ricordo.__file__).parents[1])]
+    with subprocess.Popen(
+        [sys.executable, "-c", _WAITING, str(root)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asking\n"
+        log = root / "workspace" / "agents"
+        while not list(log.rglob("s.log.jsonl")):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[0] == "interrupted\n"
+    with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        assert [message.text for message in memory.session("s").messages] == [FACT]
+        assert [entry.content for entry in memory.entries()] == [FACT], "it was learned from before the end"
