@@ -8,9 +8,9 @@ so nothing is torn off in the middle of a write.
 """
 
 import asyncio
+import errno
 import os
 import signal
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
@@ -27,7 +27,10 @@ from ricordo.cli.context import run
 __all__ = ["Foreground", "Interrupted"]
 
 _T = TypeVar("_T")
-_ENDING = tuple(found for name in ("SIGTERM", "SIGHUP") if (found := getattr(signal, name, None)) is not None)
+_HANG_UP: int = getattr(signal, "SIGHUP", 0)
+_NUDGE = signal.SIGURG
+_NUDGE_SECONDS = 0.05
+_ENDING = tuple(number for number in (signal.SIGTERM, _HANG_UP) if number)
 
 
 class Interrupted(Exception):
@@ -35,15 +38,21 @@ class Interrupted(Exception):
 
 
 class Foreground:
-    """The terminal's side of a chat; `ended` is the signal that ended it, 0 for none."""
+    """The terminal's side of a chat; `ended` is the signal that ended it, 0 for none.
+
+    Set `closing` when the chat is being closed in order: the first signal that asks for just that then stops nothing.
+    """
 
     def __init__(self) -> None:
         """Take over nothing before `run`."""
         self.ended = 0
+        self.closing = False
+        self._terminals = _open_terminals()
         self._acts: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._scopes: list[anyio.CancelScope] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._reads = False
+        self._told: int | None = None
 
     def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Run `work` on a loop beside this thread, and do here what it asks for; return or raise what it comes to."""
@@ -83,7 +92,13 @@ class Foreground:
     def _beside(self, work: Callable[[], Awaitable[_T]], outcome: "Future[_T]") -> None:
         async def known() -> _T:
             self._loop = asyncio.get_running_loop()
-            return await work()
+            if self._told is None:
+                return await work()
+            self._loop.add_reader(self._told, self._nudge)
+            try:
+                return await work()
+            finally:
+                self._loop.remove_reader(self._told)
 
         try:
             outcome.set_result(run(known))
@@ -96,21 +111,35 @@ class Foreground:
         if not outcome.set_running_or_notify_cancel():
             return
         try:
-            self._reads = reads
-            self._leave_if_ended()
-            result = act()
-            self._reads = False
+            result = self._read(act) if reads else self._written(act)
         except KeyboardInterrupt:
             outcome.set_exception(Interrupted())
         except BaseException as error:  # noqa: BLE001  (raised where it was asked for)
             outcome.set_exception(error)
         else:
             outcome.set_result(result)
+
+    def _read(self, act: Callable[[], _T]) -> _T:
+        try:
+            self._reads = True
+            self._leave_if_ended()
+            return act()
         finally:
             self._reads = False
 
+    def _written(self, act: Callable[[], _T]) -> _T:
+        try:
+            return act()
+        except OSError as error:
+            if error.errno != errno.EIO or not self._terminals:
+                raise
+        # the terminal is gone, and the signal that says so may still be on its way
+        self.ended = self.ended or _HANG_UP
+        self._let_go_of_the_terminal()
+        return act()
+
     def _leave_if_ended(self) -> None:
-        if self._reads and self.ended:
+        if self.ended:
             raise KeyboardInterrupt
 
     @contextmanager
@@ -121,22 +150,37 @@ class Foreground:
         # what is ignored, such as the end of the terminal under nohup, stays ignored
         heard = [number for number in (signal.SIGINT, *_ENDING) if signal.getsignal(number) != signal.SIG_IGN]
         before = {number: signal.signal(number, self._heard) for number in heard}
+        before[_NUDGE] = signal.signal(_NUDGE, lambda number, frame: None)
+        self._told, tells = os.pipe()
+        os.set_blocking(tells, False)
+        wakes = signal.set_wakeup_fd(tells, warn_on_full_buffer=False)
         try:
             yield
         finally:
+            signal.set_wakeup_fd(wakes)
             for number, handler in before.items():
                 signal.signal(number, handler)
+            os.close(self._told)
+            os.close(tells)
+
+    def _nudge(self) -> None:
+        """See to it that a signal is heard that came just before the main thread began to wait for a key."""
+        if self._loop is not None and self._told is not None and set(os.read(self._told, 64)) != {_NUDGE}:
+            main = threading.main_thread().ident
+            assert main is not None
+            self._loop.call_later(_NUDGE_SECONDS, signal.pthread_kill, main, _NUDGE)
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
         del frame
-        hangs_up = number == getattr(signal, "SIGHUP", None)
-        if hangs_up and self.ended:
-            # the end of a terminal is told more than once, and nobody meant to hurry by it
-            return
-        if hangs_up:
-            _let_go_of_the_terminal()
+        if number == _HANG_UP:
+            self._let_go_of_the_terminal()
         if number != signal.SIGINT:
+            # a terminal's end is told more than once, and hurries nobody; nor does the first word to end what ends
+            hurries = number != _HANG_UP and bool(self.ended)
+            ends_already = bool(self.ended) or self.closing
             self.ended = self.ended or number
+            if ends_already and not hurries:
+                return
         if self._reads:
             # a second signal must not tear off what the first one set going
             self._reads = False
@@ -145,12 +189,13 @@ class Foreground:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self.stop)
 
+    def _let_go_of_the_terminal(self) -> None:
+        """Let what is still printed to a terminal that was closed go nowhere: writing to it would fail."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        while self._terminals:
+            os.dup2(nowhere, self._terminals.pop())
+        os.close(nowhere)
 
-def _let_go_of_the_terminal() -> None:
-    """Let what is still printed to a terminal that was closed go nowhere: writing to it would fail."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            if stream.isatty():
-                os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+
+def _open_terminals() -> list[int]:
+    return [number for number in range(3) if os.isatty(number)]

@@ -253,6 +253,7 @@ class Chat:
             return
         seconds = _OFFLINE_SECONDS if self.wishes.is_offline else _MODEL_SECONDS
         left = -1
+        self.foreground.closing = True
         with self.foreground.stopping():
             async with anyio.create_task_group() as group:
                 group.start_soon(self._announce)
