@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
+from anyio.to_thread import run_sync
+
 from ricordo.audit import HistoryItem
 from ricordo.audit.doctor import Check, inspect, inspect_inbox
 from ricordo.clock import Clock
@@ -25,6 +27,7 @@ from ricordo.runtime.roots import nearest_root
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
+from ricordo.stores.preamble import DEFAULT_BUDGET
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
@@ -43,9 +46,10 @@ class Memory:
     saved with `scope=Scope(user=...)`.
     """
 
-    def __init__(self, workspace: Workspace, layers: Layers) -> None:
+    def __init__(self, workspace: Workspace, layers: Layers, *, preamble_tokens: int = DEFAULT_BUDGET.count) -> None:
         """Use `Memory.open` instead."""
         self._parts: tuple[Workspace, Layers] | None = workspace, layers
+        self._preamble_tokens = preamble_tokens
         self.scope = workspace.scope
         self.root = Path(workspace.place.folder)
         self._transcripts: dict[str, Transcript] = {}
@@ -65,20 +69,21 @@ class Memory:
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
         Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
-        one at the top of the git work tree. `on_event` hears what happens; it never sees content. Raises:
-        ScopeRequired; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to another tenant or
-        project.
+        one at the top of the git work tree. Without `settings` its config.toml and the environment say them. `on_event`
+        hears what happens; it never sees content. Raises: ScopeRequired; InvalidScope if a part holds a secret;
+        ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a
+        config.toml that is no TOML.
         """
         if scope is None:
             raise ScopeRequired
         if any(map(has_secret, scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
-        parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=on_event)
-        folder = Path(root) if root is not None else parts.settings.root or nearest_root()
+        folder, held = await run_sync(_located, Path(root) if root is not None else None, settings)
+        parts = Parts.standard(settings=held, clock=clock, disk=disk, sink=on_event)
         async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None
-            memory = cls(workspace, layers)
+            memory = cls(workspace, layers, preamble_tokens=held.preamble_tokens)
             try:
                 yield memory
             finally:
@@ -142,10 +147,13 @@ class Memory:
             return found
 
     async def preamble(self, budget: Tokens | None = None) -> str:
-        """Return what belongs into the system prompt, fenced, within `budget` tokens (4,000 when None)."""
+        """Return what belongs into the system prompt, fenced, within `budget` tokens.
+
+        None stands for the setting `preamble_tokens`, which is 4,000 unless it is given; 0 of them is no preamble.
+        """
         if budget is not None and not isinstance(budget, Tokens):
             raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {budget!r}.")
-        return await self._workspace.store.preamble(budget)
+        return await self._workspace.store.preamble(budget or Tokens(self._preamble_tokens))
 
     async def entries(self) -> list[Entry]:
         """Return everything that is remembered in the scope, newest first."""
@@ -239,3 +247,10 @@ class Memory:
                 del self._transcripts[next(iter(self._transcripts))]
             self._transcripts[path] = Transcript(place.files, path, session=session, redactor=place.redactor)
         return self._transcripts[path]
+
+
+def _located(root: Path | None, settings: Settings | None) -> tuple[Path, Settings]:
+    """Return the folder of the root, and the settings that hold in it. It blocks on the disk."""
+    named = root or (settings or Settings.from_environment()).root
+    folder = named or nearest_root()
+    return folder, settings or Settings.load(folder)
