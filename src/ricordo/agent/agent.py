@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec
 
 from ricordo.agent.stream import TurnStream
+from ricordo.beside import beside
 from ricordo.clock import Clock
 from ricordo.compaction import Report
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
@@ -22,7 +23,6 @@ from ricordo.middleware import TurnResult
 from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.runtime.agents import AgentOptions, open_session
-from ricordo.runtime.background import beside
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import ContextReport, Session
 from ricordo.scopes import Scope

@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 import anyio
 
+from ricordo.beside import beside
 from ricordo.clock import Clock
 from ricordo.errors import LeaseLost, StorageError
 from ricordo.events import Emitter
@@ -112,19 +114,15 @@ class Worker:
         What was learned meanwhile is consolidated in that time; what there is no time for waits in the inbox. An
         error of the block comes out as it was raised, not in a group.
         """
-        raised: BaseException | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(self.serve)
-            try:
+        try:
+            async with beside(self.serve):
                 yield
-            except anyio.get_cancelled_exc_class():
-                raise
-            except BaseException as error:  # noqa: BLE001  (raised below, as the group would wrap it)
-                raised = error
-            group.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            raise
+        except BaseException:
+            await self._close(closing_seconds)
+            raise
         await self._close(closing_seconds)
-        if raised is not None:
-            raise raised
 
     async def _close(self, seconds: float) -> None:
         began = anyio.current_time()
@@ -198,18 +196,8 @@ class Worker:
 
     async def _kept(self, lease: Lease, act: Callable[[Job], Awaitable[_T]]) -> _T:
         """Return what `act` returns, the lease renewed meanwhile."""
-        results: list[_T] = []
-        failed: Exception | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._renewing, lease)
-            try:
-                results.append(await act(lease.job))
-            except Exception as error:  # noqa: BLE001  (raised below, as the group would wrap it)
-                failed = error
-            group.cancel_scope.cancel()
-        if failed is not None:
-            raise failed
-        return results[0]
+        async with beside(partial(self._renewing, lease)):
+            return await act(lease.job)
 
     async def _renewing(self, lease: Lease) -> None:
         while True:
