@@ -20,6 +20,7 @@ import anyio
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
 from ricordo.cli.chat_foreground import Foreground, Interrupted
 from ricordo.cli.chat_input import Input
+from ricordo.cli.chat_offline import quoted
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.context import Target, scope_of
 from ricordo.cli.render import counted, dim, failed, note, say, shown
@@ -47,22 +48,20 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What was asked for on the command line; `group` are the commands that the chat runs as they are there."""
+    """What was asked for on the command line; without a `model` memory answers.
+
+    `group` are the commands that the chat runs as they are there.
+    """
 
     target: Target
     settings: "Settings"
-    model: "str | ChatModel"
+    model: "ChatModel | None"
     group: "TyperGroup"
     session: str | None = None
     memory: bool = True
     files: bool = False
     verbose: bool = False
     named_root: Path | None = None
-
-    @property
-    def is_offline(self) -> bool:
-        """Tell whether nobody answers but memory."""
-        return isinstance(self.model, str)
 
 
 @dataclass(kw_only=True)
@@ -109,10 +108,11 @@ class Chat:
         """Return the agent, which is opened, and the root made, at the first call."""
         if self.agent is None:
             from ricordo.agent import HarnessAgent
+            from ricordo.harness.offline import OfflineModel
 
             wishes = self.wishes
             agent = HarnessAgent.recommended(
-                wishes.model,
+                wishes.model or OfflineModel(self._quoted),
                 workspace=wishes.target.root,
                 scope=await scope_of(wishes.target),
                 session=wishes.session,
@@ -124,6 +124,10 @@ class Chat:
             )
             self.agent = await self._stack.enter_async_context(agent)
         return self.agent
+
+    async def _quoted(self, text: str) -> str:
+        memory = self.agent.memory if self.agent else None
+        return await quoted(memory, self.wishes.target, text) if memory else ""
 
     async def _do(self, act: Callable[[], None]) -> None:
         await self.foreground.do(act)
@@ -251,7 +255,7 @@ class Chat:
         agent = self.agent
         if agent is None:
             return
-        seconds = _OFFLINE_SECONDS if self.wishes.is_offline else _MODEL_SECONDS
+        seconds = _OFFLINE_SECONDS if self.wishes.model is None else _MODEL_SECONDS
         left = -1
         self.foreground.closing = True
         with self.foreground.stopping():

@@ -92,8 +92,8 @@ def chat(
         raise typer.Exit(code)
 
 
-def _model(settings: "Settings", *, memory: bool) -> "str | ChatModel":
-    """Return the model, connected, or that there is none, which is said."""
+def _model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
+    """Return the model, connected, or None when there is none, which is said."""
     from ricordo.models.provider import load_model
 
     if settings.model is not None and settings.model != _OFFLINE:
@@ -101,7 +101,7 @@ def _model(settings: "Settings", *, memory: bool) -> "str | ChatModel":
     if not memory:
         raise typer.BadParameter("Without a model only memory can answer: name a --model, or leave --no-memory out.")
     note("Offline: answers are quoted from memory. --model NAME, RICORDO_MODEL or config.toml names a model.")
-    return _OFFLINE
+    return None
 
 
 def _newest(target: Target) -> str:

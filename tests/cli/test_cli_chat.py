@@ -1,0 +1,362 @@
+"""A chat through pipes: what is said and answered, its commands, and how it fails."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command_line import Done, ricordo
+from command_line import chat as conversation
+from ricordo.cli.chat_commands import Slash, cli_arguments, parsed
+from ricordo.cli.chat_turn import Screen
+from ricordo.cli.render import shown
+from ricordo.messages import Message, Text
+from ricordo.middleware import TurnResult
+from ricordo.models import Delta, TextDelta, ThinkingDelta
+from ricordo.testing import Call, Fail, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+
+
+def _chat(*lines: str, options: Sequence[str] = ()) -> Done:
+    """Say lines through a pipe."""
+    return ricordo("chat", *options, stdin="".join(f"{line}\n" for line in lines))
+
+
+@contextmanager
+def _model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    with LoopbackServer(script) as server:
+        monkeypatch.setenv("RICORDO_MODEL", "openai-chat:gpt-4o")
+        monkeypatch.setenv("RICORDO_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-" + "q" * 32)
+        yield server
+    assert server.problems == ()
+
+
+def _remembered() -> list[str]:
+    return [each["content"] for each in ricordo("memory", "list", "--json").document["entries"]]
+
+
+def _said() -> list[tuple[str, str]]:
+    session = ricordo("session", "list", "--json").document["sessions"][0]["id"]
+    messages = ricordo("session", "show", session, "--json").document["conversation"]
+    return [(message["role"], message["text"]) for message in messages]
+
+
+def test_without_a_model_it_says_so_once_and_quotes_memory_with_the_source() -> None:
+    ricordo("remember", "We deploy only from main.")
+    done = _chat("From which branch do we deploy?", "Who won the chess tournament in Zagreb?")
+    quote, source, unknown = done.out.splitlines()
+    assert quote == "We deploy only from main."
+    path, line = source.split(", ")[-1].split(":")
+    assert "We deploy only from main." in Path(path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+    assert unknown == "Not in memory."
+    assert done.err.count("Offline") == 1
+    assert done.code == 0
+
+
+def test_a_pipe_sees_replies_and_nothing_else() -> None:
+    done = _chat("Nadia owns the staging database.", "")
+    assert done.out == "Noted. Nothing in memory is about this.\n"
+    assert [line.split()[0] for line in done.err.splitlines()] == ["Offline:", "Learned"]
+
+
+def test_one_message_is_answered_and_the_end_says_nothing() -> None:
+    ricordo("remember", "We deploy only from main.")
+    done = ricordo("chat", "From which branch do we deploy?", "--session", "script")
+    assert done.out.startswith("We deploy only from main.\n")
+    assert "Learned" not in done.out + done.err
+    document = ricordo("chat", "From which branch do we deploy?", "--session", "script", "--json").document
+    assert document["reply"].startswith("We deploy only from main.")
+    assert document["session"] == "script"
+    assert len(_said()) == 4
+
+
+def test_a_root_is_made_by_the_first_thing_that_is_said_and_not_before() -> None:
+    done = _chat("/help", "/context", "/memory list", "/quit")
+    assert "Nothing was said yet." in done.out
+    assert not Path(".ricordo").exists()
+    _chat("We deploy only from main.")
+    assert _said()[0] == ("user", "We deploy only from main.")
+
+
+def test_what_a_chat_taught_is_found_by_the_next_one() -> None:
+    first = _chat("We decided to deploy only from main, never from a branch.")
+    assert "Learned 1 " in first.err
+    assert "deploy only from main" in _chat("From which branch do we deploy?").out
+
+
+def test_the_model_sees_what_was_said_before_in_a_session_that_is_gone_on_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with _model([Say("Hello Nadia."), Say("Nadia."), Say("No.")], monkeypatch) as server:
+        _chat("I am Nadia.", options=["--session", "monday"])
+        assert _chat("Who am I?", options=["--resume"]).out == "Nadia.\n"
+        _chat("Do you know me?", options=["--session", "tuesday"])
+        said = [[each.text for each in request.messages if each.role != "system"] for request in server.requests]
+    assert said[1] == ["I am Nadia.", "Hello Nadia.", "Who am I?"]
+    assert said[2] == ["Do you know me?"]
+
+
+def test_there_must_be_a_session_to_resume() -> None:
+    done = _chat("Hello.", options=["--resume"])
+    assert (done.code, done.out) == (1, "")
+    assert "no session to go on with" in done.err
+    assert not Path(".ricordo").exists()
+
+
+def test_the_model_of_the_roots_own_settings_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    with _model([Say("From main.")], monkeypatch) as server:
+        monkeypatch.delenv("RICORDO_MODEL")
+        Path(".ricordo/config.toml").write_text('model = "openai-chat:gpt-4o"\n', encoding="utf-8")
+        done = _chat("From which branch do we deploy?")
+        assert done.out == "From main.\n"
+        assert "Offline" not in done.err
+        assert "We deploy only from main." in server.requests[0].messages[0].text
+
+
+def test_a_missing_key_is_told_at_the_start_and_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_MODEL", "openai-chat:gpt-4o")
+    for done in (_chat("Hello."), ricordo("chat", "Hello.")):
+        assert (done.code, done.out) == (1, "")
+        assert done.err.count("\n") == 1
+        assert "OPENAI_API_KEY" in done.err
+    assert ricordo("chat", "Hello.", "--json").document["error"] == "ModelKeyMissing"
+    assert not Path(".ricordo").exists()
+
+
+def test_a_missing_package_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ricordo.models.connect", None)
+    done = _chat("Hello.", options=["--model", "openai-chat:gpt-4o"])
+    assert done.code == 1
+    assert "pip install" in done.err
+    assert not Path(".ricordo").exists()
+
+
+def test_a_reply_that_fails_is_one_line_and_what_was_said_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _model([Fail(401, "bad key"), Say("Here I am.")], monkeypatch):
+        done = _chat("Hello?", "Again?")
+    assert done.out == "Here I am.\n"
+    assert done.err.count("ricordo: ") == 1
+    assert done.code == 1
+    assert _said() == [("user", "Hello?"), ("user", "Again?"), ("assistant", "Here I am.")]
+
+
+def test_without_memory_nothing_is_shown_or_learned_and_what_is_said_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    with _model([Say("All right.")], monkeypatch) as server:
+        _chat("We decided that Nadia owns staging.", options=["--no-memory"])
+        request = server.requests[0]
+    assert request.tools == ()
+    assert "We deploy only from main." not in request.messages[0].text
+    assert _remembered() == ["We deploy only from main."]
+    assert _said()[0] == ("user", "We decided that Nadia owns staging.")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--session", "a", "--resume"], ["--json"], ["--files"], ["--no-memory"]],
+    ids=["two sessions", "json of a loop", "files without a terminal", "neither model nor memory"],
+)
+def test_what_can_not_be_done_is_a_wrong_use(options: list[str]) -> None:
+    done = _chat("Hello.", options=options)
+    assert done.code == 2
+    assert not Path(".ricordo").exists()
+
+
+@pytest.mark.req("HE-O-audit-list")
+def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_command_line() -> None:
+    ricordo("ingest", conversation(Path("chat.jsonl"), session="monday"))
+    saved = ricordo("remember", "We use uv.", "--kind", "decision", "--json").document
+    ricordo("remember", "I like tea.", "--everywhere", "--reason", "so it is")
+    old = ricordo("remember", "The office is in Turin.", "--json").document
+    ledger = Path(old["file"])
+    text = ledger.read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if "Turin" in line)
+    aged = line.replace(f"[at:: {line.split('[at:: ')[1].split(']')[0]}]", "[at:: 2020-01-01T00:00:00.000Z]")
+    ledger.write_text(text.replace(line, aged), encoding="utf-8")
+
+    everything = _listed()
+    assert {"We use uv.", "I like tea.", "The office is in Turin."} < set(everything)
+    learned = set(everything) - {"We use uv.", "I like tea.", "The office is in Turin."}
+    assert any("5433" in content for content in learned)
+    for content, entry in everything.items():
+        assert entry["kind"]
+        assert entry["time"]
+        assert entry["by"] in ({"flush"} if content in learned else {"user"})
+        assert "user=" in entry["scope"]
+    assert _listed("--id", saved["entry"]["id"]).keys() == {"We use uv."}
+    assert _listed("--kind", "decision").keys() == {each for each, of in everything.items() if of["kind"] == "decision"}
+    assert "We use uv." in _listed("--kind", "decision")
+    assert _listed("--older-than", "30d").keys() == {"The office is in Turin."}
+    assert _listed("--newer-than", "30d").keys() == set(everything) - {"The office is in Turin."}
+    assert _listed("--scope", "everywhere").keys() == {"I like tea."}
+    assert _listed("--scope", "project").keys() == set(everything) - {"I like tea."}
+    assert _listed("--source", "monday").keys() == learned
+    assert _listed("--source", "user").keys() == set(everything) - learned
+    row = next(line for line in _chat("/memory list").out.splitlines() if line.startswith(saved["entry"]["id"]))
+    assert row.split()[1] == "decision"
+    assert row.split()[4] == "user"
+    assert "project=" in row
+
+
+def _listed(*filters: str) -> dict[str, Any]:
+    """Return what is listed, by content, the same on the command line and in a chat."""
+    outside = ricordo("memory", "list", *filters, "--json").document
+    inside = json.loads(_chat(f"/memory list {' '.join(filters)} --json").out)
+    assert inside == outside
+    assert len(outside["entries"]) == outside["total"]
+    return {entry["content"]: entry for entry in outside["entries"]}
+
+
+def test_a_chat_shows_searches_forgets_and_takes_back_as_the_command_line_does() -> None:
+    saved = ricordo("remember", "We deploy only from main.", "--json").document["entry"]["id"]
+    done = _chat(f"/memory show {saved}", "/memory search which branch do we deploy from?", "/session list")
+    assert done.out.count("We deploy only from main.") == 2
+    assert "No conversation was kept yet" in done.out
+    assert f"Forgot {saved}." in _chat(f"/memory forget {saved}").out
+    assert _remembered() == []
+    assert "Took back forget" in _chat("/undo").out
+    assert _remembered() == ["We deploy only from main."]
+
+
+def test_a_command_that_fails_is_told_and_the_chat_goes_on() -> None:
+    ricordo("remember", "We deploy only from main.")
+    done = _chat("/memory show nosuchid", "/memory list --scope nonsense", "From which branch do we deploy?")
+    assert "No memory has the id" in done.err or "no memory" in done.err.lower()
+    assert "is no scope" in done.err
+    assert done.out.startswith("We deploy only from main.")
+    assert done.code == 1
+
+
+def test_an_unknown_command_names_the_nearest_and_two_slashes_say_it() -> None:
+    done = _chat("/memroy list", "/memory lst", "//memroy list")
+    assert "Did you mean /memory?" in done.err
+    assert "/memory list" in done.err
+    assert _said()[0] == ("user", "/memroy list")
+    assert done.code == 2
+
+
+def test_the_help_names_every_command() -> None:
+    out = _chat("/help").out
+    for name in ("/memory list", "/memory forget", "/context", "/compact", "/clear", "/undo", "/quit", "//text"):
+        assert name in out
+
+
+def test_the_window_is_measured_made_smaller_and_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: RecordedRequest) -> ScriptItem:
+        return Say("Reply. " + "Long words follow. " * 60 if request.tools else "It was of no great weight.")
+
+    with _model(answer, monkeypatch):
+        done = _chat(*[f"Question {number}?" for number in range(30)], "/context", "/compact", "/context", "/clear")
+    told = [line for line in done.out.splitlines() if not line.startswith("Reply")]
+    messages = [int(line.split(" in ")[1].split()[0]) for line in told if line.startswith("  messages")]
+    assert messages[0] == 60
+    assert messages[1] < 60
+    assert f"in {messages[0]} messages before" in done.out
+    assert f"in {messages[1]} after" in done.out
+    assert [line.split()[0] for line in told[1:7]] == ["system", "memory", "tools", "messages", "together", "inbox"]
+    assert "of 128,000" in done.out
+    assert told[-1].startswith("The window is empty.")
+    assert len(_said()) >= 60
+
+
+def test_what_a_model_says_reaches_the_terminal_without_control_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _model([Call("\x1b[2Jboo"), Say("\x1b[31mred\x07 and \u202edone")], monkeypatch):
+        done = _chat("Hello.", options=["--verbose"])
+    assert "\x1b" not in done.out
+    assert done.out.endswith("\\x1b[31mred\\x07 and \\u202edone\n")
+
+
+@given(text=st.text(max_size=30), cuts=st.lists(st.integers(0, 40), max_size=5))
+def test_a_reply_is_shown_alike_however_it_was_cut_into_pieces(text: str, cuts: list[int]) -> None:
+    halves = [
+        text.encode("utf-16-le", "surrogatepass")[at : at + 2].decode("utf-16-le", "surrogatepass")
+        for at in range(0, 2 * sum(1 + (ord(each) > 0xFFFF) for each in text), 2)
+    ]
+    places = sorted({0, len(halves), *(cut for cut in cuts if cut < len(halves))})
+    pieces = ["".join(halves[start:end]) for start, end in pairwise(places)]
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass") if _pairs(text) else text
+    assert _screened([TextDelta(text=piece) for piece in pieces]).rstrip("\n") == shown(whole).rstrip("\n")
+
+
+def _pairs(text: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in text)
+
+
+def test_thinking_is_shown_where_asked_and_apart_from_the_reply() -> None:
+    events: list[Delta] = [ThinkingDelta(text="Hm. "), ThinkingDelta(text="Well."), TextDelta(text="Yes.")]
+    assert _screened(events, thinking=True) == "Hm. Well.\nYes.\n"
+    assert _screened(events, thinking=False) == "Yes.\n"
+
+
+def test_a_turn_that_reached_its_limit_ends_with_the_notice_of_it() -> None:
+    notice = TurnResult(message=Message(role="assistant", parts=(Text(text="[Stopped.]"),)), ending="max_iters")
+    assert _screened([TextDelta(text="Let me see.")], result=notice) == "Let me see.\n[Stopped.]\n"
+
+
+def _screened(events: Sequence[Delta], *, thinking: bool = False, result: TurnResult | None = None) -> str:
+    screen, written = Screen(tools=True, thinking=thinking), StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", written)
+        for event in events:
+            screen.show(event)
+        screen.end(result)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("  hello ", "hello"),
+        ("//hello", "/hello"),
+        ("/Memory  list --kind fact", Slash(name="memory", rest="list --kind fact")),
+        ("", ""),
+        ("/", Slash(name="")),
+    ],
+)
+def test_a_line_is_a_command_only_with_one_slash(line: str, meant: object) -> None:
+    assert parsed(line) == meant
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("/memory", ["memory", "list"]),
+        ("/memory --kind fact", ["memory", "list", "--kind", "fact"]),
+        ("/memory forget abc", ["forget", "abc"]),
+        ("/memory search what's our port --limit 2", ["memory", "search", "what's our port", "--limit", "2"]),
+        ("/session search 'a b' c", ["session", "search", "a b c"]),
+        ("/undo abc", ["undo", "abc"]),
+        ("/memory track", None),
+        ("/doctor", None),
+    ],
+)
+def test_a_command_of_the_chat_is_one_of_the_command_line(line: str, arguments: list[str] | None) -> None:
+    slash = parsed(line)
+    assert isinstance(slash, Slash)
+    assert cli_arguments(slash) == arguments
+
+
+def test_ctrl_c_ends_a_script_with_what_came_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _model([Held(Say("First second third."))], monkeypatch) as server:
+        command = [sys.executable, "-m", "ricordo", "chat", "Count."]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            server.until_waiting(timeout=40)
+            assert process.stdout is not None
+            assert process.stdout.read(5) == "First"
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=40)
+    assert process.returncode == 130
+    assert "third" not in out
+    assert "Traceback" not in err
+    assert _said() == [("user", "Count."), ("assistant", "First ")]
