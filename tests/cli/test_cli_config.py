@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from command_line import ricordo
+from command_line import chat, ricordo
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD"
 
@@ -82,8 +82,66 @@ def test_a_broken_file_is_told_and_the_rest_goes_on(text: str, told: str, config
     assert not document["ok"]
     assert told in document["trouble"][0]
     assert SECRET not in done.out + done.err + str(document)
-    assert ricordo("doctor").code == 0
-    assert "The door is red." in ricordo("recall", "door").out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["recall", "door"],
+        ["ask", "What is red?"],
+        ["memory", "list"],
+        ["context"],
+        ["remember", "The door is high."],
+        [],
+    ],
+    ids=lambda command: " ".join(command) or "status",
+)
+def test_looking_and_remembering_go_on_without_a_broken_file_and_say_so_in_one_line(
+    command: list[str], config: Path
+) -> None:
+    config.write_text("preamble_tokens = few\n", encoding="utf-8")
+    done = ricordo(*command)
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert "config.toml:1: not valid TOML" in done.err
+    as_json = ricordo(*command, "--json")
+    assert (as_json.code, as_json.err) == (0, done.err)
+    assert as_json.document
+    assert "door" in done.out or "Remembered" in done.out or not command
+
+
+@pytest.mark.parametrize("command", [["chat", "What is red?"], ["replay", "chat.jsonl"]], ids=["chat", "replay"])
+def test_an_agent_does_not_begin_with_settings_that_can_not_be_used(command: list[str], config: Path) -> None:
+    chat(Path("chat.jsonl"))
+    config.write_text("preamble_tokens = few\n", encoding="utf-8")
+    done = ricordo(*command)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "config.toml:1: not valid TOML" in done.err
+    assert ricordo(*command, "--json").document["error"] == "DocumentInvalid"
+    assert ricordo("session", "list", "--json").document["sessions"] == []
+
+
+def test_doctor_counts_the_settings_that_are_given_and_fails_on_one_that_can_not_be_used(config: Path) -> None:
+    def check() -> dict[str, Any]:
+        return next(row for row in ricordo("doctor", "--json").document["checks"] if row["name"] == "config")
+
+    before = check()["count"]
+    config.write_text("max_iters = 3\n", encoding="utf-8")
+    assert (check()["ok"], check()["count"]) == (True, before + 1)
+    config.write_text("max_iters = 0\n", encoding="utf-8")
+    assert (check()["ok"], check()["count"]) == (False, 1)
+    assert "config.toml:1" in check()["detail"]
+    done = ricordo("doctor")
+    assert (done.code, done.err) == (1, "")
+    assert [line.split()[1] for line in done.out.splitlines() if "FAIL" in line] == ["config"]
+
+
+def test_the_preamble_of_a_root_is_as_long_as_its_setting_says(config: Path) -> None:
+    for number in range(20):
+        ricordo("remember", f"The release of month {number} went out on a Monday, and nobody was surprised by it.")
+    config.write_text("preamble_tokens = 200\n", encoding="utf-8")
+    assert 0 < ricordo("context", "--json").document["tokens"] <= 200
+    assert 200 < ricordo("context", "--budget", "400", "--json").document["tokens"] <= 400
+    assert "fits into so few tokens" in ricordo("context", "--budget", "3").out
 
 
 def test_a_broken_variable_is_told_and_the_file_still_holds(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:

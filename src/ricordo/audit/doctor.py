@@ -4,23 +4,35 @@ It writes to nothing but the index, which it brings up to date. A root that is o
 were cut off had written; of those only such are found here that could not be put back.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import unquote
 
+from anyio.to_thread import run_sync
+
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.placing import fits
+from ricordo.consolidation.topics import TOPICS
+from ricordo.consolidation.worth import MERGED, cited
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
 from ricordo.queue import JobRecord, Queue
 from ricordo.workspace.changes import cut_off
+from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.escapes import unescape
-from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_date, session_of
-from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, session_of
+from ricordo.workspace.ledger import is_curated, read_memory
 from ricordo.workspace.tombstones import content_digest
 from ricordo.workspace.transcript import read_log
 
 __all__ = ["Check", "inspect", "inspect_inbox"]
+
+_TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
+_SET_ASIDE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,15 +45,19 @@ class Check:
     detail: str
 
 
-async def inspect(files: FileStore, index: SearchIndex) -> list[Check]:
-    """Return the checks of one root, in a fixed order."""
+async def inspect(
+    files: FileStore, index: SearchIndex, *, consolidation: ConsolidationConfig | None = None
+) -> list[Check]:
+    """Return the checks of one root, in a fixed order; `consolidation` has the bounds of MEMORY.md."""
     documents = await _documents(files)
     return [
         *await _entries(files),
         _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
         _secrets(documents),
-        *await _transcripts(files),
+        await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
+        await _topics(files, documents.get(MEMORY)),
+        *await _agents(files),
         await _pending(files),
         await _index(index),
     ]
@@ -74,14 +90,18 @@ def _error_of(record: JobRecord) -> str:
 async def _entries(files: FileStore) -> list[Check]:
     located = await read_memory(files)
     # consolidation leaves an entry in its ledger, and gives the line in curated memory the same id
-    ids = Counter((found.entry.id, ledger_date(found.path) is None) for found in located)
+    ids = Counter((found.entry.id, is_curated(found.path)) for found in located)
     doubled = sum(count - 1 for count in ids.values())
-    said = Counter(content_digest(found.entry.content, b"") for found in located)
-    equal = sum(count - 1 for count in said.values())
-    dangling = [found for found in located if found.long and await files.info(f"{WORKSPACE}/{found.long}") is None]
+    pointers = sorted({found.long for found in located if found.long})
+    dangling = [path for path in pointers if await files.info(f"{WORKSPACE}/{path}") is None]
     return [
-        Check(name="entries", ok=True, count=len(located), detail="memories in MEMORY.md, topics and ledgers"),
-        Check(name="duplicates", ok=True, count=equal, detail="memories that say the same as another"),
+        Check(
+            name="entries",
+            ok=True,
+            count=len({found.entry.id for found in located}),
+            detail="memories in MEMORY.md, topics and ledgers",
+        ),
+        Check(name="duplicates", ok=True, count=_equal(located), detail="memories that say the same as another"),
         Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
         Check(
             name="pointers",
@@ -90,6 +110,14 @@ async def _entries(files: FileStore) -> list[Check]:
             detail="long memories whose file is missing: only their first line is left",
         ),
     ]
+
+
+def _equal(located: Sequence[Located]) -> int:
+    """Return how many memories say the same as another, but for those that consolidation has merged."""
+    merged = {name for found in located for name in cited(found.entry, MERGED)}
+    said = {(content_digest(found.entry.content, b""), found.entry.id) for found in located}
+    texts = Counter(digest for digest, entry_id in said if entry_id not in merged)
+    return sum(count - 1 for count in texts.values())
 
 
 async def _documents(files: FileStore) -> dict[str, bytes | None]:
@@ -133,8 +161,35 @@ def _secrets(documents: Mapping[str, bytes | None]) -> Check:
     return Check(name="secrets", ok=not holding, count=len(holding), detail=detail)
 
 
-async def _transcripts(files: FileStore) -> list[Check]:
-    logs = [info.path for info in await files.list(f"{WORKSPACE}/agents") if session_of(info.path)]
+def _bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
+    over = bool(memory) and not fits(memory or b"", config)
+    bounds = f"{config.max_lines:,} lines, {config.max_bytes:,} bytes, {config.max_tokens:,} tokens"
+    detail = f"MEMORY.md is larger than {bounds}, so prompts leave out its end: shorten what you wrote in it"
+    return Check(name="curated", ok=True, count=int(over), detail=detail if over else "MEMORY.md is within its bounds")
+
+
+async def _topics(files: FileStore, memory: bytes | None) -> Check:
+    linked = {unquote(link.decode("utf-8", "replace")) for link in _TO_TOPIC.findall(memory or b"")}
+    there = {info.path.removeprefix(f"{WORKSPACE}/") for info in await files.list(TOPICS)}
+    missing = sorted(linked - there)
+    detail = "topics that MEMORY.md names and that are not there: restore the file, or remove the line"
+    if missing:
+        detail += f": {', '.join(missing)}"
+    return Check(name="topics", ok=not missing, count=len(missing), detail=detail)
+
+
+async def _agents(files: FileStore) -> list[Check]:
+    """Return the checks of what agents keep: their transcripts, and states that could not be read."""
+    paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    aside = [path for path in paths if _SET_ASIDE.search(path)]
+    detail = "agent states that could not be read and were set aside"
+    if aside:
+        detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(aside)}"
+    states = Check(name="states", ok=True, count=len(aside), detail=detail)
+    return [*await _transcripts(files, [path for path in paths if session_of(path)]), states]
+
+
+async def _transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
     broken = [(path, await _broken_lines(files, path)) for path in logs]
     torn = sum(count for _, count in broken)
     places = ", ".join(path for path, count in broken if count)

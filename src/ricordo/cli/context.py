@@ -1,19 +1,22 @@
 """From options to memory: which root, whose scope, and the one place where an event loop runs.
 
 A root's marker says whose it is; what it does not say is the user of this machine and, for a root that is not there
-yet, the project named after the folder that holds it. Finding a root creates nothing.
+yet, the project named after the folder that holds it. Finding a root creates nothing. Settings that can't be used are
+told in one line, and looking and remembering go on without them.
 
 Invariant: a root is only ever made in a folder that is new, empty, or was begun as a root; one that has lost its marker
 is neither passed over nor claimed anew.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.errors import DocumentInvalid, InvalidInput, RootNotFound
+from ricordo.cli.render import failed
+from ricordo.errors import DocumentInvalid, InvalidInput, InvalidSetting, RicordoError, RootNotFound, StorageError
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -35,7 +38,8 @@ _HIDES_ALL = b"*"
 class Target:
     """The root that a command works on, there or not, and for whom.
 
-    `stray` counts the files of a memory that lie where no marker says whose root it is.
+    `trouble` is what keeps settings from being used; `settings` are those that hold without it. `stray` counts the
+    files of a memory that lie where no marker says whose root it is.
     """
 
     root: Path
@@ -44,6 +48,7 @@ class Target:
     tenant: str | None
     project: str | None
     settings: "Settings"
+    trouble: tuple[RicordoError, ...] = ()
     stray: int = 0
 
     @property
@@ -85,32 +90,37 @@ def located(root: Path | None, user: str | None, project: str | None) -> Target:
     from ricordo.runtime.roots import FOLDER
     from ricordo.workspace.layout import PROJECT
 
-    settings = Settings.from_environment()
     here = Path.cwd()
-    named = root or settings.root
+    named = root or Settings.from_environment().root
     folder = (named or _nearest(here) or new_root(here)).absolute()
     if named and not (folder / PROJECT).is_file() and (folder / FOLDER / PROJECT).is_file():
         folder = folder / FOLDER
     exists = (folder / PROJECT).is_file()
+    settings, trouble = _settings(folder, {"root": root.absolute() if root else None, "user": user or None})
     return Target(
         root=folder,
         exists=exists,
-        user=user or settings.user,
+        user=settings.user,
         tenant=_tenant_of(folder) if exists else None,
         project=project,
         settings=settings,
+        trouble=trouble,
         stray=0 if exists else _files_in_workspace(folder),
     )
 
 
-def find(root: Path | None, user: str | None, project: str | None) -> Target:
+def find(root: Path | None, user: str | None, project: str | None, *, strict: bool = False) -> Target:
     """Return the root that was named, else the nearest one, else where a new one would be created.
+
+    With `strict` settings that can't be used are raised.
 
     Raises:
         DocumentInvalid: the files of a memory are there, and the marker of their root is not.
         InvalidInput: the folder holds other things, so that no root can be made of it.
     """
     target = located(root, user, project)
+    if strict and target.trouble:
+        raise target.trouble[0]
     if target.stray:
         raise DocumentInvalid(target.loss)
     if not target.exists:
@@ -144,9 +154,11 @@ async def scope_of(target: Target) -> "Scope":
 
 @asynccontextmanager
 async def opened(target: Target) -> "AsyncIterator[Memory]":
-    """Open the memory of `target`, which is created when it is not there."""
+    """Open the memory of `target`, which is created when it is not there; settings that can't be used are told."""
     from ricordo.memory import Memory
 
+    if target.trouble:
+        failed(f"{' '.join(map(str, target.trouble))} It goes on without.")
     async with Memory.open(target.root, scope=await scope_of(target), settings=target.settings) as memory:
         yield memory
 
@@ -166,6 +178,20 @@ def with_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]") -> _T
             return await work(memory)
 
     return run(do)
+
+
+def _settings(root: Path, options: Mapping[str, object]) -> "tuple[Settings, tuple[RicordoError, ...]]":
+    """Return the settings; where the file, or the environment, can't be used, those without it, and why."""
+    from ricordo.runtime.settings import OF_THIS_MACHINE, Settings, variable_of
+
+    places = {name: os.environ[name] for name in map(variable_of, OF_THIS_MACHINE) if name in os.environ}
+    trouble: list[RicordoError] = []
+    for folder, environment in ((root, os.environ), (None, os.environ), (root, places)):
+        try:
+            return Settings.load(folder, environment, options), tuple(trouble)
+        except (DocumentInvalid, InvalidSetting, StorageError) as error:
+            trouble += [] if str(error) in map(str, trouble) else [error]
+    return Settings.load(None, places, options), tuple(trouble)
 
 
 def _tenant_of(root: Path) -> str | None:

@@ -27,7 +27,6 @@ from ricordo.runtime.roots import nearest_root
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
-from ricordo.stores.preamble import DEFAULT_BUDGET
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
@@ -46,10 +45,10 @@ class Memory:
     saved with `scope=Scope(user=...)`.
     """
 
-    def __init__(self, workspace: Workspace, layers: Layers, *, preamble_tokens: int = DEFAULT_BUDGET.count) -> None:
+    def __init__(self, workspace: Workspace, layers: Layers, *, settings: Settings | None = None) -> None:
         """Use `Memory.open` instead."""
         self._parts: tuple[Workspace, Layers] | None = workspace, layers
-        self._preamble_tokens = preamble_tokens
+        self._settings = settings
         self.scope = workspace.scope
         self.root = Path(workspace.place.folder)
         self._transcripts: dict[str, Transcript] = {}
@@ -83,7 +82,7 @@ class Memory:
         async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None
-            memory = cls(workspace, layers, preamble_tokens=held.preamble_tokens)
+            memory = cls(workspace, layers, settings=held)
             try:
                 yield memory
             finally:
@@ -153,7 +152,8 @@ class Memory:
         """
         if budget is not None and not isinstance(budget, Tokens):
             raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {budget!r}.")
-        return await self._workspace.store.preamble(budget or Tokens(self._preamble_tokens))
+        standard = Tokens(self._settings.preamble_tokens) if self._settings else None
+        return await self._workspace.store.preamble(budget or standard)
 
     async def entries(self) -> list[Entry]:
         """Return everything that is remembered in the scope, newest first."""
@@ -221,7 +221,8 @@ class Memory:
         Opening has put back before what changes that were cut off had written, so none is found here.
         """
         places = await self._layers.places()
-        own, *wider = [await inspect(place.files, place.index) for place in places]
+        bounds = self._settings.consolidation if self._settings else None
+        own, *wider = [await inspect(place.files, place.index, consolidation=bounds) for place in places]
         return [*own, await inspect_inbox(self._workspace.inbox), *(check for checks in wider for check in checks)]
 
     @property

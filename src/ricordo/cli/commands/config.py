@@ -1,7 +1,5 @@
 """`config`: what is set, and who said so."""
 
-import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -9,24 +7,12 @@ import typer
 from ricordo.cli.context import located
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import bold, dim, emit, failed, say, shown
-from ricordo.errors import DocumentInvalid, InvalidSetting, StorageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ricordo.messages.types import JsonValue
     from ricordo.runtime.listing import Listed
-    from ricordo.runtime.settings import Settings
 
 __all__ = ["show"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Found:
-    """The settings that could be read, and what kept others from being read."""
-
-    settings: "Settings"
-    trouble: tuple[str, ...]
 
 
 def show(
@@ -45,36 +31,20 @@ def show(
     from ricordo.runtime.listing import listed
 
     target = located(root, user, project)
-    found = _read(target.root, {"root": root.absolute() if root else None, "user": user})
-    rows = listed(found.settings)
+    trouble = [str(error) for error in target.trouble]
+    rows = listed(target.settings)
     file = target.root / CONFIG
     if as_json:
         settings: list[JsonValue] = [_document(row) for row in rows]
         place: dict[str, JsonValue] = {"root": str(target.root), "file": str(file), "exists": file.is_file()}
-        emit({**place, "ok": not found.trouble, "trouble": list(found.trouble), "settings": settings})
+        emit({**place, "ok": not trouble, "trouble": list(trouble), "settings": settings})
     else:
         say(f"{shown(str(file))}{'' if file.exists() else dim(' (not there: nothing is set in it)')}\n")
         _print(rows)
-        for trouble in found.trouble:
-            failed(trouble)
-    if found.trouble:
+        for told in trouble:
+            failed(told)
+    if trouble:
         raise typer.Exit(1)
-
-
-def _read(root: "Path", options: dict[str, object]) -> _Found:
-    """Return the settings; where the file, or the environment, can't be used, those without it."""
-    from ricordo.runtime.settings import OF_THIS_MACHINE, Settings, variable_of
-
-    places = {name: os.environ[name] for name in map(variable_of, OF_THIS_MACHINE) if name in os.environ}
-    trouble: list[str] = []
-    for folder, environment in ((root, os.environ), (None, os.environ), (root, places)):
-        try:
-            settings = Settings.load(folder, environment, options)
-        except (DocumentInvalid, InvalidSetting, StorageError) as error:
-            trouble += [str(error)] if str(error) not in trouble else []
-        else:
-            return _Found(settings=settings, trouble=tuple(trouble))
-    return _Found(settings=Settings.from_environment(), trouble=tuple(trouble))
 
 
 def _document(row: "Listed") -> "dict[str, JsonValue]":

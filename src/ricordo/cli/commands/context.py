@@ -27,21 +27,24 @@ def context(
 ) -> None:
     """Show the preamble: what a new session is told from memory.
 
-    Curated memory comes first, then what was saved and is not curated yet. The tokens are estimated.
+    Curated memory comes first, then what was saved and is not curated yet. It is as long as the setting preamble_tokens
+    allows, unless a budget is given. The tokens are estimated.
     """
     target = existing(root, user, project)
 
-    async def preamble(memory: "Memory") -> str:
+    async def preamble(memory: "Memory") -> tuple[str, bool]:
         from ricordo.tokens import Tokens
 
-        return await memory.preamble(Tokens(budget) if budget else None)
+        text = await memory.preamble(Tokens(budget) if budget else None)
+        return text, not text and bool(await memory.entries())
 
-    text = with_memory(target, preamble)
+    text, is_too_much = with_memory(target, preamble)
     tokens = _tokens(text)
     if as_json:
         emit({"preamble": text, "tokens": tokens})
         return
-    say(shown(text) if text else "Nothing is remembered yet.")
+    nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
+    say(shown(text) or nothing)
     say(f"\n{tokens:,} tokens")
 
 

@@ -1,5 +1,6 @@
 """`doctor`: what is well and what is not."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_WORTH_A_NOTE = frozenset({"duplicates"})
+_WORTH_A_NOTE = frozenset({"curated", "duplicates", "states"})
 
 
 def doctor(
@@ -34,7 +35,7 @@ def doctor(
     target = located(root, user, project)
     if not target.stray:
         target = existing(root, user, project)
-    checks = _checks(target)
+    checks = [*_checks(target), _settings(target)]
     well = all(check.ok for check in checks)
     if as_json:
         documents: list[JsonValue] = [
@@ -60,6 +61,18 @@ def _told(check: "Check") -> str:
     return check.detail if check.count or not check.ok else check.detail.partition(": ")[0]
 
 
+def _settings(target: Target) -> "Check":
+    """Return the check of config.toml and of the variables: how many settings they give, and what is wrong."""
+    from ricordo.audit.doctor import Check
+
+    if target.trouble:
+        told = " ".join(map(str, target.trouble))
+        detail = f"settings that can't be used: {told} The others hold, `ricordo config show` lists them"
+        return Check(name="config", ok=False, count=len(target.trouble), detail=detail)
+    given = [origin for origin in target.settings.origins.values() if origin.kind in {"file", "environment"}]
+    return Check(name="config", ok=True, count=len(given), detail="settings from config.toml and the environment")
+
+
 def _checks(target: Target) -> "list[Check]":
     """Return what was found; a root that can't be opened is looked at from outside."""
     from ricordo.audit.doctor import Check
@@ -68,7 +81,7 @@ def _checks(target: Target) -> "list[Check]":
     loss = target.loss if target.stray else None
     try:
         if loss is None:
-            return with_memory(target, lambda memory: memory.doctor())
+            return with_memory(replace(target, trouble=()), lambda memory: memory.doctor())
     except (DocumentInvalid, ScopeError, StorageError) as error:
         loss = str(error)
     broken = Check(name="root", ok=False, count=1, detail=loss)

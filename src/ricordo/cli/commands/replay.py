@@ -39,7 +39,7 @@ def replay(
     window is kept in the budget, what is worth remembering is learned, and memory is consolidated after each session. A
     session that is there already is left alone.
     """
-    target = find(root, user, project)
+    target = find(root, user, project, strict=True)
     sessions, problems = _sessions(file)
     total = sum(map(len, sessions.values()))
     with progress_bar(total, "messages") as on_turn:
