@@ -1,9 +1,9 @@
 """What a turn costs as a session grows: `python benchmarks/turns.py [--turns 1000]`.
 
 One session of an agent with every recommended reduction on, a scripted model in this process, small messages and one
-tool call in each turn; memory learns meanwhile. Told are the median time of a turn around turn 10 and around the last
-one, and their ratio; the shares of a turn that go into recording, keeping the state and asking the inbox; and the size
-of the window and of the state's file. Times are of this machine; the ratio and the shares are what is to stay.
+tool call in each turn; memory learns meanwhile. Told are the median time of the last 20 turns beside that of the
+first 20 of another session, taken in turn so that noise hits them alike; the shares of a turn that go into recording,
+keeping the state and asking the inbox; and the size of the window and of the state's file.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from ricordo.workspace.transcript import Transcript
 __all__ = ["main"]
 
 WATCHED = {"record": (Transcript, "append"), "state": (FileStates, "save"), "inbox": (Inbox, "put")}
-AROUND = 10
+LAST = 20
 
 spent: defaultdict[str, float] = defaultdict(float)
 
@@ -53,43 +53,51 @@ def main() -> None:
 
 
 async def session(folder: Path, turns: int) -> None:
-    """Live through the session in a root below `folder`."""
-    root = folder / ".ricordo"
+    """Live through the session, and at its end through the beginning of another one, turn by turn with it."""
+    old, new = agent(folder / "old"), agent(folder / "new")
+    late: list[float] = []
+    early: list[float] = []
+    began = time.perf_counter()
+    async with old:
+        for number in range(1, turns - LAST + 1):
+            await took(old, number)
+        total = time.perf_counter() - began
+        print("shares of a turn: " + ", ".join(f"{name} {spent[name] / total:.0%}" for name in WATCHED))
+        async with new:
+            for number in range(1, LAST + 1):
+                late.append(await took(old, turns - LAST + number))
+                early.append(await took(new, number))
+        (state,) = (folder / "old").rglob("state/s.json")
+        (log,) = (folder / "old").rglob("s.log.jsonl")
+        tokens = sum(map(estimate_message, old.window))
+        print(f"window: {len(old.window)} messages, {tokens} tokens; state: {state.stat().st_size / 1024:.0f} KB")
+        print(f"transcript: {log.stat().st_size / 1024:.0f} KB; left in the inbox: {await old.settle(seconds=60)}")
+    first, last = statistics.median(early), statistics.median(late)
+    print(f"median of the first {LAST} turns {first * 1000:.1f} ms, of the last {LAST} {last * 1000:.1f} ms")
+    print(f"turn {turns} takes {last / first:.2f} x turn {LAST // 2}")
+    began = time.perf_counter()
+    async with old:
+        print(f"opening the session again: {(time.perf_counter() - began) * 1000:.0f} ms")
+
+
+def agent(folder: Path) -> HarnessAgent:
+    """Describe an agent with a root below `folder`."""
     settings = Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
-    times: list[float] = []
-    agent = HarnessAgent.recommended(
+    return HarnessAgent.recommended(
         ScriptedModel(answered),
-        workspace=root,
+        workspace=folder / ".ricordo",
         scope=Scope(user="me", project="shop"),
         session="s",
         tools=[look_up],
         settings=settings,
     )
-    async with agent:
-        for number in range(1, turns + 1):
-            began = time.perf_counter()
-            await agent.send(f"We decided to deploy the service {number} on day {number % 28 + 1}.")
-            times.append(time.perf_counter() - began)
-            if number in {2 * AROUND, turns}:
-                told(number, times[-2 * AROUND :], sum(times))
-        (state,) = root.rglob("state/s.json")
-        tokens = sum(map(estimate_message, agent.window))
-        print(f"window: {len(agent.window)} messages, {tokens} tokens; state: {state.stat().st_size / 1024:.0f} KB")
-        (log,) = root.rglob("s.log.jsonl")
-        print(f"transcript: {log.stat().st_size / 1024:.0f} KB; left in the inbox: {await agent.settle(seconds=60)}")
-        first, last = (statistics.median(part) for part in (times[: 2 * AROUND], times[-2 * AROUND :]))
-        print(f"turn {turns} takes {last / first:.2f} x turn {AROUND}")
+
+
+async def took(one: HarnessAgent, number: int) -> float:
+    """Return the seconds of one turn."""
     began = time.perf_counter()
-    async with agent:
-        print(f"opening the session again: {(time.perf_counter() - began) * 1000:.0f} ms")
-
-
-def told(number: int, times: list[float], total: float) -> None:
-    """Print what the turns up to `number` took."""
-    shares = ", ".join(f"{name} {spent[name] / total:.0%}" for name in WATCHED)
-    middle, longest = statistics.median(times), max(times)
-    print(f"turns {number - 2 * AROUND + 1}-{number}: median {middle * 1000:.1f} ms, longest {longest * 1000:.1f} ms")
-    print(f"  shares of the time so far: {shares}")
+    await one.send(f"We decided to deploy the service {number} on day {number % 28 + 1}.")
+    return time.perf_counter() - began
 
 
 def answered(request: RecordedRequest) -> ScriptItem:

@@ -265,7 +265,7 @@ class _Making:
                 approve=options.approve,
                 folder=self.folder,
                 redactor=place.redactor,
-                closed=(".ricordo", self.root.name),
+                root=self.root,
                 shell=options.shell,
             )
         return tuple(tools)
