@@ -105,7 +105,7 @@ async def test_tools_that_bound_their_answers_are_left_alone_unless_the_set_is_r
 @pytest.mark.req("AS-EVICT-05")
 async def test_output_of_the_shell_is_evicted_by_default() -> None:
     assert not {"shell", "bash", "execute", "shell_execute"} & DEFAULT_EXCLUDED
-    for name in ("bash", "shell_execute"):
+    for name in ("bash", "shell", "execute", "shell_execute"):
         found = await evicted(asked(name, "x" * 100_000))
         assert found.report.status == "done"
         assert len(found.messages[-1].tool_results[0].text) < 10_000

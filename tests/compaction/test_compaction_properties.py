@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conversation_strategies import conversations, open_calls, orphan_results
+from conversation_strategies import call, conversations, open_calls, orphan_results, result, said
 from ricordo.compaction import (
     Compact,
     CompactionConfig,
@@ -26,7 +26,7 @@ from ricordo.compaction.placeholder import evicted_parts
 from ricordo.compaction.plan import measured
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, ToolResult, mark_of
+from ricordo.messages import Media, Message, ToolResult, mark_of, with_ids
 from ricordo.tokens import estimate_text
 
 KEY = Redactor(bytes(32))
@@ -115,6 +115,26 @@ def test_compaction_of_any_conversation_is_valid_ordered_smaller_and_told(
 ) -> None:
     found = reduced(Compact(config, DigestSummary()), window)
     assert_sound(window, found)
+
+
+@pytest.mark.req("AS-COMPACT-08")
+@given(st.lists(st.integers(0, 3), min_size=6, max_size=14), st.integers(1, 12), st.sampled_from([0, 100, 300]))
+def test_no_cut_parts_parallel_calls_from_their_results(
+    groups: list[int], keep_messages: int, keep_tokens: int
+) -> None:
+    spoken: list[Message] = []
+    for at, calls in enumerate(groups):
+        ids = [f"{at}-{number}" for number in range(calls)]
+        told = f"Step {at} looks for the cause in one more place, and says what it finds there in a sentence."
+        spoken += [call(*ids, text=told), *(result(each, told) for each in ids)] if calls else [said(told)]
+    messages = tuple(with_ids(spoken, session="s1"))
+    config = CompactionConfig(
+        trigger_messages=1, keep_messages=keep_messages, keep_tokens=keep_tokens, summary_tokens=40, carry_tokens=0
+    )
+    found = reduced(Compact(config, DigestSummary()), Window(messages=messages, agent="main", session="s1"))
+    for side in (found.dropped, found.messages):
+        assert open_calls(side) == set()
+        assert orphan_results(side) == set()
 
 
 @given(windows, compactions)

@@ -1,12 +1,14 @@
 """What a model is asked for a summary, and what stands there when it can't or won't write one."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 
 import anyio
 import pytest
 
 from conversation_strategies import call, result, said
 from ricordo.compaction import Compact, CompactionConfig, ModelSummary, Truncate, TruncateArgsConfig, Window, digest
+from ricordo.compaction.plan import measured
 from ricordo.compaction.prompts import SECTIONS
 from ricordo.compaction.truncate import clipped_arguments
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
@@ -117,6 +119,20 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     assert told == ["TimeoutError"]
 
 
+@pytest.mark.req("AS-BUG-02")
+async def test_the_trigger_follows_the_reasoning_models_window_and_not_the_summary_models() -> None:
+    messages = talk(80, words="wide " * 500)
+    total = sum(measured(messages, 1.0))
+    for window in (4_000, 1_000_000):
+        other = Scripted(window=window)
+        config = replace(CompactionConfig.dynamic(), model=other)
+        for limit in (total + 20_001, total + 20_000):
+            compact = Compact(config, ModelSummary(other, config))
+            found = await compact.reduce(Window(messages=messages, session="s1", agent="main", limit=limit))
+            assert found.report.status == ("skipped" if limit > total + 20_000 else "done")
+
+
+@pytest.mark.req("AS-BUG-01")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -229,12 +245,15 @@ async def test_arguments_are_clipped_from_25_messages_or_40_000_tokens_on_and_ze
     assert not await acts(history(24), default, 39_999 - used)
     assert await acts(history(24), default, 40_000 - used)
     assert not await acts(history(24), TruncateArgsConfig(trigger_tokens=0), 10**6)
+    # what is among the newest twenty is nothing older
+    newer = (*talk(24), *with_ids(history(2), session="s6"))
+    assert not await acts(newer, default)
 
 
 @pytest.mark.req("AS-TRUNC-02")
 async def test_a_clipped_value_is_a_leading_part_and_the_text_and_the_arguments_stay_json() -> None:
     config = TruncateArgsConfig(max_arg_length=2_000, truncation_text="... [truncated] ...")
-    long, short = 'é"\\\n' * 501, "y" * 2_000
+    long, short = "".join(f'é"\\\n{number}' for number in range(501)), "y" * 2_000
     value: JsonValue = {"content": long, "path": short, "nested": [{"deep": long}], "n": 1.5, "none": None}
     clipped = loads(clipped_arguments(dumps(value), config))
     assert isinstance(clipped, dict)
@@ -246,6 +265,11 @@ async def test_a_clipped_value_is_a_leading_part_and_the_text_and_the_arguments_
     assert 100 < len(head) <= 200
     assert clipped == {"content": content, "path": short, "nested": [{"deep": content}], "n": 1.5, "none": None}
     assert clipped_arguments(dumps({"path": short}), config) == dumps({"path": short})
+    shorter = TruncateArgsConfig(max_arg_length=300, kept_chars=100, truncation_text="[cut]")
+    assert loads(clipped_arguments(dumps({"a": long[:300], "b": long[:301]}), shorter)) == {
+        "a": long[:300],
+        "b": long[:100] + "[cut]",
+    }
     for untouched in ("not json " * 400, "[1e999, " + "1" * 3_000 + "]"):
         assert clipped_arguments(untouched, config) == untouched
 

@@ -188,10 +188,11 @@ async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(
     await root.run()
     before = await root.contents()
     assert (await Root(root.files).run()).skipped == NOTHING_NEW, "a restart"
-    await root.files.delete(CURSOR)
+    state = "workspace/memory/.consolidation_state"
+    await root.files.delete(state)
     if damage is not None:
-        await root.files.create(CURSOR, damage)
-    done = await root.run()
+        await root.files.create(state, damage)
+    done = await root.consolidator.consolidate()
     assert (done.read, done.kept, done.change_id) == (1, 0, "")
     assert await root.contents() == before
     assert (await root.run()).skipped == NOTHING_NEW

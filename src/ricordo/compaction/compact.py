@@ -27,7 +27,7 @@ from ricordo.compaction.summary import Summarize
 from ricordo.compaction.summary_message import Asked, asked, pinned, summary_message, transcript_at
 from ricordo.errors import RicordoError
 from ricordo.messages import Message, mark_of
-from ricordo.tokens.estimate import estimate_message, estimate_text
+from ricordo.tokens.estimate import estimate_message
 
 __all__ = ["Compact", "Hook"]
 
@@ -35,7 +35,6 @@ Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 """Called with messages in order; what it raises is told in the report, see `Compact`."""
 
 _LEAST_BODY = 16
-_SHELL = 60
 _NOT_SMALLER = "a summary would not be smaller"
 
 
@@ -110,18 +109,20 @@ class Compact:
         """Return the message that takes the place of `dropped`, smaller than they are; None when there is none."""
         size = sum(map(estimate_message, dropped))
         requests = asked(dropped, min(self._config.carry_tokens, size // 4))
-        limit = max(_LEAST_BODY, min(self._limit(window, plan), size - sum(_size(each) for each in requests) - _SHELL))
         kept = len(window.messages) - plan.cut
         built = partial(summary_message, dropped=dropped, agent=window.agent, session=window.session, kept=kept)
+        wanted = size - int(plan.gain / window.ratio)
+        frame = estimate_message(built("", requests=requests, lead=True))
+        limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - frame))
         for _ in range(2):
             body, found = await self._written(dropped, limit)
-            message = None if found else _smaller(_forms(partial(built, body), requests), size)
+            message = None if found else _smaller(_forms(partial(built, body), requests), size, wanted)
             if message is not None:
                 return message
             notes.append(f"a summary was not used: {found or 'it is not smaller than what it stands for'}")
         for most in (limit, max(_LEAST_BODY, limit // 3), _LEAST_BODY):
             body = await run_sync(partial(digest, dropped, limit_tokens=most))
-            message = _smaller(_forms(partial(built, body), requests), size) if body else None
+            message = _smaller(_forms(partial(built, body), requests), size, wanted) if body else None
             if message is not None:
                 notes.append("the digest took its place")
                 return message
@@ -200,12 +201,15 @@ def _forms(build: Callable[..., Message], requests: Sequence[Asked]) -> Iterator
             yield build(requests=few, lead=lead)
 
 
-def _smaller(forms: Iterator[Message], size: int) -> Message | None:
-    return next((message for message in forms if estimate_message(message) < size), None)
-
-
-def _size(request: Asked) -> int:
-    return estimate_text(request.text) + _SHELL // 3
+def _smaller(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | None:
+    """Return the fullest form of at most `wanted` tokens, else the barest that is smaller than `size`; None if none
+    is."""
+    barest = None
+    for message in forms:
+        if (found := estimate_message(message)) < min(size, wanted + 1):
+            return message
+        barest = message if found < size else barest
+    return barest
 
 
 async def _told(hook: Hook, messages: Sequence[Message], notes: list[str]) -> None:

@@ -67,7 +67,8 @@ class CompactionConfig:
     """When a summary takes the place of the older messages, and how many stay.
 
     It starts at `trigger_messages` messages or `trigger_tokens` tokens, whichever comes first; 0 switches that one off,
-    and with both at 0 it never starts by itself. `trigger_tokens=None` means the reasoning model's window less
+    and with both at 0 it never starts by itself. For tokens alone it waits until a summary takes off a fifth of what
+    the messages hold. `trigger_tokens=None` means the reasoning model's window less
     `reserved` tokens. The last `keep_messages` messages stay, or those of the last `keep_tokens` tokens when that is
     not 0; `keep_tokens=None` means the part `keep_tokens_ratio` of the trigger, from `keep_tokens_min` to
     `keep_tokens_max` tokens. More stays only to keep calls with their results, less only if the window is too small.

@@ -4,7 +4,8 @@ Pure. Every count is in tokens as the provider is expected to count them: our es
 
 Invariants: a cut parts no call from its result. A window that is neither forced nor too large for its model is cut
 only when that removes at least two messages, and at least five came since the last summary: many small messages at the
-trigger do not cost a summary each.
+trigger do not cost a summary each. One that is cut for its tokens alone loses a fifth of them, as far as that can be
+told beforehand, else it waits for more: where the prompt takes most of the budget, no step costs a summary for nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ _UNKNOWN_WINDOW = 180_000
 _LEAST_REMOVED = 2
 _LEAST_ADDED = 5
 _WORTH = 4
+_PROGRESS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +56,14 @@ class Plan:
     """What is to be done: a summary takes the place of what is not pinned before `cut`; 0 leaves all as it is.
 
     `reason` says why it starts, or why not. `pressed` means that the window must get smaller, whatever stays; `room` is
-    then what its messages may take, None for no bound.
+    then what its messages may take, None for no bound. `gain` are the tokens that the summary is to take off at least.
     """
 
     cut: int = 0
     reason: str = ""
     pressed: bool = False
     room: int | None = None
+    gain: int = 0
 
 
 def measured(messages: Sequence[Message], ratio: float) -> tuple[int, ...]:
@@ -95,9 +98,14 @@ def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> P
     if pressed:
         shell = config.summary_tokens + config.carry_tokens
         wanted = _deeper(points, tokens, wanted, _tail_room(window, limits, tokens, wanted, shell))
-    heavy = bool(limits.tokens) and sum(tokens[:wanted]) * _WORTH >= limits.tokens
+    counted = bool(limits.messages) and len(tokens) >= limits.messages
+    gain = 0 if pressed or counted else ceil(sum(tokens) / _PROGRESS)
+    likely = _likely_gain(window, config, tokens, wanted)
+    heavy = bool(limits.tokens) and likely * _WORTH >= limits.tokens
     hindrance = _hindrance(window.messages, wanted, pressed=pressed, heavy=heavy)
-    return Plan(cut=0 if hindrance else wanted, reason=hindrance or why, pressed=pressed, room=room)
+    if not hindrance and likely < gain:
+        hindrance = f"{why}, but a summary would take off less than a fifth of what was said"
+    return Plan(cut=0 if hindrance else wanted, reason=hindrance or why, pressed=pressed, room=room, gain=gain)
 
 
 def tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
@@ -167,6 +175,17 @@ def _tail_room(window: Window, limits: Thresholds, tokens: Sequence[int], cut: i
 
 def _deeper(points: Sequence[int], tokens: Sequence[int], cut: int, fits: int) -> int:
     return max(cut, tail_start(points, tokens, fits))
+
+
+def _likely_gain(window: Window, config: CompactionConfig, tokens: Sequence[int], cut: int) -> int:
+    """What a summary of what is before `cut` takes off: it is about as long as the last one, else half of all that."""
+    removed = [
+        (message, size) for message, size in zip(window.messages[:cut], tokens, strict=False) if not pinned(message)
+    ]
+    total = sum(size for _, size in removed)
+    earlier = sum(size for message, size in removed if mark_of(message) == "summary")
+    longest = ceil((config.summary_tokens + config.carry_tokens) * window.ratio)
+    return total - min(longest, max(earlier, total // 2))
 
 
 def _hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: bool) -> str:
