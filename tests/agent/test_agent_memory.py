@@ -263,3 +263,16 @@ async def test_nothing_is_learned_without_the_hooks(tmp_path: Path) -> None:
         assert await one.settle() == 0
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert await memory.entries() == []
+
+
+async def test_a_question_is_answered_without_a_model_however_often_it_was_asked(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    question = "Where do our test fixtures live?"
+    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
+        assert str(await one.send(question)) == "Not in memory."
+        assert str(await one.send("Our test fixtures live in tests/data.")).startswith("Noted.")
+        await one.settle()
+        for _ in range(3):
+            assert str(await one.send(question)).startswith("Our test fixtures live in tests/data.")
+        assert str(await one.send("Remember that we deploy only from main.")).startswith("remembered.")
+        assert "main" in str(await one.send("Which branch do we deploy only from?"))

@@ -27,6 +27,8 @@ from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
 from ricordo.harness.offline import OFFLINE, OfflineModel
 from ricordo.harness.taking_up import taken_up
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.language import acts
 from ricordo.middleware import StepMiddleware
 from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.evict import EvictResults
@@ -293,13 +295,17 @@ class _Making:
         if model != OFFLINE:
             return await run_sync(partial(load_model, model, base_url=self.parts.settings.base_url))
 
-        async def answered(text: str) -> str:
-            sources = [await place.source() for place in await layers.places()] if layers else []
-            found = await answer(sources, text, now=self.parts.clock.now())
-            echoes = found.hit is not None and found.hit.entry.content.strip() == text.strip()
-            return found.text if found.found and not echoes else ""
+        return OfflineModel(partial(self._quoted, layers))
 
-        return OfflineModel(answered)
+    async def _quoted(self, layers: Layers | None, text: str) -> str:
+        """Return what memory has to say, quoted; what was asked stands in the transcript too, and is no answer."""
+        sources = [await place.source() for place in await layers.places()] if layers else []
+        for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
+            found = await answer(sources, asked, now=self.parts.clock.now())
+            content = found.hit.entry.content.strip() if found.hit else ""
+            if found.found and content != text.strip() and "question" not in acts(content):
+                return found.text
+        return ""
 
 
 _ON_DEMAND = Reductions(compaction=CompactionConfig())
