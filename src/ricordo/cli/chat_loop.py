@@ -177,6 +177,8 @@ class Chat:
 
     async def _turn(self, agent: "HarnessAgent", text: str, *, quiet: bool = False) -> "TurnResult | None":
         """Say `text` and show the reply as it comes; None when it was stopped."""
+        if self.foreground.ended:
+            return None
         verbose = self.wishes.verbose
         screen = None if quiet else Screen(tools=self.input.is_terminal or verbose, thinking=verbose)
         result: TurnResult | None = None

@@ -25,32 +25,36 @@ __all__ = ["chat"]
 _OFFLINE = "offline"
 _INTERRUPTED = 130
 
+_Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")]
+_ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        show_default=False,
+        help="The model, such as anthropic:claude-sonnet-5, or offline; else RICORDO_MODEL, else config.toml.",
+    ),
+]
+_SessionId = Annotated[
+    str | None, typer.Option("--session", metavar="ID", show_default=False, help="Go on with this session.")
+]
+_NoMemory = Annotated[
+    bool, typer.Option("--no-memory", help="Neither show memory nor learn; what is said is still kept.")
+]
+_Files = Annotated[
+    bool, typer.Option("--files", help="Let the agent read files, and write them when you say yes to the change.")
+]
+
 
 def chat(
     context: typer.Context,
     *,
-    message: Annotated[
-        str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            show_default=False,
-            help="The model, such as anthropic:claude-sonnet-5, or offline; else RICORDO_MODEL, else config.toml.",
-        ),
-    ] = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", show_default=False, help="Go on with this session.")
-    ] = None,
+    message: _Message = None,
+    model: _ModelName = None,
+    session: _SessionId = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest session.")] = False,
-    no_memory: Annotated[
-        bool, typer.Option("--no-memory", help="Neither show memory nor learn; what is said is still kept.")
-    ] = False,
-    files: Annotated[
-        bool, typer.Option("--files", help="Let the agent read files, and write them when you say yes to the change.")
-    ] = False,
+    no_memory: _NoMemory = False,
+    files: _Files = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the model thinks.")] = False,
     root: RootOption = None,
     user: UserOption = None,
@@ -66,14 +70,8 @@ def chat(
     from ricordo.cli.chat_loop import Wishes
     from ricordo.runtime import Settings
 
-    if session and resume:
-        raise typer.BadParameter("--session and --resume each name a session: give one of them.")
-    if as_json and message is None:
-        raise typer.BadParameter("--json needs a MESSAGE.")
-    source = Input()
-    if files and not source.is_terminal:
-        raise typer.BadParameter("--files asks before each change, so it needs a terminal.")
-    target = find(root, user, project)
+    source, target = Input(), find(root, user, project)
+    _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
     settings = Settings.load(target.root, None, {"model": model, "user": user})
     wishes = Wishes(
         target=target,
@@ -86,10 +84,16 @@ def chat(
         verbose=verbose,
         named_root=root,
     )
-    with _warnings_in_one_line():
-        code = _loop(wishes, source) if message is None else _once(wishes, source, message, as_json=as_json)
-    if code:
-        raise typer.Exit(code)
+    raise typer.Exit(_loop(wishes, source) if message is None else _once(wishes, source, message, as_json=as_json))
+
+
+def _refuse(*, two: bool, json: bool, files: bool) -> None:
+    if two:
+        raise typer.BadParameter("--session and --resume each name a session: give one of them.")
+    if json:
+        raise typer.BadParameter("--json needs a MESSAGE.")
+    if files:
+        raise typer.BadParameter("--files asks before each change, so it needs a terminal.")
 
 
 def _model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
@@ -122,7 +126,8 @@ def _loop(wishes: "Wishes", source: "Input") -> int:
 
     foreground = Foreground()
     source.prepare()
-    return foreground.run(Chat(wishes=wishes, foreground=foreground, input=source).talk)
+    with _warnings_in_one_line():
+        return foreground.run(Chat(wishes=wishes, foreground=foreground, input=source).talk)
 
 
 def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> int:
@@ -131,7 +136,8 @@ def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> 
 
     foreground = Foreground()
     talk = Chat(wishes=wishes, foreground=foreground, input=source)
-    result, session = foreground.run(lambda: talk.once(message, quiet=as_json))
+    with _warnings_in_one_line():
+        result, session = foreground.run(lambda: talk.once(message, quiet=as_json))
     if result is None:
         return 128 + foreground.ended if foreground.ended else _INTERRUPTED
     if as_json:
