@@ -1,13 +1,17 @@
 """Remembering, finding, looking, forgetting and taking back, as a person does it."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from command_line import chat, ricordo
 from ricordo.cli.options import moment
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.queue import Job, Outcome
+from ricordo.queue.inbox import Inbox
 
 
 def _remember(text: str, *options: str) -> dict[str, Any]:
@@ -162,9 +166,42 @@ def test_without_a_command_it_counts_what_there_is() -> None:
     assert figures["entries"]["decision"] >= 1
     assert figures["bytes"] > 0
     assert len(figures["next"]) == 3
+    assert any(line.startswith("ricordo chat") for line in figures["next"])
     shown = ricordo().out
     assert "1 session, 3 messages" in shown
     assert figures["index"] == "fresh"
+
+
+def test_without_a_command_it_tells_what_is_curated_and_what_waits() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl")))
+    topics = Path(".ricordo/workspace/memory/topics")
+    topics.mkdir()
+    (topics / "tea.md").write_text("- Tea is in the kitchen.\n", encoding="utf-8")
+    curated = Path(".ricordo/workspace/MEMORY.md").read_text(encoding="utf-8")
+    figures = ricordo("--json").document
+    assert (figures["curated"], figures["topics"]) == (1 + curated.count("\n- "), 1)
+    assert curated.count("\n- ") >= 1
+    assert figures["waiting"] == 0
+    assert f"{figures['curated']} entries in MEMORY.md and 1 topic" in ricordo().out
+    assert "nothing waits" in ricordo().out
+
+
+def test_without_a_command_a_job_that_failed_for_good_is_told_with_the_way_to_look_at_it() -> None:
+    ricordo("remember", "We use uv.")
+    inbox = Inbox(Path(".ricordo/queue.db").absolute(), clock=SystemClock(), ids=MonotonicIds(SystemClock()))
+
+    async def fail() -> None:
+        await inbox.put(Job(kind="flush", agent="main", session="later", after=datetime(2099, 1, 1, tzinfo=UTC)))
+        lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)
+        assert lease is not None
+        await inbox.settle(lease, Outcome(state="failed", error="StorageFull"))
+        await inbox.close()
+
+    anyio.run(fail)
+    figures = ricordo("--json").document
+    assert figures["waiting"] == 1
+    assert figures["next"][0].startswith("ricordo doctor")
+    assert "flush s1: StorageFull" in ricordo().out
 
 
 def test_control_sequences_in_memory_do_not_reach_the_terminal() -> None:

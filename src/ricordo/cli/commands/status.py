@@ -9,21 +9,29 @@ from ricordo.cli.context import Target, find, opened, run
 from ricordo.cli.render import bold, counted, emit, say, shown, size
 
 if TYPE_CHECKING:
+    from ricordo.audit.doctor import Check
     from ricordo.index.contract import Freshness
-    from ricordo.scopes import Scope
 
 __all__ = ["status"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Figures:
-    """What a root holds."""
+    """What a root holds; `curated` counts the entries of MEMORY.md and of its topics, of which there are `topics`."""
 
     scope: str
     kinds: dict[str, int]
     sessions: int
     messages: int
+    curated: int
+    topics: int
+    inbox: "Check"
     freshness: "Freshness"
+
+    @property
+    def is_well(self) -> bool:
+        """Tell whether neither the index nor the inbox needs to be looked at."""
+        return self.freshness.state != "broken" and self.inbox.ok
 
     @property
     def index(self) -> str:
@@ -46,6 +54,9 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
                 "entries": dict(figures.kinds) if figures else {},
                 "sessions": figures.sessions if figures else 0,
                 "messages": figures.messages if figures else 0,
+                "curated": figures.curated if figures else 0,
+                "topics": figures.topics if figures else 0,
+                "waiting": figures.inbox.count if figures else 0,
                 "bytes": weight,
                 "index": figures.index if figures else None,
                 "next": list(advice),
@@ -62,23 +73,26 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
 
 
 async def _figures(target: Target) -> _Figures:
-    async with opened(target) as memory:
-        sessions = await memory.sessions()
-        return _Figures(
-            scope=str(memory.scope),
-            kinds=dict(Counter(entry.kind for entry in await memory.entries()).most_common()),
-            sessions=len(sessions),
-            messages=sum(info.messages for info in sessions),
-            freshness=await _freshness(target, memory.scope),
-        )
-
-
-async def _freshness(target: Target, scope: "Scope") -> "Freshness":
+    from ricordo.audit.doctor import inspect_inbox
     from ricordo.runtime.assembly import Parts, open_workspace
+    from ricordo.workspace.layout import MEMORY
+    from ricordo.workspace.ledger import read_curated
 
+    async with opened(target) as memory:
+        sessions, entries, scope = await memory.sessions(), await memory.entries(), memory.scope
     async with open_workspace(target.root, scope, Parts.standard(settings=target.settings)) as workspace:
         await workspace.place.index.refresh()
-        return workspace.place.index.freshness()
+        curated = await read_curated(workspace.place.files)
+        return _Figures(
+            scope=str(scope),
+            kinds=dict(Counter(entry.kind for entry in entries).most_common()),
+            sessions=len(sessions),
+            messages=sum(info.messages for info in sessions),
+            curated=len(curated),
+            topics=len({found.path for found in curated} - {MEMORY}),
+            inbox=await inspect_inbox(workspace.inbox),
+            freshness=workspace.place.index.freshness(),
+        )
 
 
 def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
@@ -88,33 +102,42 @@ def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
     say(f"{bold('Scope')}     {shown(figures.scope)}")
     say(f"{bold('Entries')}   {entries}{f': {kinds}' if kinds else ''}")
     say(f"{bold('Sessions')}  {counted(figures.sessions, 'session')}, {counted(figures.messages, 'message')}")
+    say(f"{bold('Curated')}   {_curated(figures)}")
+    say(f"{bold('Inbox')}     {_waiting(figures.inbox)}")
     say(f"{bold('Size')}      {size(weight)}")
     say(f"{bold('Index')}     {shown(figures.index)}")
 
 
+def _curated(figures: _Figures) -> str:
+    topics = f" and {counted(figures.topics, 'topic')}" if figures.topics else ""
+    return f"{counted(figures.curated, 'entry', 'entries')} in MEMORY.md{topics}"
+
+
+def _waiting(inbox: "Check") -> str:
+    if not inbox.ok:
+        return shown(inbox.detail)
+    return f"{inbox.count:,} {'job waits' if inbox.count == 1 else 'jobs wait'}" if inbox.count else "nothing waits"
+
+
 def _next(figures: _Figures | None) -> list[str]:
+    talk = "ricordo chat                   talk to an agent that remembers"
+    ingest = "ricordo ingest FILE            take in a conversation"
     if figures is None:
-        return [
-            "ricordo demo                   see it work, in a folder of its own",
-            "ricordo ingest FILE            take in a conversation",
-            'ricordo remember "TEXT"        save something yourself',
-        ]
-    doctor = "ricordo doctor                 see what is wrong"
+        return ["ricordo demo                   see it work, in a folder of its own", ingest, talk]
     if not figures.kinds and not figures.sessions:
         advice = [
-            "ricordo ingest FILE            take in a conversation",
+            ingest,
             "ricordo ingest --claude-code   take in this project's coding sessions",
-            'ricordo remember "TEXT"        save something yourself',
+            talk,
         ]
     else:
         advice = [
             'ricordo ask "QUESTION"         an answer with its source',
-            "ricordo memory list            everything that is remembered",
-            "ricordo session list           the conversations that were kept"
-            if figures.sessions
-            else "ricordo ingest FILE            take in a conversation",
+            talk,
+            "ricordo memory list            everything that is remembered" if figures.sessions else ingest,
         ]
-    return [doctor, *advice[:2]] if figures.freshness.state == "broken" else advice
+    doctor = "ricordo doctor                 see what is wrong"
+    return advice if figures.is_well else [doctor, *advice[:2]]
 
 
 def _weight(root: Path) -> int:
