@@ -205,6 +205,7 @@ def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_comma
     assert _listed("--source", "user").keys() == set(everything) - learned
     row = next(line for line in _chat("/memory list").out.splitlines() if line.startswith(saved["entry"]["id"]))
     assert row.split()[1] == "decision"
+    assert row.split()[3] in {"s", "min"}
     assert row.split()[4] == "user"
     assert "project=" in row
 
@@ -360,3 +361,29 @@ def test_ctrl_c_ends_a_script_with_what_came_so_far(monkeypatch: pytest.MonkeyPa
     assert "third" not in out
     assert "Traceback" not in err
     assert _said() == [("user", "Count."), ("assistant", "First ")]
+
+
+def test_a_signal_ends_a_chat_that_reads_from_a_pipe_and_what_was_said_is_learned() -> None:
+    command = [sys.executable, "-m", "ricordo", "chat"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"We decided to deploy only from main.\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b"Noted.")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(40) == 128 + signal.SIGTERM
+        assert process.stderr is not None
+        assert b"Learned 1 " in process.stderr.read()
+    assert len(_remembered()) == 1
+
+
+def test_a_reader_that_leaves_early_ends_a_chat_in_silence() -> None:
+    command = [sys.executable, "-m", "ricordo", "chat"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, err = process.communicate(b"We decided to deploy only from main.\nAnd Nadia owns staging.\n", timeout=40)
+    assert process.returncode == 1
+    assert b"Traceback" not in err
+    assert _said()[0] == ("user", "We decided to deploy only from main.")

@@ -12,9 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+import anyio
 import pytest
 
 from command_line import ricordo
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.queue import Job
+from ricordo.queue.inbox import Inbox
 from ricordo.testing import Call, Fail, Held, LoopbackServer, Say, ScriptItem, ScriptLike
 
 _SECONDS = 40.0
@@ -343,3 +347,28 @@ def test_lines_can_be_called_back_and_are_written_nowhere(home: Path) -> None:
     assert _transcript().count("Which port is taken?") == 2
     kept = [path for path in home.rglob("*") if path.is_file() and b"Which port" in path.read_bytes()]
     assert kept == []
+
+
+def test_ctrl_c_at_the_end_leaves_the_learning_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    # as long as somebody else works on a job, the end waits for it, with a model up to ten seconds
+    anyio.run(_begin_a_job, Path(".ricordo/queue.db"))
+    with _model([Say("All right.")], monkeypatch), Terminal("--session", "monday") as terminal:
+        terminal.until("> ")
+        terminal.type("We decided that Nadia owns staging.\n")
+        terminal.until("All right.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        terminal.until("Ctrl-C skips it.")
+        terminal.type("\x03")
+        told = terminal.until("--session monday")
+        terminal.process.wait(6)
+    assert "the rest is learned when it is opened next" in told
+    assert terminal.process.returncode == 0
+
+
+async def _begin_a_job(path: Path) -> None:
+    clock = SystemClock()
+    inbox = Inbox(path, clock=clock, ids=MonotonicIds(clock))
+    assert await inbox.begin(Job(kind="flush", agent="main", session="another"), seconds=60) is not None
+    await inbox.close()

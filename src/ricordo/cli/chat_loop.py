@@ -9,7 +9,7 @@ Invariant: whatever ends the chat, but for a kill, the session is closed in orde
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -280,8 +280,8 @@ class Chat:
 
     async def _told(self, agent: "HarnessAgent", left: int) -> str:
         kinds: Counter[str] = Counter()
-        if agent.memory is not None:
-            for entry in await agent.memory.entries():
+        with suppress(RicordoError):
+            for entry in await agent.memory.entries() if agent.memory else ():
                 is_new = entry.time is not None and entry.time >= self.begun
                 kinds[entry.kind] += is_new and entry.source.session == agent.session
         learned = ", ".join(f"{count} {shown(kind)}" for kind, count in kinds.most_common() if count)
