@@ -8,14 +8,13 @@ from anyio.to_thread import run_sync
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.cursor import Cursor, Position, line_digests, load_cursor, unread
 from ricordo.consolidation.plan import Material
-from ricordo.consolidation.topics import TOPICS
 from ricordo.consolidation.types import Fresh
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore, version_of
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.changes import Change, ChangeSets
 from ricordo.workspace.entry_codec import Located, parse_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_ledger, ledger_date
+from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.redaction import redacted_entry
 from ricordo.workspace.tombstones import Tombstones, content_digest, read_tombstones
 

@@ -12,10 +12,10 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import is_movable, part_of, place
 from ricordo.consolidation.settle import settle
 from ricordo.consolidation.sheet import Sheet, parse_sheet
-from ricordo.consolidation.topics import TOPICS, is_ours
+from ricordo.consolidation.topics import is_ours
 from ricordo.consolidation.types import Fresh, Proposal, Superseded
 from ricordo.workspace.entry_codec import parse_entries, render_entry
-from ricordo.workspace.layout import MEMORY, ledger_date
+from ricordo.workspace.layout import MEMORY, TOPICS, ledger_date
 
 __all__ = ["Material", "due", "propose"]
 

@@ -14,13 +14,13 @@ from hashlib import blake2b
 from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, words
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line
-from ricordo.workspace.layout import LEDGERS
+from ricordo.workspace.layout import TOPICS, WORKSPACE
 
 __all__ = ["LISTED", "TOPICS", "Topic", "is_ours", "listing", "named_subjects", "new_topic", "read_topic", "topic_name"]
 
-TOPICS = f"{LEDGERS}/topics"
+_SHOWN = TOPICS.removeprefix(f"{WORKSPACE}/")
 
-LISTED = re.compile(rb"\d+\. \[.*\]\(memory/topics/[^)]*\.md\)")
+LISTED = re.compile(rf"\d+\. \[.*\]\({_SHOWN}/[^)]*\.md\)".encode())
 """A line of MEMORY.md that we wrote to list a topic."""
 
 _LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
@@ -105,7 +105,7 @@ def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
 def _line(number: int, topic: Topic) -> str:
     described = f": {topic.description}" if topic.description else ""
     name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
-    return f"{number}. [{name}](memory/topics/{topic.file}){described}\n"
+    return f"{number}. [{name}]({_SHOWN}/{topic.file}){described}\n"
 
 
 def _front_matter(text: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ __all__ = [
     "PROJECT",
     "QUEUE",
     "TOMBSTONES",
+    "TOPICS",
     "WORKSPACE",
     "agent_of",
     "cursor_beside",
@@ -36,6 +37,7 @@ __all__ = [
 WORKSPACE = "workspace"
 MEMORY = f"{WORKSPACE}/MEMORY.md"
 LEDGERS = f"{WORKSPACE}/memory"
+TOPICS = f"{LEDGERS}/topics"
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
 PROJECT = "project.json"

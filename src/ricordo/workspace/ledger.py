@@ -17,7 +17,7 @@ from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
-from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_path, long_path
+from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_memory, ledger_path, long_path
 from ricordo.workspace.redaction import redacted_entry
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "render_block",
 ]
 
-_TOPICS = f"{LEDGERS}/topics"
 
 LONG_BYTES = 4096
 """UTF-8 bytes of content up to which an entry stands in the ledger itself."""
@@ -50,7 +49,7 @@ class Block:
 
 def is_curated(path: str) -> bool:
     """Tell whether `path` is a document of curated memory: MEMORY.md or a topic."""
-    return path == MEMORY or path.startswith(f"{_TOPICS}/")
+    return path == MEMORY or path.startswith(f"{TOPICS}/")
 
 
 async def append_entries(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
@@ -85,7 +84,7 @@ async def read_entries(files: FileStore, path: str) -> list[Located]:
 async def read_curated(files: FileStore) -> list[Located]:
     """Return the entries of MEMORY.md and the topics; a file that vanishes or can't be read is left out."""
     found: list[Located] = []
-    for path in [MEMORY, *(info.path for info in await files.list(_TOPICS) if info.path.endswith(".md"))]:
+    for path in [MEMORY, *(info.path for info in await files.list(TOPICS) if info.path.endswith(".md"))]:
         with suppress(FileMissing, StorageError):
             found += await read_entries(files, path)
     return found
