@@ -188,6 +188,11 @@ async def test_many_small_messages_at_the_trigger_do_not_cost_a_summary_each() -
                 since = 0
             window = found.messages
         assert 3 <= len(written.asked) <= 60
+    written = Written()
+    wide = talk(23, words="wide " * 200)[1:]
+    one_goes = await compacted(wide[:21], CompactionConfig(trigger_messages=21), written)
+    assert (one_goes.report.status, written.asked) == ("skipped", [])
+    assert (await compacted(wide, CompactionConfig(trigger_messages=21), written)).report.status == "done"
 
 
 @pytest.mark.req("AS-BUG-04")
@@ -331,6 +336,24 @@ async def test_a_summary_that_a_long_prompt_calls_for_waits_until_it_takes_off_a
         window = found.messages
     assert 3 <= passes <= 40
     assert largest < max(1_500 - overhead, 0) + 1_500
+
+
+async def test_a_summary_as_long_as_the_last_one_is_no_gain_and_is_not_asked_for() -> None:
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=1_500, keep_tokens=220)
+    first = await compacted(talk(15), config, few := Written(), overhead=9_000)
+    assert (first.messages, few.asked) == (talk(15), [])
+    assert "less than a fifth" in first.report.reason
+    written = Written("a long summary of all that was said " * 20)
+    window = (await compacted(talk(60), config, written, overhead=9_000)).messages
+    added = 0
+    for message in with_ids(talk(30), session="s2"):
+        window, added = (*window, message), added + 1
+        found = await compacted(window, config, written, overhead=9_000)
+        if found.report.status == "done":
+            break
+    assert 6 <= added <= 12
+    assert len(written.asked) == 2
+    assert found.report.tokens_after <= 0.85 * found.report.tokens_before
 
 
 async def test_a_window_too_small_for_the_kept_messages_keeps_fewer() -> None:
