@@ -125,7 +125,7 @@ def test_rooms_import_each_other_and_never_the_package_as_a_whole() -> None:
     assert whole == []
 
 
-def test_below_the_command_line_only_settings_read_the_environment() -> None:
+def test_below_the_command_line_only_settings_read_the_environment_and_the_shell_hands_it_on() -> None:
     reading = {
         module.name
         for module in modules()
@@ -133,4 +133,4 @@ def test_below_the_command_line_only_settings_read_the_environment() -> None:
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv"}
     }
-    assert reading == {"ricordo.runtime.settings"}
+    assert reading == {"ricordo.runtime.settings", "ricordo.tools.shell"}

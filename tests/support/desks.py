@@ -60,17 +60,20 @@ class Desk:
 class Desks:
     """Makes desks in a folder of the test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = ".ricordo") -> None:
+        """The root in the folder has this `name`."""
+        self.name = name
         self.folder = folder / "project"
         self.folder.mkdir()
 
     def __call__(self, person: Person | None = None, *, disk: Disk | None = None, **options: object) -> Desk:
         """Return a desk in the same folder; `options` go to `file_tools`."""
-        root = LocalFiles(self.folder / ".ricordo", disk=disk)
-        working = LocalFiles(self.folder, locks=self.folder / ".ricordo" / "locks" / "working", disk=disk)
+        root = LocalFiles(self.folder / self.name, disk=disk)
+        working = LocalFiles(self.folder, locks=self.folder / self.name / "locks" / "working", disk=disk)
         clock = SystemClock()
         changes = ChangeSets(root, clock=clock, ids=MonotonicIds(clock))
-        given = {"changes": changes, "approve": person, "folder": self.folder, "redactor": Redactor(bytes(32))}
+        given: dict[str, object] = {"changes": changes, "approve": person, "redactor": Redactor(bytes(32))}
+        given |= {"root": self.folder / self.name, "folder": self.folder}
         tools = file_tools(root, working, **(given | options))  # type: ignore[arg-type]
         return Desk(folder=self.folder, root=root, changes=changes, tools=tools)
 

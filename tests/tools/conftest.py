@@ -26,5 +26,5 @@ def no() -> Person:
 def trio_may_wrap_a_process(request: pytest.FixtureRequest) -> None:
     """Trio gives the descriptor by which it waits for a process to `open`, on the loop; nothing is opened by that."""
     backend = request.node.callspec.params.get("anyio_backend") if hasattr(request.node, "callspec") else None
-    if backend == "trio" and request.module.__name__.endswith(("shell", "find_files", "memory")):
+    if backend == "trio" and request.module.__name__.endswith(("shell", "find_files", "file_roots", "memory")):
         request.node.add_marker(pytest.mark.may_block("trio wraps the descriptor of a process"))

@@ -4,6 +4,9 @@ import errno
 import os
 import stat
 
+import anyio
+import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 from hypothesis import given
@@ -146,6 +149,24 @@ async def test_an_executable_file_stays_one_and_a_new_file_is_as_open_as_its_fol
     assert stat.S_IMODE((desks.folder / "new.txt").stat().st_mode) == 0o644
 
 
+async def test_a_write_that_is_cancelled_half_way_leaves_the_file_executable(desks: Desks, yes: Person) -> None:
+    script = desks.put("run.sh", "echo one\n")
+    os.chmod(script, 0o755)
+    cancelled = anyio.CancelScope()
+    loop = anyio.lowlevel.current_token()
+
+    def cancel(_: int) -> None:
+        if disk.steps[-1] == "rename":
+            anyio.from_thread.run_sync(cancelled.cancel, token=loop)
+
+    disk = StepDisk(cancel)
+    with cancelled:
+        await desks(yes, disk=disk).use("edit_file", path="run.sh", old_text="one", new_text="two")
+    assert cancelled.cancel_called
+    assert script.read_text() == "echo two\n"
+    assert stat.S_IMODE(script.stat().st_mode) == 0o755
+
+
 async def test_the_text_to_replace_occurs_once_or_all_are_asked_for(desks: Desks, yes: Person) -> None:
     desks.put("a.txt", "one one\n")
     desk = desks(yes)
@@ -164,6 +185,11 @@ async def test_a_file_too_large_for_a_tool_is_not_written(desks: Desks, yes: Per
     for path in ("a.txt", "/plans/a.md"):
         assert "A tool writes at most" in await desk.use("write_file", path=path, content="x" * (MOST_BYTES + 1))
     assert desk.tree() == {}
+    large = desks.put("large.log", "x" * (MOST_BYTES + 1))
+    for name, more in (("write_file", {"content": "short"}), ("edit_file", {"old_text": "x", "new_text": "y"})):
+        assert "tools change files of at most" in await desk.use(name, path="large.log", **more)
+    assert large.stat().st_size == MOST_BYTES + 1
+    assert yes.asked == []
 
 
 @pytest.mark.parametrize("path", ["a.txt", "/plans/a.md"])

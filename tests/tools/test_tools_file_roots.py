@@ -1,6 +1,7 @@
 """A model's paths: a leading slash is the workspace, anything else the working directory, and there is no way out."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -128,6 +129,61 @@ async def test_a_link_inside_the_working_directory_has_the_name_of_what_it_leads
     assert [(asked.target, "b/Makefile" in asked.change) for asked in yes.asked] == [("Makefile", True)]
     assert "belongs to git" in await desk.use("write_file", path="docs/pre-commit", content="rm -r .\n")
     assert "belongs to git" in await desk.use("write_file", path=".git/config", content="")
+
+
+async def test_a_root_is_closed_by_its_place_whatever_its_name(tmp_path: Path, yes: Person) -> None:
+    desks = Desks(tmp_path, "notes")
+    desks.put("notes/guard.key", "TOP SECRET")
+    desks.put("notes/history/a.txt", "TOP SECRET")
+    desks.put("notes/workspace/plans/a.md", "of the agent")
+    desks.put("docs/notes/a.md", "of the project")
+    os.symlink("notes", desks.folder / "link")
+    desk = desks(yes)
+    for path in ("notes", "notes/guard.key", "notes/history", "Notes/guard.key", "link/guard.key", "./notes/new.md"):
+        for name, more in (
+            ("read_file", {}),
+            ("list_files", {}),
+            ("grep_files", {"pattern": "."}),
+            ("write_file", {"content": "MINE"}),
+        ):
+            told = await desk.use(name, path=path, **more)
+            assert told.startswith("failed: ")
+            assert "closed to file tools" in told or "no file" in told
+    assert await desk.use("list_files") == "[.: 1 entries]\ndocs/"
+    assert await desk.use("glob_files", pattern="*") == "[.: 1 files]\ndocs/notes/a.md"
+    assert await desk.use("grep_files", pattern=".") == "[.: 1 lines in 1 files]\ndocs/notes/a.md:1: of the project"
+    assert (await desk.use("read_file", path="docs/notes/a.md")).endswith("of the project")
+    assert (await desk.use("read_file", path="/plans/a.md")).endswith("of the agent")
+    assert yes.asked == []
+
+
+async def test_a_working_directory_inside_the_root_is_closed_as_a_whole(desks: Desks, yes: Person) -> None:
+    desks.put(".ricordo/workspace/plans/a.md", "TOP SECRET")
+    desk = desks(yes, folder=desks.folder / ".ricordo" / "workspace")
+    for path in (".", "plans/a.md"):
+        for name in ("read_file", "list_files"):
+            assert "closed to file tools" in await desk.use(name, path=path)
+
+
+@pytest.mark.parametrize(
+    "path", ["/plans/rule.md", "/plans/folder/a.md", "/plans/folder/new.md", "/memory/topics/a.md"]
+)
+async def test_a_link_in_the_workspace_makes_no_other_file_a_tools_to_write(desks: Desks, path: str) -> None:
+    rule = desks.put(".ricordo/workspace/rules/a.md", "Never push.\n")
+    desks.put(".ricordo/workspace/memory/2026-11-21.md", "- said\n")
+    (desks.folder / ".ricordo/workspace/plans").mkdir()
+    os.symlink("../rules/a.md", desks.folder / ".ricordo/workspace/plans/rule.md")
+    os.symlink("../rules", desks.folder / ".ricordo/workspace/plans/folder")
+    os.symlink(".", desks.folder / ".ricordo/workspace/memory/topics")
+    desk = desks()
+    for name, more in (
+        ("write_file", {"content": "Push.\n"}),
+        ("edit_file", {"old_text": "Never p", "new_text": "P"}),
+        ("read_file", {}),
+    ):
+        assert "goes through a symbolic link" in await desk.use(name, path=path, **more)
+    assert rule.read_text() == "Never push.\n"
+    assert sorted(found.name for found in rule.parent.iterdir()) == ["a.md"]
 
 
 async def test_without_a_working_directory_there_is_only_the_workspace() -> None:

@@ -1,5 +1,9 @@
 """list_files, glob_files and grep_files: sorted, bounded, and honest about what they leave out."""
 
+import os
+from functools import partial
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +11,9 @@ from hypothesis import strategies as st
 from desks import CONTEXT, Desks
 from ricordo.errors import ToolFailed
 from ricordo.files.local import LocalFiles
+from ricordo.tools import find_files
 from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.folder_walk import files_below
 from ricordo.tools.globs import glob_matches
 from ricordo.tools.grep_files import grep_files_tool
 
@@ -55,6 +61,66 @@ async def test_what_does_not_fit_is_counted(desks: Desks) -> None:
     lines = (await desk.use("grep_files", pattern="same")).splitlines()
     assert lines[0] == "[.: the first 100 lines, there are more in 203 files]"
     assert lines[1:] == [f"many/{number:03}.txt:1: same line" for number in range(100)]
+
+
+async def test_installed_packages_are_only_searched_when_the_search_begins_there(desks: Desks) -> None:
+    for path in ("node_modules/a/index.js", "web/node_modules/b/index.js", "src/__pycache__/a.pyc", "src/a.js"):
+        desks.put(path, "needle\n")
+    desk = desks()
+    assert await desk.use("glob_files", pattern="*") == "[.: 1 files]\nsrc/a.js"
+    assert await desk.use("grep_files", pattern="needle") == "[.: 1 lines in 1 files]\nsrc/a.js:1: needle"
+    assert await desk.use("list_files") == "[.: 3 entries]\nnode_modules/\nsrc/\nweb/"
+    assert await desk.use("glob_files", pattern="*", path="node_modules") == (
+        "[node_modules: 1 files]\nnode_modules/a/index.js"
+    )
+
+
+async def test_links_are_not_followed_and_an_empty_folder_is_one(desks: Desks) -> None:
+    desks.put("a/b.txt", "x")
+    (desks.folder / "empty").mkdir()
+    os.symlink("a", desks.folder / "again")
+    os.symlink("..", desks.folder / "a" / "up")
+    desk = desks()
+    assert await desk.use("list_files") == "[.: 2 entries]\na/\nempty/"
+    assert await desk.use("list_files", path="empty") == "[empty: no entries]"
+    assert await desk.use("glob_files", pattern="*") == "[.: 1 files]\na/b.txt"
+
+
+def test_a_search_looks_at_the_nearest_names_first_and_says_when_there_are_more(tmp_path: Path) -> None:
+    for path in ("a/deep/er/1.txt", "a/2.txt", "3.txt", "b/4.txt"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    everything = ["3.txt", "a/2.txt", "a/deep/er/1.txt", "b/4.txt"]
+    for most in range(10):
+        found, more = files_below(tmp_path, "", is_closed=lambda _: False, most=most)
+        assert more == (most < 8)
+        assert [info.path for info in found] == sorted(info.path for info in found)
+        assert {info.path for info in found} <= set(everything)
+        assert len(found) <= most
+    assert [info.path for info in files_below(tmp_path, "", is_closed=lambda _: False, most=5)[0]] == [
+        "3.txt",
+        "a/2.txt",
+    ]
+    found, _ = files_below(tmp_path, "", is_closed=lambda folder: folder == tmp_path / "a")
+    assert [info.path for info in found] == ["3.txt", "b/4.txt"]
+
+
+async def test_a_search_that_looked_at_too_many_names_says_so(desks: Desks, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        desks.put(f"{number}.txt", "needle\n")
+    monkeypatch.setattr(find_files, "files_below", partial(files_below, most=4))
+    desk = desks()
+    assert (await desk.use("glob_files", pattern="*.txt")).splitlines()[0] == (
+        "[.: 4 files; only the nearest 4 files were looked at]"
+    )
+    assert (await desk.use("grep_files", pattern="needle")).splitlines()[0] == (
+        "[.: 4 lines in 4 files; only the nearest 4 files were looked at]"
+    )
+
+
+async def test_a_pattern_meets_the_end_of_a_line_in_files_of_every_system(desks: Desks) -> None:
+    desks.put("a.txt", "the end\r\nthe\r\n")
+    assert await desks().use("grep_files", pattern="end$") == "[.: 1 lines in 1 files]\na.txt:1: the end"
 
 
 async def test_lines_are_found_by_a_regular_expression(filled: Desks) -> None:

@@ -12,6 +12,24 @@ from desks import Desks, Person
 
 pytestmark = pytest.mark.anyio
 REAL = os.path.realpath
+SECRETS = {
+    "ANTHROPIC_API_KEY": "x",
+    "GITHUB_TOKEN": "abc123",
+    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "PGPASSWORD": "a",
+    "MYSQL_PWD": "abc",
+    "ACME_KEY": "abcdef",
+    "DATABASE_URL": "postgres://me:hunter2pw@host/db",
+    "ODD_NAME": "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+}
+OTHERS = {
+    "LANG": "C.UTF-8",
+    "TOKENIZERS_PARALLELISM": "false",
+    "SSH_AUTH_SOCK": "/tmp/ssh-a/agent.1",
+    "DISPLAY": ":0",
+    "OLDPWD": "/somewhere",
+    "EMPTY_TOKEN": "",
+}
 
 
 async def test_there_is_no_shell_unless_it_is_asked_for(desks: Desks, yes: Person) -> None:
@@ -43,6 +61,20 @@ async def test_the_output_the_exit_code_and_the_folder_are_the_commands_own(desk
     desk = desks(yes, shell=True)
     told = await desk.use("shell", command="pwd; echo oops >&2; cat; exit 3")
     assert told == f"{REAL(desks.folder)}\noops\n[exit code 3]"
+
+
+async def test_a_command_does_not_see_the_secrets_of_the_process(
+    desks: Desks, yes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (SECRETS | OTHERS).items():
+        monkeypatch.setenv(name, value)
+    said = (await desks(yes, shell=True).use("shell", command="env")).splitlines()
+    seen = dict(line.split("=", 1) for line in said if "=" in line)
+    assert not seen.keys() & SECRETS.keys()
+    assert {name: seen.get(name) for name in OTHERS} == OTHERS
+    assert {"PATH", "PWD"} <= seen.keys()
+    given = desks(yes, shell=True, shell_environment={"GITHUB_TOKEN": "mine", "PATH": os.defpath})
+    assert "GITHUB_TOKEN=mine" in (await given.use("shell", command="env")).splitlines()
 
 
 async def test_a_long_output_keeps_its_head_and_its_tail(desks: Desks, yes: Person) -> None:

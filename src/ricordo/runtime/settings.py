@@ -1,6 +1,6 @@
 """Settings: the root's config.toml, then the environment, then arguments, the later one winning; nothing else is read.
 
-No other file of Ricordo reads the environment. What decides where memory lies, and where a model is reached, is taken
+No other file of Ricordo goes by the environment. What decides where memory lies, and where a model is reached, is taken
 from this machine alone: a config.toml may have come with a folder that somebody else wrote.
 
 Invariant: a setting is known by its field, and checked when it is read; what it is, and who said so, can be shown.

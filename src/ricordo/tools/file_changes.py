@@ -6,7 +6,7 @@ the working directory a person sees the change and approves it first; with nobod
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import takewhile
@@ -19,13 +19,14 @@ from ricordo.files import ABSENT, Stored
 from ricordo.guard import Redactor
 from ricordo.tools.contract import Approval, Approve
 from ricordo.tools.file_roots import Located
+from ricordo.uncut import uncut
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.layout import WORKSPACE, is_memory
 
 __all__ = ["MOST_BYTES", "FileChanges", "unified_diff"]
 
 MOST_BYTES = 2 * 1024 * 1024
-"""The largest file that a tool writes, in bytes."""
+"""The largest file that a tool writes, or writes over, in bytes."""
 
 _MINE = re.compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
 _COMPARED_LINES = 10_000
@@ -81,10 +82,7 @@ class FileChanges:
             return f"{located.shown} is so already; nothing was written."
         edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
         await self._ask(tool, located, before, data)
-        keep_mode = await _mode(folder, located.inside) if folder else None
-        await located.files.replace(located.path, data, expected=edit.expected)
-        if keep_mode:
-            await keep_mode()
+        await uncut(partial(_put, located, edit, data, folder))
         return f"{located.shown} was {_done(edit)}."
 
     async def _ask(self, tool: str, located: Located, before: bytes | None, data: bytes) -> None:
@@ -156,6 +154,9 @@ def _checked(data: bytes) -> bytes:
 
 
 async def _stored(located: Located) -> Stored | None:
+    info = await located.files.info(located.path)
+    if info is not None and info.size > MOST_BYTES:
+        raise ToolFailed(f"{located.shown} has {info.size:,} bytes: tools change files of at most {MOST_BYTES:,}.")
     try:
         return await located.files.read(located.path)
     except FileMissing:
@@ -172,20 +173,18 @@ def _done(edit: Edit) -> str:
     return f"created with {size}" if edit.expected == ABSENT else f"changed and has {size} now"
 
 
-async def _mode(folder: Path, inside: str) -> Callable[[], Awaitable[None]]:
-    """Return what gives the file the mode that it has now, or that its folder suggests for a new one.
+async def _put(located: Located, edit: Edit, data: bytes, folder: Path | None) -> None:
+    """Write the file, which has the mode then that it had, or that its folder suggests for a new one.
 
     A store writes private files; those of a project are to stay as they were, an executable one above all.
     """
-    path = folder / inside
-    mode = await anyio.to_thread.run_sync(_found_mode, path)
-
-    async def restore() -> None:
+    path = folder / located.inside if folder else None
+    mode = await anyio.to_thread.run_sync(_found_mode, path) if path else 0
+    await located.files.replace(located.path, data, expected=edit.expected)
+    if path:
         # the file is written; a mode that can't be set does not undo that
         with suppress(OSError):
             await anyio.to_thread.run_sync(path.chmod, mode)
-
-    return restore
 
 
 def _found_mode(path: Path) -> int:

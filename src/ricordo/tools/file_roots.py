@@ -1,13 +1,12 @@
 """Where a model's paths lead: a leading slash means the workspace, anything else the working directory.
 
-Invariant: a path never leads out of its root, and never from the working directory into a folder that is closed to
-tools, `.ricordo` above all, whose files have rules that only the leading slash knows.
+Invariant: a path never leads out of its root, never through a link in the workspace, and never from the working
+directory into the root or into any folder named `.ricordo`, whose files have rules that only the leading slash knows.
 """
 
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -18,6 +17,8 @@ from ricordo.files.paths import safe_path
 from ricordo.workspace.layout import WORKSPACE
 
 __all__ = ["FileRoots", "Located"]
+
+_ROOT = ".ricordo"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +54,18 @@ class FileRoots:
         workspace: FileStore,
         working: FileStore | None = None,
         *,
+        root: Path | None = None,
         folder: Path | None = None,
-        closed: Collection[str] = (".ricordo",),
     ) -> None:
         """Use the files of a root, whose workspace is reached, and those of the working directory, where there is one.
 
-        `folder` is where the latter lies, so that links in it are seen through; give it for any that is on a disk.
-        Folders with a name in `closed` are not reached through the working directory.
+        `root` and `folder` are where the two lie, so that links in them are seen through; give them for any that is on
+        a disk.
         """
         self._workspace = workspace
         self._working = working
+        self._root = root
         self.folder = folder
-        self._closed = frozenset(map(_folded, closed))
 
     @property
     def default(self) -> str:
@@ -75,25 +76,60 @@ class FileRoots:
         """Return what `path` names, a file or a folder, there or not. Raises: PathRefused, ToolFailed."""
         inside = safe_path(path)
         if path.startswith("/"):
-            files, within = self._workspace, f"{WORKSPACE}/{inside}" if inside else WORKSPACE
-            return Located(files=files, path=within, inside=inside, shown=f"/{inside}", in_workspace=True)
+            within = f"{WORKSPACE}/{inside}" if inside else WORKSPACE
+            if self._root is not None:
+                await anyio.to_thread.run_sync(_refuse_links, self._root, within, path)
+            return Located(files=self._workspace, path=within, inside=inside, shown=f"/{inside}", in_workspace=True)
         if self._working is None:
             raise ToolFailed(
                 "There is no working directory here: a path begins with a slash and lies in the workspace."
             )
-        self._check(inside.split("/"), path)
+        _refuse_roots(inside.split("/"), path)
         if self.folder is not None:
             # from here on it has the name of what a link leads to, so that nothing is done, or approved, under another
-            inside = "/".join(await anyio.to_thread.run_sync(partial(_followed, self.folder, inside, path)))
-            self._check(inside.split("/"), path)
+            inside = "/".join(await anyio.to_thread.run_sync(self._followed, inside, path))
         return Located(files=self._working, path=inside, inside=inside, shown=inside or ".", in_workspace=False)
 
-    def _check(self, parts: Collection[str], path: str) -> None:
-        if not self._closed.isdisjoint(map(_folded, parts)):
-            raise PathRefused(
-                f"{path[:80]} is closed to file tools: what is remembered is reached by a leading slash, such as"
-                " /MEMORY.md."
-            )
+    def is_closed(self, folder: Path) -> bool:
+        """Tell whether a folder, given without links, is the root or lies in it; this asks the disk."""
+        if self._root is None:
+            return False
+        closed = [_folded(part) for part in self._root.resolve().parts]
+        return [_folded(part) for part in folder.parts[: len(closed)]] == closed
+
+    def _followed(self, inside: str, path: str) -> Sequence[str]:
+        assert self.folder is not None
+        parts = _followed(self.folder, inside, path)
+        _refuse_roots(parts, path)
+        if self.is_closed(self.folder.resolve().joinpath(*parts)):
+            raise _closed(path)
+        return parts
+
+
+def _refuse_roots(parts: Sequence[str], path: str) -> None:
+    """Refuse a way through any root, be it ours or that of another project."""
+    if _ROOT in map(_folded, parts):
+        raise _closed(path)
+
+
+def _closed(path: str) -> PathRefused:
+    return PathRefused(
+        f"{path[:80]} is closed to file tools: what is remembered is reached by a leading slash, such as /MEMORY.md."
+    )
+
+
+def _refuse_links(root: Path, within: str, path: str) -> None:
+    """Refuse a path of the workspace that names another one by a link: what may be written there is told by the path.
+
+    Raises: PathRefused.
+    """
+    top = root.resolve()
+    try:
+        is_itself = (top / within).resolve() == top / within
+    except (OSError, RuntimeError):
+        is_itself = False
+    if not is_itself:
+        raise PathRefused(f"{path[:80]} goes through a symbolic link, which tools don't follow in the workspace.")
 
 
 def _followed(folder: Path, inside: str, path: str) -> tuple[str, ...]:

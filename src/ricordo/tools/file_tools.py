@@ -1,7 +1,7 @@
 """The file tools as one set: reading, searching and writing below the two roots, and a shell when asked for."""
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 
 from ricordo.errors import InvalidSetting
@@ -28,25 +28,27 @@ def file_tools(
     *,
     changes: ChangeSets | None = None,
     approve: Approve | None = None,
+    root: Path | None = None,
     folder: Path | None = None,
     redactor: Redactor | None = None,
-    closed: Collection[str] = (".ricordo",),
     shell: bool = False,
     shell_timeout: float = 120.0,
+    shell_environment: Mapping[str, str] | None = None,
     most_characters: int = MOST_CHARACTERS,
 ) -> tuple[Tool, ...]:
     """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if it is asked for.
 
-    `workspace` are the files of a root, `changes` its change sets, without which the workspace is read-only. `working`
-    are the files of the working directory, and `folder` where it lies, which sees through its links, keeps the modes
-    of its files and is needed by the shell. What a tool would write there is shown to `approve`, and refused without
-    it. `redactor` is the root's own; without it the marks of secrets can't be compared with others. `closed` names the
-    folders of the working directory that tools don't reach: the root's own has to be one of them. `shell_timeout` is in
-    seconds; one call of read_file shows at most `most_characters`.
+    `workspace` are the files of a root, `changes` its change sets, without which the workspace is read-only. `root` is
+    where it lies: give it when that is on a disk, as links in the workspace are refused then, and the way into it from
+    the working directory is closed. `working` are the files of the working directory, and `folder` where it lies, which
+    sees through its links, keeps the modes of its files and is needed by the shell. What a tool would write there is
+    shown to `approve`, and refused without it. `redactor` is the root's own; without it the marks of secrets can't be
+    compared with others. `shell_timeout` is in seconds; commands get the variables of `shell_environment`, or those of
+    this process that hold no secret. One call of read_file shows at most `most_characters`.
 
     Raises: InvalidSetting for a shell without a folder.
     """
-    roots = FileRoots(workspace, working, folder=folder, closed=closed)
+    roots = FileRoots(workspace, working, root=root, folder=folder)
     writes = FileChanges(
         changes=changes, approve=approve, redactor=redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
     )
@@ -62,4 +64,4 @@ def file_tools(
         return tools
     if folder is None:
         raise InvalidSetting("A shell needs the `folder` that its commands run in.")
-    return (*tools, shell_tool(folder, approve, timeout=shell_timeout))
+    return (*tools, shell_tool(folder, approve, timeout=shell_timeout, environment=shell_environment))

@@ -82,7 +82,8 @@ def grep_files_tool(roots: FileRoots, *, seconds: float = SECONDS) -> Tool:
         if max(len(pattern), len(glob)) > _LONGEST_PATTERN:
             raise ToolFailed(f"A pattern has at most {_LONGEST_PATTERN} characters.")
         located = await roots.locate(path or roots.default)
-        files = [info for name, info in await visible_files(located) if not glob or glob_matches(glob, name)]
+        visible = await visible_files(roots, located)
+        files = [info for name, info in visible.files if not glob or glob_matches(glob, name)]
         skipped = _Skipped()
         found: list[_Line] = []
         more = False
@@ -97,7 +98,7 @@ def grep_files_tool(roots: FileRoots, *, seconds: float = SECONDS) -> Tool:
             raise ToolFailed(f"The search took more than {seconds:g} seconds: try a simpler pattern or fewer files.")
         head = f"the first {len(found)} lines, there are more" if more else f"{len(found)} lines"
         told = [line.told(_WIDTH) for line in found]
-        return "\n".join([f"[{located.shown}: {head} in {len(files):,} files{skipped.told()}]", *told])
+        return "\n".join([f"[{located.shown}: {head} in {len(files):,} files{visible.told}{skipped.told()}]", *told])
 
     return tool(grep_files)
 

@@ -24,7 +24,8 @@ def found_lines(
     The number before the characters says where in the line they begin, from 0.
     """
     for name, text in texts:
-        for number, line in enumerate(text.split("\n"), start=1):
+        # the end of a line is the end for a pattern, also in files from Windows
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
             match = pattern.search(line)
             if match:
                 start = 0 if len(line) <= width else max(0, min(match.start() - width // 4, len(line) - width))

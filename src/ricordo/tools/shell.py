@@ -1,5 +1,8 @@
 """shell: a command in the working directory. It is built only when asked for, and asks a person every time.
 
+A command does not get the variables of this process that hold secrets, such as the keys of models: who approves it
+sees what it is, and not what it would read there.
+
 Invariant: when a call ends, by itself, by its timeout or cancelled, every process of the command's group has been
 killed; one that left the group on purpose is not known.
 """
@@ -9,6 +12,7 @@ import os
 import signal
 import subprocess
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +20,16 @@ import anyio
 import anyio.abc
 
 from ricordo.errors import InvalidSetting, ToolFailed
+from ricordo.guard import has_secret
+from ricordo.guard.named import name_strength
 from ricordo.tools.contract import Approval, Approve, Tool
 from ricordo.tools.function import tool
 
-__all__ = ["shell_tool"]
+__all__ = ["shell_tool", "without_secrets"]
 
 _LONGEST_SECONDS = 3_600.0
 _GRACE_SECONDS = 0.5
+_WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD"})
 
 
 class _HeadAndTail:
@@ -55,12 +62,18 @@ class _HeadAndTail:
 
 
 def shell_tool(
-    folder: Path, approve: Approve | None, *, timeout: float = 120.0, most_characters: int = 400_000
+    folder: Path,
+    approve: Approve | None,
+    *,
+    timeout: float = 120.0,
+    most_characters: int = 400_000,
+    environment: Mapping[str, str] | None = None,
 ) -> Tool:
     """Return the tool for commands in `folder`; each is shown to `approve` first, and without one refused.
 
     A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
-    bytes are kept, half from its beginning and half from its end. Raises `InvalidSetting`.
+    bytes are kept, half from its beginning and half from its end. Commands get the variables of `environment`, by
+    default those of this process that `without_secrets` leaves. Raises `InvalidSetting`.
     """
     if most_characters < 2:
         raise InvalidSetting(f"The output of a command has a beginning and an end: not {most_characters} characters.")
@@ -82,9 +95,23 @@ def shell_tool(
             raise ToolFailed("A command needs a person's approval, and there is nobody to ask: it was not run.")
         if not await approve(Approval(tool="shell", act="run", target=command)):
             raise ToolFailed("The command was not approved: it was not run.")
-        return await _run(command, folder, seconds, _HeadAndTail(most_characters))
+        variables = without_secrets(os.environ) if environment is None else dict(environment)
+        return await _run(command, folder, variables, seconds, _HeadAndTail(most_characters))
 
     return tool(shell)
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that neither by their name nor by their value look like a secret."""
+    return {name: value for name, value in environment.items() if not _is_secret(name, value)}
+
+
+def _is_secret(name: str, value: str) -> bool:
+    # the working directory is called like a password
+    if name in _WORKING_DIRECTORY:
+        return False
+    named = name_strength(name) is not None or name.upper().endswith("_KEY")
+    return bool(value) and (named or has_secret(f"{name}={value}"))
 
 
 def _checked(seconds: float) -> float:
@@ -95,10 +122,11 @@ def _checked(seconds: float) -> float:
     return seconds
 
 
-async def _run(command: str, folder: Path, seconds: float, output: _HeadAndTail) -> str:
+async def _run(command: str, folder: Path, variables: Mapping[str, str], seconds: float, output: _HeadAndTail) -> str:
     process = await anyio.open_process(
         command,
         cwd=folder,
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
