@@ -88,6 +88,12 @@ def test_a_root_is_made_by_the_first_thing_that_is_said_and_not_before() -> None
     assert _said()[0] == ("user", "We deploy only from main.")
 
 
+def test_a_chat_in_which_nothing_was_said_leaves_no_session_and_names_none() -> None:
+    ricordo("remember", "We deploy only from main.")
+    assert "--session" not in _chat("/context").err
+    assert ricordo("session", "list", "--json").document["total"] == 0
+
+
 def test_what_a_chat_taught_is_found_by_the_next_one() -> None:
     first = _chat("We decided to deploy only from main, never from a branch.")
     assert "Learned 1 " in first.err

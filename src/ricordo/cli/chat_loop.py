@@ -72,6 +72,7 @@ class Chat:
     foreground: Foreground
     input: Input
     code: int = 0
+    said: bool = False
     agent: "HarnessAgent | None" = None
     begun: "datetime" = field(default_factory=lambda: SystemClock().now())
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -179,6 +180,7 @@ class Chat:
         """Say `text` and show the reply as it comes; None when it was stopped."""
         if self.foreground.ended:
             return None
+        self.said = True
         verbose = self.wishes.verbose
         screen = None if quiet else Screen(tools=self.input.is_terminal or verbose, thinking=verbose)
         result: TurnResult | None = None
@@ -268,7 +270,7 @@ class Chat:
         if left:
             # the limit is over: closing works off nothing more
             self._whole.cancel()
-        if tells:
+        if tells and (self.said or agent.window):
             with anyio.CancelScope(shield=True):
                 told = await self._told(agent, left)
                 await self._do(partial(say if self.input.is_terminal else note, told))
