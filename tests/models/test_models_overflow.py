@@ -197,11 +197,12 @@ def test_an_overflow_is_found_through_the_whole_chain(explicit: bool) -> None:
 
 
 @pytest.mark.req("AS-BUG-07")
+@pytest.mark.parametrize("explicit", [True, False], ids=["cause", "context"])
 @pytest.mark.parametrize("depth", [0, 1, 5])
-def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never_is(depth: int) -> None:
+def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never_is(depth: int, explicit: bool) -> None:
     def buried(inner: Exception) -> Exception:
         for _ in range(depth):
-            inner = raised(RuntimeError("The call failed."), inner)
+            inner = raised(RuntimeError("The call failed."), inner, explicit=explicit)
         return inner
 
     by_code = Refused("Bad", status_code=400, body={"error": {"code": "context_length_exceeded", "message": "Bad"}})
@@ -209,9 +210,19 @@ def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never
     by_status = Refused("Too large", status_code=413)
     for overflow in (by_code, by_phrase, by_status):
         assert overflow_in(buried(overflow)) is not None
-    limit = {"error": {"code": "rate_limit_exceeded", "message": "Too many tokens: prompt is too long per minute."}}
-    for status in (429, 413, 400, None):
-        assert overflow_in(buried(Refused("Bad", status_code=status, body=limit))) is None
+    limits = [
+        ("rate_limit_exceeded", "Too many tokens: prompt is too long per minute."),
+        ("rate_limit_exceeded", "The prompt is too long."),
+        ("", "The prompt is too long: you may send 9 tokens per minute."),
+    ]
+    for code, message in limits:
+        body = {"error": {"code": code, "message": message}}
+        for status in (429, 413, 400, None):
+            assert overflow_in(buried(Refused("Bad", status_code=status, body=body))) is None
+    # a rate limit is told by its status alone as well
+    assert (
+        overflow_in(buried(Refused("Bad", status_code=429, body={"error": {"message": "prompt is too long"}}))) is None
+    )
 
 
 def test_a_group_of_failures_is_searched_as_well() -> None:
