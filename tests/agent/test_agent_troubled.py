@@ -33,7 +33,12 @@ from ricordo.testing import (
 )
 from ricordo.tools import ToolContext, tool
 
-pytestmark = pytest.mark.anyio
+# On trio, the vendors' packages leave the end of their streams to the garbage collector.
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic|httpx|httpcore):ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator:pytest.PytestUnraisableExceptionWarning"),
+]
 
 TROUBLES: dict[str, tuple[ScriptItem, type[ModelError]]] = {
     "garbage": (Garbage(), ReplyInvalid),

@@ -1,7 +1,8 @@
 """TurnStream: a turn as it happens, its events in order, and what it came to."""
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -55,9 +56,14 @@ class TurnStream:
         finally:
             self._send.close()
 
-    async def __aiter__(self) -> AsyncIterator[TurnEvent]:
-        """Give the events as they come. Raises what the turn raised."""
-        async for event in self._receive:
-            yield event
+    def __aiter__(self) -> Self:
+        """Give the events as they come."""
+        return self
+
+    async def __anext__(self) -> TurnEvent:
+        """Return the next event. Raises what the turn raised."""
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError):
+            return await self._receive.receive()
         if self._error is not None:
             raise self._error
+        raise StopAsyncIteration

@@ -41,10 +41,11 @@ class TurnStream(Face[AsyncStream]):
 
     def __iter__(self) -> Iterator[TurnEvent]:
         """Give the events as they come. Raises what the turn raised."""
-        events = aiter(self._inner)
-        end = object()
-        while (event := waited_for(self._portal, lambda: anext(events, end))) is not end:
-            yield event  # type: ignore[misc]
+        while (event := waited_for(self._portal, self._next)) is not None:
+            yield event
+
+    async def _next(self) -> TurnEvent | None:
+        return await anext(self._inner, None)
 
 
 class HarnessAgent(Face[AsyncAgent]):
