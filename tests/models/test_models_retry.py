@@ -118,6 +118,20 @@ async def test_what_may_pass_is_tried_three_times_with_doubling_pauses(error: ty
 
 
 @pytest.mark.anyio
+async def test_whoever_waits_is_told_why_and_how_long(caplog: pytest.LogCaptureFixture) -> None:
+    model = Staged([ModelUnavailable("acme:one can't answer now (503)."), ReplyInvalid("Empty."), [REPLY_EVENT]])
+    await retrying(model, Pauses()).complete(())
+    assert [(record.name, record.levelname, record.message) for record in caplog.records] == [
+        ("ricordo.models", "WARNING", "Asking again in 1.0 s: acme:one can't answer now (503)."),
+        ("ricordo.models", "WARNING", "Asking again at once: Empty."),
+    ]
+    caplog.clear()
+    with pytest.raises(ModelRefused):
+        await retrying(Staged([ModelRefused("No.")]), Pauses()).complete(())
+    assert caplog.records == []
+
+
+@pytest.mark.anyio
 async def test_the_last_failure_is_raised_after_the_last_try() -> None:
     errors = [ModelUnavailable(f"failure {number}") for number in (1, 2, 3)]
     model = Staged([*errors])

@@ -1,9 +1,12 @@
 """Asking again after a failure that may pass, with growing pauses; what to do is decided by `plan`.
 
+Whoever waits is told why: each new try is a warning of the logger `ricordo.models`.
+
 Invariant: a stream is started again only while nothing of it was given, so nobody reads the beginning of a reply twice.
 A cancellation is no failure and goes through at once.
 """
 
+import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +23,7 @@ from ricordo.models.plan import Tries, next_delay
 
 __all__ = ["Pausing", "Retrying", "Sleep"]
 
+_LOG = logging.getLogger("ricordo.models")
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 _T = TypeVar("_T")
 
@@ -42,6 +46,7 @@ class Pausing:
         delay = next_delay(self.config, error, failed, chance=self.chance())
         if delay is None:
             raise error
+        _LOG.warning("Asking again %s: %s", f"in {delay:.1f} s" if delay > 0 else "at once", error)
         if delay > 0:
             await self.sleep(delay)
         return failed.paused(delay)
