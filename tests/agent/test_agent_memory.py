@@ -7,6 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, system
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
+from ricordo.errors import StorageFailed
 from ricordo.guard import unfence
 from ricordo.messages import mark_of
 from ricordo.models import ChatModel
@@ -276,3 +277,18 @@ async def test_a_question_is_answered_without_a_model_however_often_it_was_asked
             assert str(await one.send(question)).startswith("Our test fixtures live in tests/data.")
         assert str(await one.send("Remember that we deploy only from main.")).startswith("remembered.")
         assert "main" in str(await one.send("Which branch do we deploy only from?"))
+
+
+async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreadable(*args: object) -> str:
+        raise StorageFailed
+
+    root = tmp_path / ".ricordo"
+    model = talking()
+    async with agent(model, root) as one:
+        with monkeypatch.context() as patched:
+            patched.setattr("ricordo.stores.layered.LayeredDriver.preface", unreadable)
+            assert str(await one.send("Hello.")).startswith("Reply 1.")
+    assert system(model.requests[0]).endswith("What is remembered can't be read at the moment.")

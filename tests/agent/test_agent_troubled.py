@@ -9,12 +9,14 @@ from agents_at_work import SCOPE, is_valid, settings, spoken, transcript
 from reached_models import MODELS, load_packages, reach, serving
 from ricordo import HarnessAgent
 from ricordo.errors import (
+    InvalidMessage,
     ModelError,
     ModelRateLimited,
     ModelTimeout,
     ModelUnavailable,
     ReplyInvalid,
     RicordoError,
+    StorageError,
 )
 from ricordo.messages import Message, Text, ToolCall, ToolResult, mark_of
 from ricordo.models import ChatModel
@@ -204,3 +206,33 @@ async def test_a_conversation_that_was_taken_in_broken_is_sent_as_providers_acce
         assert is_valid(one.window)
         assert "twice" not in str(spoken(one.window))
     assert len(await transcript(tmp_path / "root")) == len(broken) + 2
+
+
+@pytest.mark.parametrize("given", ["", " \n", [{"role": "user", "content": "Hello."}]])
+async def test_what_no_provider_would_take_is_refused_before_it_is_recorded(tmp_path: Path, given: object) -> None:
+    root = tmp_path / ".ricordo"
+    async with agent(ScriptedModel([Say("Here.")]), root) as one:
+        with pytest.raises(InvalidMessage):
+            await one.send(given)  # type: ignore[arg-type]
+        with pytest.raises(InvalidMessage):
+            async with one.stream(given):  # type: ignore[arg-type]
+                pass
+        assert await transcript(root) == ()
+        assert str(await one.send("Hello?")) == "Here."
+
+
+async def test_a_turn_that_can_not_be_recorded_says_so_and_asks_nobody(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    model = ScriptedModel([Say("Hello."), Say("Here.")])
+    async with agent(model, root) as one:
+        await one.send("Hi.")
+        log = next(root.rglob("s.log.jsonl"))
+        aside = log.rename(log.with_suffix(".aside"))
+        log.mkdir()
+        with pytest.raises(StorageError):
+            await one.send("And now?")
+        assert len(model.requests) == 1
+        log.rmdir()
+        aside.rename(log)
+        assert str(await one.send("And now?")) == "Here."
+    assert [text for _, text in spoken(await transcript(root))] == ["Hi.", "Hello.", "And now?", "Here."]

@@ -14,7 +14,7 @@ from ricordo.clock import Clock
 from ricordo.compaction import Report
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.consolidation.consolidate import Consolidated
-from ricordo.errors import MemoryClosed, ScopeRequired
+from ricordo.errors import InvalidMessage, MemoryClosed, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.memory import Memory
@@ -162,7 +162,8 @@ class HarnessAgent:
     async def send(self, message: str | Message | Sequence[Message]) -> TurnResult:
         """Return what the agent replies; `str()` of it is the text.
 
-        Raises: ModelError and its siblings; what was said is kept, and the next turn goes on from it.
+        Raises: ModelError and its siblings, and then what was said is kept, and the next turn goes on from it;
+        InvalidMessage for a blank text; StorageError when it can't be recorded.
         """
         return await self._session.conversation.send(_messages(message))
 
@@ -182,7 +183,7 @@ class HarnessAgent:
 
         Return it as it is stored. It is learned from like what is said in a turn. Raises `StorageError`.
         """
-        return await self._session.record(list(messages))
+        return await self._session.record(_messages(messages))
 
     async def system_prompt(self) -> str:
         """Return the system prompt of this session, its memory included."""
@@ -226,6 +227,12 @@ class HarnessAgent:
 
 
 def _messages(given: str | Message | Sequence[Message]) -> list[Message]:
+    """Return what is said as messages. Raises `InvalidMessage` for what is none, and for a text without a word."""
     if isinstance(given, str):
+        if not given.strip():
+            raise InvalidMessage("There is nothing to answer: the message is blank, which most providers refuse.")
         return [Message(role="user", parts=(Text(text=given),))]
-    return [given] if isinstance(given, Message) else list(given)
+    found = [given] if isinstance(given, Message) else list(given)
+    if not all(isinstance(message, Message) for message in found):
+        raise InvalidMessage("Messages are `Message` values: `ricordo.messages.dialects.from_openai` makes them.")
+    return found
