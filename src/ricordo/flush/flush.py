@@ -19,8 +19,10 @@ from ricordo.flush.backlog import log_after
 from ricordo.flush.cursor import Cursor, load_cursor, save_cursor
 from ricordo.flush.extract import extract
 from ricordo.flush.recovery import ever_extracted, settled_cursor
+from ricordo.flush.saved import saved_words
 from ricordo.flush.types import Finding
 from ricordo.guard.redact import Redactor
+from ricordo.language import words
 from ricordo.messages import Message
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
@@ -100,6 +102,7 @@ class Flusher:
         # nothing is written yet, so who is cancelled need not wait for the end of it
         findings = await run_sync(self.extract, [*context, *new], abandon_on_cancel=True)
         forgotten = (await read_tombstones(self.files)).digests
+        saved = saved_words([*context, *new])
         now = self.clock.now()
         return [
             Entry(
@@ -116,6 +119,7 @@ class Flusher:
             )
             for finding in findings
             if not fresh.isdisjoint(finding.message_ids)
+            and words(finding.content) not in saved
             and (not forgotten or content_digest(finding.content, self.key) not in forgotten)
         ]
 
