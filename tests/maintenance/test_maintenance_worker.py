@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.clock import MonotonicIds
+from ricordo.database.sqlite import Connection
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
 from ricordo.flush.flush import Flushed
@@ -197,6 +199,30 @@ async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:
         group.cancel_scope.cancel()
     [record] = await bench.inbox.jobs()
     assert (record.state, record.outcome) == ("waiting", None)
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["drain", "at once"])
+async def test_a_cancellation_while_a_job_is_taken_leaves_no_lease_behind(tmp_path: Path, at_once: bool) -> None:
+    scope = anyio.CancelScope()
+    taking = False
+
+    def commit(connection: Connection) -> None:
+        connection.execute("COMMIT")
+        if taking:
+            anyio.from_thread.run_sync(scope.cancel)
+
+    clock = Clock()
+    inbox = CountingInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), commit=commit)
+    bench = Bench(inbox, clock, acts={"a": forever})
+    await bench.put("a")
+    worker, taking = bench.worker(), True
+    with scope:
+        await (worker.at_once(Job(kind="flush", session="a")) if at_once else worker.drain(seconds=30))
+    taking = False
+    assert scope.cancelled_caught
+    [record] = await inbox.jobs()
+    assert (record.state, record.outcome) == ("waiting", None)
+    await inbox.close()
 
 
 async def test_a_lease_is_renewed_as_long_as_the_work_goes_on(bench: Bench) -> None:
