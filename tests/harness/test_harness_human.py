@@ -43,6 +43,19 @@ async def test_an_empty_agents_md_is_like_none(tmp_path: Path) -> None:
     assert await agents_file(tmp_path) is None
 
 
+@pytest.mark.parametrize(("target", "shown"), [("CLAUDE.md", True), ("../up/GUIDE.MD", True), ("../up/id_rsa", False)])
+async def test_a_link_by_that_name_leads_to_markdown_or_nowhere(tmp_path: Path, target: str, shown: bool) -> None:
+    folder, up = tmp_path / "project", tmp_path / "up"
+    folder.mkdir()
+    up.mkdir()
+    (folder / target).write_text("Use tabs.")
+    (folder / "AGENTS.md").symlink_to(target)
+    found = await agents_file(folder)
+    assert found is not None
+    assert (found.text == "Use tabs.") == shown
+    assert ("Use tabs" in found.text) == shown
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
 async def test_a_pipe_by_that_name_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")

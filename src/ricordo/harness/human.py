@@ -1,7 +1,8 @@
 """What people wrote for the agent: AGENTS.md in the working directory, and the rules of a project.
 
 It is read and never written. A file that is missing is silent; one that is too long, or can't be read, says so in its
-place and takes nothing else down.
+place and takes nothing else down. AGENTS.md may be a link to another Markdown file and to nothing else: a folder that
+somebody else wrote must not let a model read a key.
 """
 
 from pathlib import Path, PurePosixPath
@@ -68,6 +69,10 @@ def _read_agents(path: Path, longest: int) -> HumanText | None:
         # opening a pipe would wait for its other end
         if not path.is_file():
             return None
+        if path.resolve().suffix.lower() != ".md":
+            return HumanText(
+                source=AGENTS, text="[This file is a link to something else than Markdown: it is not shown.]"
+            )
         with path.open("rb") as file:
             text = _shown(file.read(longest + 1), longest)
     except FileNotFoundError:

@@ -25,7 +25,7 @@ from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
 from ricordo.tools.containers import Described, Field, read_fields, record_schema
 from ricordo.tools.contract import ToolContext, ToolOutput
 from ricordo.tools.docstrings import split_docstring
-from ricordo.tools.schema import as_json, shape_of
+from ricordo.tools.schema import as_json, refused, shape_of
 
 __all__ = ["FunctionTool", "tool"]
 
@@ -145,7 +145,7 @@ def _parameters(function: Callable[..., object], said: Mapping[str, str]) -> tup
     context = ""
     for parameter in _signature(function).parameters.values():
         if parameter.kind not in _NAMED:
-            raise _refused(parameter.name, "every parameter of a tool can be given by its name")
+            raise refused(parameter.name, "every parameter of a tool can be given by its name")
         annotation = _annotation(parameter, function)
         if annotation is ToolContext:
             context = parameter.name
@@ -174,18 +174,14 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 def _annotation(parameter: inspect.Parameter, function: Callable[..., object]) -> object:
     """Return the annotation itself, also where it was written as a text."""
     if parameter.annotation is inspect.Parameter.empty:
-        raise _refused(parameter.name, "it has no annotation")
+        raise refused(parameter.name, "it has no annotation")
     names = getattr(inspect.unwrap(_target(function)), "__globals__", {})
     holder = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     hints: Callable[..., dict[str, object]] = typing.get_type_hints
     try:
         return hints(holder, globalns=names, include_extras=True)[parameter.name]
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
-        raise _refused(parameter.name, f"its annotation can't be read: {error}") from error
-
-
-def _refused(name: str, why: str) -> InvalidSetting:
-    return InvalidSetting(f"The parameter `{name}` of a tool can't be offered to a model: {why}.")
+        raise refused(parameter.name, f"its annotation can't be read: {error}") from error
 
 
 def _told(value: object) -> ToolOutput:

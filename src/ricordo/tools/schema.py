@@ -25,7 +25,7 @@ from ricordo.tools.shapes import (
     WholeNumber,
 )
 
-__all__ = ["as_json", "shape_of"]
+__all__ = ["as_json", "refused", "shape_of"]
 
 _PLAIN: Mapping[object, Shape] = {
     str: String(),
@@ -59,7 +59,7 @@ def shape_of(annotation: object, where: str, inside: tuple[object, ...] = ()) ->
     if origin is typing.Literal:
         return _choice([(value, value) for value in arguments], where)
     if not isinstance(annotation, abc.Hashable):
-        raise _refused(where, f"{annotation!r} is no type")
+        raise refused(where, f"{annotation!r} is no type")
     plain = _PLAIN.get(annotation)
     return plain or _container(origin or annotation, arguments, where, inside) or _named(annotation, where, inside)
 
@@ -99,7 +99,7 @@ def _container(
     if kind in _MAPS:
         key, item = arguments or (str, object)
         if key is not str:
-            raise _refused(where, "the keys of a mapping are texts")
+            raise refused(where, "the keys of a mapping are texts")
         return MapOf(item=shape_of(item, where, inside))
     if kind is tuple and not (len(arguments) == 2 and arguments[1] is Ellipsis) and arguments:
         items = () if arguments == ((),) else arguments
@@ -115,7 +115,7 @@ def _container(
 def _named(annotation: object, where: str, inside: tuple[object, ...]) -> Shape:
     """Return the shape of an enumeration, a dataclass or a TypedDict."""
     if annotation in inside:
-        raise _refused(where, f"{_name(annotation)} is a part of itself")
+        raise refused(where, f"{_name(annotation)} is a part of itself")
     if isinstance(annotation, enum.EnumMeta):
         members: list[enum.Enum] = list(annotation)
         plain = all(_is_plain(member.value) for member in members)
@@ -124,7 +124,7 @@ def _named(annotation: object, where: str, inside: tuple[object, ...]) -> Shape:
         return _dataclass(annotation, where, inside)
     if typing.is_typeddict(annotation):
         return _typed_dict(typing.cast("type", annotation), where, inside)
-    raise _refused(where, f"{_name(annotation)} can't be said in a JSON schema")
+    raise refused(where, f"{_name(annotation)} can't be said in a JSON schema")
 
 
 def _dataclass(annotation: type, where: str, inside: tuple[object, ...]) -> RecordOf:
@@ -163,17 +163,17 @@ def _hints(annotation: type, where: str) -> dict[str, object]:
     try:
         return hints(annotation, include_extras=True)
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
-        raise _refused(where, f"the annotations of {annotation.__name__} can't be read: {error}") from error
+        raise refused(where, f"the annotations of {annotation.__name__} can't be read: {error}") from error
 
 
 def _choice(options: list[tuple[object, object]], where: str) -> Choice:
     found = []
     for written, meant in options:
         if isinstance(written, enum.Enum) or not _is_plain(written):
-            raise _refused(where, f"{written!r} is no value that a model can write")
+            raise refused(where, f"{written!r} is no value that a model can write")
         found.append((typing.cast("str | int | float | bool | None", written), meant))
     if not found:
-        raise _refused(where, "there is nothing to choose from")
+        raise refused(where, "there is nothing to choose from")
     return Choice(options=tuple(found))
 
 
@@ -185,5 +185,6 @@ def _name(annotation: object) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
-def _refused(where: str, why: str) -> InvalidSetting:
+def refused(where: str, why: str) -> InvalidSetting:
+    """Return the error for a parameter that can't be offered to a model; `where` names it."""
     return InvalidSetting(f"The parameter `{where}` of a tool can't be offered to a model: {why}.")
