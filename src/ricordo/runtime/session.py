@@ -137,7 +137,7 @@ class Session:
             return 0
         with anyio.move_on_after(seconds), suppress(StorageError):
             await workspace.worker.drain(seconds=math.inf)
-            while await workspace.inbox.jobs(states={"running"}, limit=1):
+            while await _has_due(workspace):
                 await anyio.sleep(_PAUSE)
                 await workspace.worker.drain(seconds=math.inf)
         return (await workspace.worker.drain(seconds=0)).left
@@ -153,3 +153,11 @@ class Session:
         window = self.conversation.keeper.state.window
         turn = Turn(scope=self.scope, agent=self.agent, session=self.name, messages=(), window=window)
         return Request(turn=turn, system=self.base, window=window, tools=tuple(tool.spec for tool in self.tools))
+
+
+async def _has_due(workspace: Workspace) -> bool:
+    """Tell whether a job runs, or waits for nothing but a worker."""
+    kinds = {"flush", "consolidate"} if workspace.curation else {"flush"}
+    unended = await workspace.inbox.jobs(states={"waiting", "running"}, kinds=kinds, limit=1000)
+    now = workspace.place.clock.now()
+    return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in unended)
