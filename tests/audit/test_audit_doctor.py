@@ -87,13 +87,23 @@ async def test_memory_that_a_person_wrote_over_its_bounds_is_told_and_is_no_fail
     assert (await checked(root, settings=settings))["curated"].count == 0
 
 
-async def test_a_topic_that_is_named_and_not_there_is_a_failure_that_names_it(root: Path) -> None:
-    put(root, "MEMORY.md", "# Memory\n\n1. [Shop](memory/topics/shop.md): till\n\nSee [two](memory/topics/a%20b.md).\n")
+async def test_a_link_to_a_topic_that_is_not_there_is_a_failure_that_names_it(root: Path) -> None:
+    put(root, "MEMORY.md", "# Memory\n\nSee [shop](memory/topics/shop.md) and [two](memory/topics/a%20b.md).\n")
     put(root, "memory/topics/a b.md", "- The till is red.\n")
-    checks = await checked(root)
-    assert (checks["topics"].ok, checks["topics"].count) == (False, 1)
-    assert "memory/topics/shop.md" in checks["topics"].detail
-    assert "a b" not in checks["topics"].detail
+    topics = (await checked(root))["topics"]
+    assert (topics.ok, topics.count) == (False, 1)
+    assert topics.detail.endswith("memory/topics/shop.md")
+
+
+async def test_a_topic_that_a_person_removed_is_told_until_consolidation_has_listed_what_there_is(root: Path) -> None:
+    await consolidated(root)
+    put(root, "MEMORY.md", curated(root) + "\n## Topics\n\n1. [Shop](memory/topics/shop.md): till\n")
+    topics = (await checked(root))["topics"]
+    assert (topics.ok, topics.count) == (True, 1)
+    assert topics.detail.endswith("memory/topics/shop.md")
+    async with Memory.open(root, scope=SHOP) as memory:
+        await memory.ingest([Message(role="user", parts=(Text(text="We decided to use uv."),))], session="later")
+    assert (await checked(root))["topics"].count == 0
 
 
 async def test_a_state_that_was_set_aside_is_told_with_its_file_and_is_no_failure(root: Path) -> None:
