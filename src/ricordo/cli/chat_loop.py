@@ -286,7 +286,7 @@ class Chat:
             for entry in await agent.memory.entries() if agent.memory else ():
                 is_new = entry.time is not None and entry.time >= self.begun
                 kinds[entry.kind] += is_new and entry.source.session == agent.session
-        learned = ", ".join(f"{count} {shown(kind)}" for kind, count in kinds.most_common() if count)
+        learned = ", ".join(counted(count, shown(kind)) for kind, count in kinds.most_common() if count)
         waits = "; the rest is learned when it is opened next" if left else ""
         named = self.wishes.named_root
         root = f" --root {shown(str(named))}" if named else ""

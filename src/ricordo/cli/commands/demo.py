@@ -142,7 +142,7 @@ def _live(stage: _Stage, conversation: Path, budget: int) -> int:
     if len(lives) > _SESSIONS_SHOWN:
         say(f"   … and {counted(len(lives) - _SESSIONS_SHOWN, 'more session')}")
     _show_reductions(lives)
-    learned = ", ".join(f"{count} {shown(kind)}" for kind, count in told["learned"].items())
+    learned = ", ".join(counted(count, shown(kind)) for kind, count in told["learned"].items())
     say(f"\n   learned {counted(sum(told['learned'].values()), 'entry', 'entries')}{f': {learned}' if learned else ''}")
     kept, replaced = told["curated"].get("kept", 0), told["curated"].get("superseded", 0)
     say(f"   curated {kept:,} of them, {replaced:,} in the place of what no longer holds")

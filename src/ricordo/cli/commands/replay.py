@@ -51,7 +51,7 @@ def replay(
         _print_life(life)
     if lived.known:
         say(f"{counted(len(lived.known), 'session')} had been there before.")
-    learned = ", ".join(f"{count} {shown(kind)}" for kind, count in lived.learned.items())
+    learned = ", ".join(counted(count, shown(kind)) for kind, count in lived.learned.items())
     say(f"learned {counted(lived.learned.total(), 'entry', 'entries')}{f': {learned}' if learned else ''}")
     say(f"curated {lived.curated['kept']:,}, {lived.curated['superseded']:,} of them in the place of older ones")
 
