@@ -57,6 +57,7 @@ async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consoli
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
         await one.send(FACT)
+        assert await one.settle() == 0
     model = talking()
     async with agent(model, root, "two") as two:
         await two.send("Hello.")
