@@ -1,0 +1,187 @@
+"""A request that is too large for the model: made good once, with what compaction leaves, and only where it is on."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agents_at_work import SCOPE, is_valid, said, settings, transcript
+from fake_models import call, calling, reply
+from reached_models import load_packages, reach, serving
+from ricordo import CompactionConfig, HarnessAgent
+from ricordo.errors import ModelOverflow
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
+from ricordo.messages import JsonValue, Message, ToolSpec, mark_of
+from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, TextDelta
+from ricordo.state.files import FileStates
+from ricordo.testing import overflow
+from ricordo.tools import tool
+
+if TYPE_CHECKING:
+    from ricordo.events import Event
+
+pytestmark = [
+    pytest.mark.anyio,
+    # On trio, the vendors' packages leave the end of their streams to the garbage collector.
+    pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic|http):ResourceWarning"),
+]
+
+SUMMARY = "## SESSION INTENT\nTalk.\n## SUMMARY\nTalked at length.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
+LONG = "some more words to fill a line, " * 60
+
+
+@pytest.fixture(autouse=True, scope="module")
+def packages() -> None:
+    """Load the packages of the providers outside of the event loop, as a program does."""
+    load_packages()
+
+
+@tool
+def wide() -> str:
+    """Return very much."""
+    return "\n".join(f"line {number} of what was found" for number in range(4_000))
+
+
+@dataclass
+class Narrow:
+    """A model whose requests may have so many characters; it plays `replies`, and writes a summary when asked."""
+
+    room: int
+    root: Path
+    replies: list[Reply] = field(default_factory=lambda: [reply("Fits.")])
+    asked: list[tuple[Message, ...]] = field(default_factory=list)
+    stored: list[tuple[Message, ...]] = field(default_factory=list)
+    refused: list[ModelOverflow] = field(default_factory=list)
+    summaries: int = 0
+    name: str = "narrow"
+    window: int | None = None
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        if not tools:
+            self.summaries += 1
+            return reply(SUMMARY)
+        window = tuple(message for message in messages if message.role != "system")
+        self.asked.append(window)
+        kept = await FileStates(LocalFiles(self.root), Redactor(bytes(32))).load("main", "s")
+        self.stored.append(kept.state.window)
+        if sum(len(str(message.parts)) for message in window) > self.room:
+            self.refused.append(ModelOverflow(f"narrow: refused the request number {len(self.asked)}"))
+            raise self.refused[-1]
+        return self.replies.pop(0)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        answer = await self.complete(messages, tools=tools, schema=schema)
+        if answer.message.text:
+            yield TextDelta(text=answer.message.text)
+        yield Finished(reply=answer)
+
+
+def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
+    given = {"session": "s", "settings": settings(root), "tools": [wide]} | options
+    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+
+
+async def answer(one: HarnessAgent, text: str, *, streamed: bool) -> str:
+    if not streamed:
+        return str(await one.send(text))
+    async with one.stream(text) as events:
+        heard = [event.text async for event in events if isinstance(event, TextDelta)]
+        assert "".join(heard) == str(events.result)
+        return str(events.result)
+
+
+@pytest.mark.req("AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_but_a_configuration(
+    tmp_path: Path, streamed: bool
+) -> None:
+    config = CompactionConfig()
+    before = replace(config)
+    events: list[Event] = []
+    model = Narrow(room=30_000, root=tmp_path)
+    async with agent(model, tmp_path, compaction=config, on_event=events.append) as one:
+        await one.record([said(f"Number {number}. {LONG}") for number in range(30)])
+        assert await answer(one, "And now?", streamed=streamed) == "Fits."
+        assert is_valid(one.window)
+        window = one.window
+    forced = [event for event in events if event.stage == "compact" and "overflow" in (event.reason or "")]
+    assert [(event.status, event.counts["messages_before"]) for event in forced] == [("finished", 31)]
+    assert model.summaries == 1
+    assert len(model.asked) == 2
+    assert config == before
+    # what is asked again is what was kept before: the summary and the tail, and what the user said once
+    first, again = model.asked
+    assert len(first) == 31
+    assert len(again) < 31
+    assert mark_of(again[0]) == "summary"
+    assert not any(mark_of(message) == "summary" for message in first)
+    assert [message.text for message in again].count("And now?") == 1
+    assert again[1:] == first[len(first) - len(again) + 1 :]
+    assert [message.id for message in model.stored[1]] == [message.id for message in again]
+    assert window == (*again, window[-1])
+    assert [message.text for message in await transcript(tmp_path)].count("And now?") == 1
+
+
+@pytest.mark.req("AS-OVER-02")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_without_a_configuration_an_overflow_is_raised_as_it_is(tmp_path: Path, streamed: bool) -> None:
+    model = Narrow(room=30_000, root=tmp_path)
+    async with agent(model, tmp_path) as one:
+        await one.record([said(f"Number {number}. {LONG}") for number in range(30)])
+        with pytest.raises(ModelOverflow) as raised:
+            await answer(one, "And now?", streamed=streamed)
+    assert raised.value is model.refused[0]
+    assert (len(model.asked), model.summaries) == (1, 0)
+
+
+@pytest.mark.req("AS-OVER-05")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_second_overflow_is_raised_with_what_the_provider_said_as_its_cause(
+    tmp_path: Path, streamed: bool
+) -> None:
+    refusals = [overflow("openai-chat", window=8_192, size=size) for size in (9_000, 8_500, 8_400)]
+    with serving(refusals) as server:
+        config = CompactionConfig(model="offline")
+        async with agent(reach(server, "openai-chat:gpt-4o"), tmp_path, compaction=config) as one:
+            await one.record([said(f"Number {number}. {LONG}") for number in range(30)])
+            with pytest.raises(ModelOverflow) as raised:
+                await answer(one, "And now?", streamed=streamed)
+        assert len(server.requests) == 2
+    assert raised.value.size == 8_500
+    causes: list[BaseException] = [raised.value]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
+    assert "resulted in 8500 tokens" in str(causes[1])
+    assert type(causes[1]).__module__.split(".")[0] in {"openai", "pydantic_ai"}
+
+
+@pytest.mark.req("AS-BUG-06")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("earlier", [0, 1, 17])
+async def test_an_overflow_by_one_giant_result_is_made_good_in_a_short_conversation(
+    tmp_path: Path, earlier: int, streamed: bool
+) -> None:
+    model = Narrow(room=30_000, root=tmp_path, replies=[calling(call("wide")), reply("Found.")])
+    async with agent(model, tmp_path, compaction=CompactionConfig()) as one:
+        if earlier:
+            await one.record([said(f"Number {number}.") for number in range(earlier)])
+        assert await answer(one, "Look.", streamed=streamed) == "Found."
+        assert is_valid(one.window)
+    assert len(model.asked[1]) == earlier + 3 <= 20
+    assert len(model.refused) == 1
+    assert len(model.asked) == 3
