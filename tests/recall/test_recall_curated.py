@@ -261,3 +261,76 @@ async def test_nothing_is_superseded_by_a_memory_that_is_no_change(tmp_path: Pat
     found = await answer(await workspace(tmp_path, {LEDGER: (MYSQL, OTHER, plain)}), WHICH, now=NOW)
     assert found.found
     assert found.superseded == ()
+
+
+RULES = "Yes. Before you do: use pnpm, not npm. The package-lock.json is a leftover, delete it. And keep answers short."
+
+
+async def test_what_was_learned_from_a_message_is_quoted_before_the_message_itself(tmp_path: Path) -> None:
+    pnpm = entry(1, "Use pnpm, not npm.", kind="convention", messages=("m0",))
+    short = entry(2, "Ines: Keep answers short.", kind="preference", messages=("m0",))
+    tabs = entry(3, "Use tabs.", kind="convention", messages=("m9",))
+    sources = await workspace(tmp_path, {MEMORY: (pnpm, short, tabs)}, said=(("Ines", RULES, 1),))
+    found = await answer(sources, "Which package manager does Ines want us to use?", now=NOW)
+    assert found.hit is not None
+    assert (found.hit.entry.id, found.path) == (pnpm.id, MEMORY)
+    assert all(other.entry.id != pnpm.id for other in found.others)
+
+
+async def test_what_was_learned_from_a_message_is_not_quoted_for_what_only_the_message_says(tmp_path: Path) -> None:
+    said = "We use Redis for caching the baskets. Also, use pnpm, not npm."
+    pnpm = entry(1, "Use pnpm, not npm.", kind="convention", messages=("m0",))
+    gone = entry(2, "We use Redis for caching.", kind="decision", messages=("m0",), state="superseded")
+    sources = await workspace(tmp_path, {MEMORY: (pnpm, gone)}, said=(("Ines", said, 1),))
+    found = await answer(sources, "What do we use for caching?", now=NOW)
+    assert found.path == LOG
+
+
+async def test_a_memory_without_the_number_that_is_asked_for_does_not_stand_for_its_message(tmp_path: Path) -> None:
+    tuna = entry(1, "The cats love tuna and sleep all day long.", kind="fact", messages=("m0",))
+    said = (("Ines", "We have three cats. The cats love tuna and sleep all day long.", 1),)
+    sources = await workspace(tmp_path, {MEMORY: (tuna,)}, said=said)
+    assert (await answer(sources, "How many cats?", now=NOW)).path == LOG
+
+
+async def test_what_was_learned_from_a_message_and_superseded_does_not_stand_for_it(tmp_path: Path) -> None:
+    pnpm = entry(1, "Use pnpm, not npm.", kind="convention", messages=("m0",))
+    bun = entry(4, "We are on bun now.", kind="convention", supersedes=pnpm)
+    sources = await workspace(tmp_path, {MEMORY: (pnpm, bun)}, said=(("Ines", RULES, 1),))
+    found = await answer(sources, "Which package manager does Ines want us to use?", now=NOW)
+    assert found.hit is not None
+    assert found.hit.entry.id != pnpm.id
+
+
+async def test_a_later_rule_on_another_matter_with_one_word_in_common_is_no_restatement(tmp_path: Path) -> None:
+    main = entry(1, "Deploys: we deploy only from main, by tag.", kind="convention")
+    fridays = entry(5, "From now on we don't deploy on Fridays: the last one goes out on Thursday.", kind="convention")
+    sources = await workspace(tmp_path, {MEMORY: (main, fridays)})
+    assert "main" in (await answer(sources, "Which branch do we deploy from?", now=NOW)).text
+    assert "Thursday" in (await answer(sources, "Do we deploy on Fridays?", now=NOW)).text
+
+
+async def test_a_later_rule_in_nearly_the_same_words_is_a_restatement_though_it_holds_one_word_that_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    later = "From now on, please always hold the retrospective on Wednesdays, at ten, in the small room."
+    said = (("Ines", "We always hold the retrospective on Mondays, please.", 0), ("Ines", later, 7))
+    sources = await workspace(tmp_path, {}, said=said)
+    assert "Wednesdays" in (await answer(sources, "What weekday does Ines have the retrospective?", now=NOW)).text
+
+
+async def test_a_change_of_something_else_takes_nothing_back_for_a_name_in_common(tmp_path: Path) -> None:
+    call = entry(1, "Ines is on call every third week, Ines's next one starts on 2 November.", kind="fact")
+    moves = entry(5, "Ines says that staging moves next Tuesday, if it behaves.", kind="fact")
+    sources = await workspace(tmp_path, {MEMORY: (call, moves)}, said=(("Ines", "Good morning.", 1),))
+    assert "on call" in (await answer(sources, "When is Ines on call next?", now=NOW)).text
+
+
+async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_the_goal_gets_that(
+    tmp_path: Path,
+) -> None:
+    goal = entry(1, "The goal is to have the first real order go through the new service in October.", kind="goal")
+    event = entry(5, "The first real order went through the new service on 28 October at 16:41.", kind="fact")
+    sources = await workspace(tmp_path, {MEMORY: (goal, event)})
+    assert "16:41" in (await answer(sources, "When did the first real order go through?", now=NOW)).text
+    assert "goal" in (await answer(sources, "When should the first real order go through?", now=NOW)).text

@@ -6,12 +6,13 @@ is named after it, so a reader sees that it once was otherwise.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from ricordo.index.contract import Query
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Answer, Hit, Source
-from ricordo.recall.quoting import best_to_quote, replaced_by
+from ricordo.recall.quoting import best_to_quote, learned_from, replaced_by
 from ricordo.recall.recall import search
 
 __all__ = ["NOT_IN_MEMORY", "answer"]
@@ -19,6 +20,7 @@ __all__ = ["NOT_IN_MEMORY", "answer"]
 NOT_IN_MEMORY = "not in memory"
 _LOOKED_AT = 12
 _OTHERS = 4
+_MOST_CURATED = 200
 _LONGEST_QUOTE = 600
 
 
@@ -40,6 +42,11 @@ async def answer(
     if chosen is None or chosen[1] < weights.floor:
         return Answer(found=False, text=NOT_IN_MEMORY, score=chosen[1] if chosen else 0.0, others=tuple(hits[:_OTHERS]))
     best, fit = chosen
+    if not best.signals.get("memory") and (not asked.sorts or "curated" in asked.sorts):
+        curated = await search(
+            sources, replace(asked, sorts=("curated",)), limit=_MOST_CURATED, now=now, config=weights
+        )
+        best = learned_from(best, curated, asked.text) or best
     superseded = replaced_by(best, hits, asked.text)
     return Answer(
         found=True,
@@ -49,8 +56,12 @@ async def answer(
         line_number=best.line_number,
         score=fit,
         superseded=tuple(superseded),
-        others=tuple(hit for hit in hits if hit is not best and hit not in superseded)[:_OTHERS],
+        others=tuple(hit for hit in hits if _place(hit) != _place(best) and hit not in superseded)[:_OTHERS],
     )
+
+
+def _place(hit: Hit) -> tuple[str, str, int]:
+    return hit.source, hit.path, hit.line_number
 
 
 def _quoted(hit: Hit) -> str:

@@ -3,7 +3,7 @@
 A hit that answers holds words of the question itself, states rather than asks, and was not taken back: where a later
 statement holds the same words of the question and comes near, it is the one that holds now. Of two that come near,
 what a person said is quoted before what an assistant said, and that before what a tool printed; curated memory before
-either, when it says about the same.
+either, when it says about the same, and before the very message it was learned from.
 
 Invariant: what another hit superseded is not quoted; its successor is, which then is what fits.
 """
@@ -17,7 +17,7 @@ from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit
 from ricordo.recall.question import core_words, read_question
 
-__all__ = ["best_to_quote", "fitness", "replaced_by"]
+__all__ = ["best_to_quote", "fitness", "learned_from", "replaced_by"]
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _LONGEST = 600
@@ -27,6 +27,10 @@ _SAME_SUBJECT = 0.5
 _SAME = 0.7
 _MOST = 0.66
 _DIGIT = re.compile(r"\d")
+_IDENTIFIER = re.compile(r"\S*\w[._/@]\w\S*")
+_HAPPENED = re.compile(
+    r"^\W*(?:\w+ )?(?:did|was|were|had)\b|\b(?:when|where|how|why|who|what) (?:did|was|were|had)\b", re.IGNORECASE
+)
 _CHANGE = re.compile(r"\b(?:mov|switch|migrat|chang|replac)\w*\b|\binstead\b|\bno longer\b", re.IGNORECASE)
 _LEFT_BEHIND = re.compile(
     r"\b(?:from|instead of|replac\w+|no longer(?: \w+)?|rather than) ((?:(?!to\b)\S+\s?){1,3})", re.IGNORECASE
@@ -50,13 +54,42 @@ def best_to_quote(hits: Sequence[Hit], question: str, config: RecallConfig) -> t
     # who asks about a change wants the change, not what came after it
     about_change = _CHANGE.search(question[:_LONGEST]) is not None
     for near, hit in fit:
-        if (best - near <= config.near and _restates(hit, chosen)) or (
+        if (best - near <= config.near and _restates(hit, chosen, core)) or (
             not about_change and _takes_back(hit, chosen, core)
         ):
             chosen = hit
             break
+    if _HAPPENED.search(question[:_LONGEST]):
+        chosen = _what_came_of(chosen, fit, config)
     rests = _curated_for(_memory_of(chosen, fit, config), fit, config, core)
     return _that_holds(_superseded_memory_of(rests, hits, core), hits), best
+
+
+def learned_from(chosen: Hit, curated: Sequence[Hit], question: str) -> Hit | None:
+    """Return the curated memory that was learned from the message `chosen` and says what that says of the question.
+
+    It holds every word of what is asked for that the message has in its prose, not only inside a path or another
+    identifier, and something of the question besides names; None when none does.
+    """
+    messages = set(chosen.entry.source.messages)
+    if chosen.signals.get("memory") or not messages:
+        return None
+    core = core_words(question, [chosen.speaker])
+    prose = set(content_words(_IDENTIFIER.sub(" ", chosen.entry.content)))
+    held = {word for word in core & set(chosen.words) if prose & set(content_words(word))}
+    said = {word for word in chosen.words if word.casefold() != chosen.speaker.casefold()}
+    fits = [
+        hit
+        for hit in curated
+        if hit.signals.get("curated")
+        and not hit.superseded_by
+        and not _asks(hit)
+        and messages & set(hit.entry.source.messages)
+        and held <= set(hit.words)
+        and said & set(hit.words)
+        and hit.signals.get("expected", 0.0) >= chosen.signals.get("expected", 0.0)
+    ]
+    return max(fits, key=lambda hit: (len(said & set(hit.words)), hit.score), default=None)
 
 
 def replaced_by(chosen: Hit, hits: Sequence[Hit], question: str) -> list[Hit]:
@@ -123,6 +156,16 @@ def _memory_of(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConf
     return next(rests, chosen)
 
 
+def _what_came_of(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig) -> Hit:
+    """Return the later memory that is near and says as much of the question, where a goal was chosen; else that."""
+    if chosen.entry.kind != "goal":
+        return chosen
+    at = next(fitness for fitness, hit in fit if hit is chosen)
+    near = (hit for fitness, hit in fit if at - fitness <= _ASKED * config.near and hit.entry.kind != "goal")
+    told = (hit for hit in near if hit.signals.get("memory") and _is_later(hit, chosen) and not _asks(hit))
+    return next((hit for hit in told if set(hit.words) >= set(chosen.words)), chosen)
+
+
 def _curated_for(chosen: Hit, fit: Sequence[tuple[float, Hit]], config: RecallConfig, core: Set[str]) -> Hit:
     """Return the curated memory that is near and says about the same, else what was chosen."""
     if chosen.signals.get("curated"):
@@ -142,7 +185,7 @@ def _says_about_the_same(curated: Hit, chosen: Hit, core: Set[str]) -> bool:
         return overlap(left, right) >= _SAME_SUBJECT
     # what a person says later with another number is news
     news = not _distance(chosen) and any(_DIGIT.search(word) for word in right - left)
-    otherwise = news or _restates(chosen, curated) or _takes_back(chosen, curated, core)
+    otherwise = news or _restates(chosen, curated, core) or _takes_back(chosen, curated, core)
     return not otherwise and overlap(left, right) >= _SAME
 
 
@@ -193,11 +236,20 @@ def _distance(hit: Hit) -> int:
     return {"assistant": 1, "tool": 2}.get(hit.speaker, 0)
 
 
-def _restates(hit: Hit, other: Hit) -> bool:
-    """Tell whether `hit` is a later statement on all that `other` says of the question, and no less plain."""
+def _restates(hit: Hit, other: Hit, core: Set[str]) -> bool:
+    """Tell whether `hit` is a later statement on all that `other` says of the question, and no less plain.
+
+    One of several words that say what is asked for makes no common subject yet; then the texts have to share more.
+    """
     states = hit.entry.kind in _STATING or bool(acts(hit.entry.content) & _STATING)
     plain = _distance(hit) <= _distance(other)
-    return _is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)
+    if not (_is_later(hit, other) and states and plain and set(hit.words) >= set(other.words)):
+        return False
+    shared = core & set(other.words)
+    if len(shared) >= min(_SHARED, len(core)):
+        return True
+    left, right = (set(content_words(each.entry.content[:_LONGEST])) for each in (hit, other))
+    return overlap(left, right) >= _SAME_SUBJECT
 
 
 def _takes_back(hit: Hit, other: Hit, core: Set[str]) -> bool:
@@ -208,7 +260,8 @@ def _takes_back(hit: Hit, other: Hit, core: Set[str]) -> bool:
         return False
     changes = _CHANGE.search(said) is not None or is_correction(said)
     named = set(content_words(other.entry.content[:_LONGEST])) - set(content_words(" ".join(other.words)))
-    both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind
+    # names alone, and words such as "next", are no common subject
+    both_memories = bool(hit.signals.get("memory")) and hit.entry.kind == other.entry.kind and bool(shared & core)
     return changes and (both_memories or bool(named & _changed(said)))
 
 
