@@ -1,0 +1,116 @@
+"""The state of an agent after a compaction: the smaller window is kept at once, and nothing else changes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents_at_work import SCOPE, said, settings
+from fake_models import FakeModel, call, calling, reply
+from ricordo import CompactionConfig, HarnessAgent
+from ricordo.errors import ModelUnavailable
+from ricordo.messages import Message, mark_of
+from ricordo.models import ChatModel
+from ricordo.tools import tool
+from ricordo.workspace.layout import state_path
+
+pytestmark = pytest.mark.anyio
+
+LONG = "some more words to fill a line, " * 20
+CONFIG = CompactionConfig(trigger_messages=12, keep_messages=4, model="offline")
+
+
+def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
+    given = {"session": "s", "settings": settings(root), "compaction": CONFIG} | options
+    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+
+
+def document(root: Path) -> dict[str, Any]:
+    """Return the state as it stands on the disk."""
+    found: dict[str, Any] = json.loads((root / state_path("main", "s")).read_text(encoding="utf-8"))
+    return found
+
+
+def ids(window: tuple[Message, ...]) -> list[str]:
+    return [message.id for message in window if message.role != "system"]
+
+
+def stored(root: Path) -> list[str]:
+    return [message["id"] for message in document(root)["window"]]
+
+
+async def talked(root: Path) -> None:
+    """Leave a session behind that the next request makes smaller."""
+    async with agent(FakeModel(), root) as one:
+        await one.record([said(f"Number {number}. {LONG}") for number in range(20)])
+
+
+@pytest.mark.req("AS-STATE-01")
+@pytest.mark.parametrize("fails", [False, True], ids=["answered", "failed"])
+async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_they_were_made(
+    tmp_path: Path, fails: bool
+) -> None:
+    await talked(tmp_path)
+    at_call: list[list[str]] = []
+
+    @tool
+    def look() -> str:
+        """Look at the disk, as who comes after a kill would."""
+        at_call.append(stored(tmp_path))
+        return "seen"
+
+    model = FakeModel(calling(call("look")), ModelUnavailable("gone") if fails else reply("Yes."))
+    async with agent(model, tmp_path, tools=[look]) as one:
+        if fails:
+            with pytest.raises(ModelUnavailable):
+                await one.send("And now?")
+        else:
+            await one.send("And now?")
+        window = one.window
+        # at the end of the call, before anything is closed
+        assert stored(tmp_path) == ids(window)
+    sent = model.asked[0]
+    assert len(ids(sent)) < 12
+    assert next(mark_of(message) for message in sent if message.role != "system") == "summary"
+    # while the turn went on, what had been sent was kept already
+    assert at_call == [ids(sent)]
+    again = FakeModel(reply("Hello again."))
+    async with agent(again, tmp_path) as one:
+        assert one.window == window
+        await one.send("Still there?")
+    assert ids(again.asked[0])[:-1] == ids(window)
+
+
+@pytest.mark.req("AS-STATE-01")
+async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller(tmp_path: Path) -> None:
+    await talked(tmp_path)
+    model = FakeModel(reply("Yes."))
+    async with agent(model, tmp_path) as one:
+        folder = (tmp_path / state_path("main", "s")).parent
+        folder.rename(tmp_path / "gone")
+        folder.write_text("in the way")
+        await one.send("And now?")
+        assert mark_of(one.window[0]) == "summary"
+        assert ids(one.window)[:-1] == ids(model.asked[0])
+        folder.unlink()
+
+
+@pytest.mark.req("AS-STATE-02")
+async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
+    await talked(tmp_path)
+    path = tmp_path / state_path("main", "s")
+    other = {"v": 3, "turns": 7, "ratio": 1.5, "plan": {"active": True, "path": "plans/a.md"}, "tasks": ["one", 2]}
+    path.write_text(json.dumps(document(tmp_path) | other), encoding="utf-8")
+    before = document(tmp_path)
+    async with agent(FakeModel(), tmp_path) as one:
+        reports = await one.compact()
+        assert [report.status for report in reports] == ["done"]
+        after = document(tmp_path)
+    assert after["window"] != before["window"]
+    assert len(after["window"]) < len(before["window"])
+    for left in (after, document(tmp_path)):
+        assert {name: value for name, value in left.items() if name != "window"} == {
+            name: value for name, value in before.items() if name != "window"
+        }
+        assert left.items() >= other.items()
