@@ -176,6 +176,37 @@ def test_small_talk_stays_in_the_ledger_and_what_lasts_is_curated() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "passing",
+    [
+        "Ines is on call this week (2026-10-12 to 2026-10-18) so Ines can approve it.",
+        "Jonas is working from home today.",
+        "Ines ist diese Woche im Urlaub.",
+        "mysql://orders:[secret:url-password:2727099a]@db.example:3306/orders, the account is read-only.",
+    ],
+)
+def test_a_secret_and_where_somebody_is_this_week_stay_in_the_ledger_unless_they_were_saved(passing: str) -> None:
+    extracted = entry(1, passing, confidence=0.9)
+    assert propose(material(extracted), CONFIG).left == (extracted.id,)
+    saved = entry(2, passing, by="user")
+    assert propose(material(saved), CONFIG).kept == (saved.id,)
+
+
+@pytest.mark.parametrize(
+    "lasting",
+    [
+        "Ines is on call every third week. This week was hers, so her next one starts on 2 November.",
+        "The first order went through this morning at 9:41.",
+        "Production is moved to PostgreSQL tonight at 23:00.",
+        "The office is in Bristol, Ines works from Leipzig.",
+        "The read replica is off limits for writes.",
+    ],
+)
+def test_an_event_a_turn_that_comes_round_and_what_holds_for_good_are_curated(lasting: str) -> None:
+    fact = entry(1, lasting, confidence=0.75)
+    assert propose(material(fact), CONFIG).kept == (fact.id,)
+
+
 def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
     first = entry(1, "Ana has two cats.", confidence=0.65)
     second = entry(2, "ana has two cats", confidence=0.65)

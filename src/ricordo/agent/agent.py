@@ -151,8 +151,10 @@ class HarnessAgent:
     @property
     def memory(self) -> Memory | None:
         """The memory of the agent's scope; None when it could not be opened."""
-        workspace, layers = self._session.workspace, self._session.layers
-        return Memory(workspace, layers) if workspace and layers else None
+        session = self._session
+        if session.workspace is None or session.layers is None:
+            return None
+        return Memory(session.workspace, session.layers, settings=session.settings)
 
     @property
     def window(self) -> tuple[Message, ...]:

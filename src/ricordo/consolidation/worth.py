@@ -1,9 +1,11 @@
 """Worth: which entries are curated at all, and which of them come first. Pure.
 
 What somebody saved is always curated. What was extracted has to be of a kind that lasts, or a fact that is sure or was
-said more than once. The order uses nothing that changes by itself, so the same entries always stand in the same order.
+said more than once; a fact that speaks of a secret, or of where somebody is this week, stays in its ledger. The order
+uses nothing that changes by itself, so the same entries always stand in the same order.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -24,6 +26,20 @@ _LASTING = frozenset({"decision", "preference", "convention", "goal", "lesson"})
 _NEVER = frozenset({"session-summary"})
 _WEIGHTS: Mapping[str, int] = {"preference": 6, "convention": 6, "decision": 5, "goal": 4, "lesson": 4, "fact": 3}
 _OTHER = 3
+_SECRET = "[secret:"
+_WHEN = (
+    r"(?:this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment"
+    r"|(?:diese|nächste) woche|heute|gerade|im moment)"
+)
+_WHERE = (
+    r"(?:on (?:call|duty|leave|holiday|vacation)|out of (?:the )?office|in the office|at home|working from \w+|away|off|sick"
+    r"|ill|busy|free|(?:un)?available|im (?:büro|urlaub)|zu hause|krank|unterwegs|nicht da|in bereitschaft)"
+)
+_PASSING = re.compile(
+    rf"\b(?:is|are|was|were|ist|sind|war|waren) (?:\w+ ){{0,2}}?(?:{_WHERE}\b[^.;,]{{0,30}}\b{_WHEN}|{_WHEN}\b[^.;,]{{0,30}}\b{_WHERE})\b",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?;]\s+\S")
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -49,7 +65,14 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
     if is_explicit(entry) or entry.pinned:
         return True
     lasting = entry.kind in _LASTING or CORRECTION in entry.tags or entry.supersedes or cited(entry, MERGED)
-    return entry.confidence >= (config.min_confidence if lasting else config.fact_confidence)
+    if lasting:
+        return entry.confidence >= config.min_confidence
+    return entry.confidence >= config.fact_confidence and not _is_passing(entry.content)
+
+
+def _is_passing(content: str) -> bool:
+    """Tell whether a fact is of no use later: a secret's mark, or one sentence on where somebody is these days."""
+    return _SECRET in content or (_PASSING.search(content) is not None and _SENTENCE_END.search(content) is None)
 
 
 def usefulness(entry: Entry) -> tuple[bool, int, int, float, datetime, str]:

@@ -17,9 +17,10 @@ _POINTS_BACK = re.compile(
     r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
     re.IGNORECASE,
 )
-# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
+# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas",
+# "Priya leads it".
 _INCOMPLETE = re.compile(
-    r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
+    r"^(?:(?:their|they|he|she|his|her|its)\b|(?-i:[A-Z][a-z]+) (?:[a-z]{2,}s|will \w+|must \w+) (?:it|them)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
     re.IGNORECASE,
 )
 

@@ -224,6 +224,7 @@ class _Making:
             flush=flush,
             workspace=workspace,
             layers=layers,
+            settings=parts.settings,
         )
 
     def _budget(self) -> Tokens | None:

@@ -23,6 +23,7 @@ from ricordo.middleware.reduce import Reducer, reduce_window
 from ricordo.models import ChatModel
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.prompt import Prompt
+from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Layers
 from ricordo.tokens import RequestEstimate, estimate_request, estimate_text
@@ -75,6 +76,7 @@ class Session:
     flush: FlushJobs | None = None
     workspace: Workspace | None = None
     layers: Layers | None = None
+    settings: Settings | None = None
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model, and let it be learned from."""

@@ -37,7 +37,7 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         path: Annotated[str, "the file; a leading slash means the workspace, else the working directory"],
         old_text: Annotated[str, "the text to replace, exactly as it stands in the file"],
         new_text: Annotated[str, "the text to put there"],
-        all: Annotated[bool, "replace every occurrence, where there may be several"] = False,  # noqa: A002
+        all: Annotated[bool, "replace every occurrence, where there may be several"] = False,  # noqa: A002  (the model's)
     ) -> str:
         """Replace a text in a file. It must occur exactly once, unless all is true.
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Annotated, NamedTuple, cast
 
 import anyio
@@ -146,7 +147,7 @@ async def _search(
 
     Cancelled, it kills the process that matches.
     """
-    asked = await anyio.to_thread.run_sync(_question, pattern, texts, ignore_case, most)
+    asked = await anyio.to_thread.run_sync(partial(_question, pattern, texts, ignore_case=ignore_case, most=most))
     done = await anyio.run_process(
         # -I and -S: it needs no path and no packages, and starts in a fraction of the time
         [sys.executable, "-I", "-S", line_search.__file__],
@@ -164,7 +165,7 @@ async def _search(
     return [_Line(*line) for line in cast("list[list[str]]", answer["lines"])], bool(answer["more"])  # type: ignore[arg-type]
 
 
-def _question(pattern: str, texts: Sequence[tuple[str, str]], ignore_case: bool, most: int) -> bytes:  # noqa: FBT001
+def _question(pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, most: int) -> bytes:
     named = [[name, text] for name, text in texts]
     asked = {"pattern": pattern, "ignore_case": ignore_case, "most": most, "width": _WIDTH, "texts": [*named]}
     return dumps(asked).encode()  # type: ignore[arg-type]

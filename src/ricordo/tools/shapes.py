@@ -217,7 +217,7 @@ def _kind(value: JsonValue) -> str:
             return "an object"
 
 
-def _shown(value: str | int | float | bool | None) -> str:  # noqa: FBT001
+def _shown(value: str | int | float | bool | None) -> str:  # noqa: FBT001  (a value, not a switch)
     if isinstance(value, str):
         cut = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}…"
         return '"' + cut.replace("\n", " ") + '"'

@@ -81,7 +81,7 @@ def shell_tool(
 
     async def shell(
         command: Annotated[str, "the command line, as typed into a shell in the working directory"],
-        timeout: Annotated[float | None, "seconds after which it is stopped"] = None,  # noqa: ASYNC109
+        timeout: Annotated[float | None, "seconds after which it is stopped"] = None,  # noqa: ASYNC109  (the model's)
     ) -> str:
         """Run a command and return its output and exit code. A person is asked first.
 
