@@ -116,6 +116,14 @@ def test_a_rule_stays_with_its_reason_and_apart_from_the_next_rule() -> None:
     ]
 
 
+def test_who_does_it_stays_with_what_it_is_and_with_no_mere_remark() -> None:
+    (found,) = _told("The ParcelBee integration must be live by 19 November. Priya leads it, Jonas helps.")
+    assert found.content.startswith("The ParcelBee integration must be live by 19 November")
+    assert found.content.endswith(". Priya leads it, Jonas helps.")
+    (alone,) = _told("Good, put exactly that in. Jonas reviews it, he reviews everything that touches stock.")
+    assert alone.content.startswith("Jonas reviews it")
+
+
 def test_list_items_are_findings_of_their_own() -> None:
     found = _told("Our rules:\n- never push to main\n- use pnpm, not npm\n- tests live in tests/unit")
     assert [finding.kind for finding in found] == ["convention"] * 3

@@ -103,7 +103,8 @@ def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
 
 
 def _line(number: int, topic: Topic) -> str:
-    described = f": {topic.description}" if topic.description else ""
+    # what was said is no link: the line has but its own
+    described = f": {topic.description.replace('](', '] (')}" if topic.description else ""
     name = re.sub(r"[\[\]()]", "", topic.name) or topic.file
     return f"{number}. [{name}]({_SHOWN}/{topic.file}){described}\n"
 

@@ -26,17 +26,18 @@ _LASTING = frozenset({"decision", "preference", "convention", "goal", "lesson"})
 _NEVER = frozenset({"session-summary"})
 _WEIGHTS: Mapping[str, int] = {"preference": 6, "convention": 6, "decision": 5, "goal": 4, "lesson": 4, "fact": 3}
 _OTHER = 3
-_SECRET = "[secret:"
+_MARKED = "[secret:"
 _WHEN = (
     r"(?:this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment"
     r"|(?:diese|nächste) woche|heute|gerade|im moment)"
 )
 _WHERE = (
-    r"(?:on (?:call|duty|leave|holiday|vacation)|out of (?:the )?office|in the office|at home|working from \w+|away|off|sick"
-    r"|ill|busy|free|(?:un)?available|im (?:büro|urlaub)|zu hause|krank|unterwegs|nicht da|in bereitschaft)"
+    r"(?:on (?:call|duty|leave|holiday|vacation)|out of (?:the )?office|in the office|at home|working from \w+|away"
+    r"|off|sick|ill|busy|free|(?:un)?available|im (?:büro|urlaub)|zu hause|krank|unterwegs|nicht da|in bereitschaft)"
 )
 _PASSING = re.compile(
-    rf"\b(?:is|are|was|were|ist|sind|war|waren) (?:\w+ ){{0,2}}?(?:{_WHERE}\b[^.;,]{{0,30}}\b{_WHEN}|{_WHEN}\b[^.;,]{{0,30}}\b{_WHERE})\b",
+    r"\b(?:is|are|was|were|ist|sind|war|waren) (?:\w+ ){0,2}?"
+    rf"(?:{_WHERE}\b[^.;,]{{0,30}}\b{_WHEN}|{_WHEN}\b[^.;,]{{0,30}}\b{_WHERE})\b",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?;]\s+\S")
@@ -72,7 +73,7 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
 
 def _is_passing(content: str) -> bool:
     """Tell whether a fact is of no use later: a secret's mark, or one sentence on where somebody is these days."""
-    return _SECRET in content or (_PASSING.search(content) is not None and _SENTENCE_END.search(content) is None)
+    return _MARKED in content or (_PASSING.search(content) is not None and _SENTENCE_END.search(content) is None)
 
 
 def usefulness(entry: Entry) -> tuple[bool, int, int, float, datetime, str]:

@@ -17,12 +17,14 @@ _POINTS_BACK = re.compile(
     r"a (?:plain|bare|simple|mere)|without (?:it|that|this)|\w{2,20}ing (?:it|that|this))(?!\w)",
     re.IGNORECASE,
 )
-# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas",
-# "Priya leads it".
+# Not understood without the sentence before, whatever they say: "Their hooks must work", "Semicolons, not commas".
 _INCOMPLETE = re.compile(
-    r"^(?:(?:their|they|he|she|his|her|its)\b|(?-i:[A-Z][a-z]+) (?:[a-z]{2,}s|will \w+|must \w+) (?:it|them)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
+    r"^(?:(?:their|they|he|she|his|her|its)\b|\w+s, (?:not|never) \w|only \w+ (?:for|from|with|in|by|that)\b)",
     re.IGNORECASE,
 )
+
+# "Priya leads it": what was told before is what somebody leads.
+_OF_THAT = re.compile(r"^[A-Z][a-z]+ (?:[a-z]{2,}s|(?:will|must) [a-z]+) (?:it|them)\b")
 
 # Acts of a statement that says what holds from now on.
 _NEWLY: frozenset[Act] = frozenset({"remember", "decision"})
@@ -52,7 +54,9 @@ def by_cue(statements: Iterable[Statement], cues: frozenset[Act], longest: int) 
         room = bool(groups) and sum(len(other.text) for other in groups[-1]) + len(statement.text) <= longest
         both_plain = room and not statement.acts & cues and not any(other.acts & cues for other in groups[-1])
         back = _POINTS_BACK.match(statement.text) and not statement.acts & cues
-        if room and (both_plain or back or (not statement.item and _INCOMPLETE.match(statement.text))):
+        told = room and any(other.acts & cues for other in groups[-1]) and _OF_THAT.match(statement.text)
+        incomplete = not statement.item and (told or _INCOMPLETE.match(statement.text))
+        if room and (both_plain or back or incomplete):
             groups[-1].append(statement)
         else:
             groups.append([statement])
