@@ -134,6 +134,40 @@ def test_a_kill_between_recording_and_extracting_is_healed_by_who_merely_opens_a
     assert (root.parent / "log").read_text() == "m1\nm1\n"
 
 
+@pytest.mark.req("DF-B24")
+def test_after_a_kill_all_that_waited_is_extracted_once_from_where_each_session_stood(
+    root: Path, opened: Opened
+) -> None:
+    sessions = [f"a{number}" for number in range(4)]
+    statements = [f"We decided to use {session.upper()}-DB for the orders." for session in sessions]
+    later = "We decided to use LATER-DB for the invoices."
+    anyio.run(remembered, opened)
+    anyio.run(record, root, sessions[0], statements[0])
+    anyio.run(ask, root, sessions[0])
+    assert finished(start(root, "stay")) == [0]
+
+    async def prepare() -> None:
+        await record(root, sessions[0], later)
+        for session, statement in zip(sessions[1:], statements[1:], strict=True):
+            await record(root, session, statement)
+        await ask(root, *sessions)
+
+    anyio.run(prepare)
+    assert finished(start(root, "killed")) == [-9]
+    left = Counter(record.state for record in anyio.run(inbox_jobs, root) if record.job.session in sessions)
+    assert left == {"done": 1, "running": 1, "waiting": 3}
+    assert finished(start(root, "stay")) == [0]
+    assert {record.state for record in anyio.run(inbox_jobs, root)} == {"done"}
+    found = anyio.run(remembered, opened)
+    assert {text: found[text] for text in (*statements, later)} == dict.fromkeys((*statements, later), 1)
+    # how far each session was read is on the disk: another look extracts nothing
+    log = (root.parent / "log").read_text()
+    assert len(log.splitlines()) >= 1 + 1 + len(sessions)
+    anyio.run(ask, root, *sessions)
+    assert finished(start(root, "stay")) == [0]
+    assert (root.parent / "log").read_text() == log
+
+
 def test_processes_that_find_the_same_work_extract_each_session_once(root: Path, opened: Opened) -> None:
     sessions = [f"s{number}" for number in range(12)]
     anyio.run(remembered, opened)
