@@ -200,6 +200,7 @@ def test_a_secret_and_where_somebody_is_this_week_stay_in_the_ledger_unless_they
         "Production is moved to PostgreSQL tonight at 23:00.",
         "The office is in Bristol, Ines works from Leipzig.",
         "The read replica is off limits for writes.",
+        "Ines is away today. The code of the gate is changed each month.",
     ],
 )
 def test_an_event_a_turn_that_comes_round_and_what_holds_for_good_are_curated(lasting: str) -> None:

@@ -1,5 +1,6 @@
 """One memory once, curated memory first, and what was superseded never as the answer: over real workspaces."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -334,3 +335,34 @@ async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_
     sources = await workspace(tmp_path, {MEMORY: (goal, event)})
     assert "16:41" in (await answer(sources, "When did the first real order go through?", now=NOW)).text
     assert "goal" in (await answer(sources, "When should the first real order go through?", now=NOW)).text
+
+
+@pytest.mark.req("HE-C7")
+@pytest.mark.parametrize("swapped", [False, True])
+async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes_before_the_one_of_two_years(
+    tmp_path: Path, swapped: bool
+) -> None:
+    react, jquery = "In the frontend we migrated to react.", "In the frontend we settled on jquery."
+    texts = (jquery, react) if swapped else (react, jquery)
+    days = ((NOW - BEGUN).days - 14, (NOW - BEGUN).days - 730)
+    saved = tuple(entry(at + 1, text) for at, text in enumerate(texts))
+    aged = tuple(replace(one, time=BEGUN + timedelta(days=day)) for one, day in zip(saved, days, strict=True))
+    hits = await recall(await workspace(tmp_path, {LEDGER: aged}), "frontend", now=NOW)
+    assert [hit.entry.content for hit in hits] == list(texts)
+    assert hits[0].score > hits[1].score
+    assert hits[0].signals["bm25"] == hits[1].signals["bm25"]
+
+
+@pytest.mark.req("HE-C7-keep")
+@pytest.mark.parametrize("years", [3, 30, 1_000])
+async def test_however_old_a_memory_is_it_is_listed_and_found_and_age_only_lowers_its_score(
+    tmp_path: Path, years: int
+) -> None:
+    old = replace(entry(1, "The gate code is kept in the red notebook."), time=NOW - timedelta(days=365 * years))
+    fresh = [replace(entry(number, f"Note {number} of today."), time=NOW) for number in range(2, 40)]
+    sources = await workspace(tmp_path, {LEDGER: (old, *fresh)})
+    (found,) = await recall(sources, "notebook", now=NOW)
+    assert found.entry.id == old.id
+    assert old.id in {hit.entry.id for hit in await recall(sources, "", limit=100, now=NOW)}
+    (young,) = await recall(sources, "notebook", now=old.time)
+    assert 0 < found.score < young.score

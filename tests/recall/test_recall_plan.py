@@ -77,6 +77,17 @@ def test_of_equals_the_newer_comes_first_then_the_narrower_source() -> None:
     assert contents(hits) == ["Fresh two.", "Old one.", "Wide three."]
 
 
+@pytest.mark.req("HE-C7-ties")
+def test_of_equal_scores_the_newer_comes_first_in_whatever_order_they_were_found() -> None:
+    # what is pinned does not age, so these differ in nothing but their time
+    ages = {"Alder.": 3, "Birch.": 900, "Cedar.": 1, "Dogwood.": 40}
+    rows = [memory(text, 0.5, days=days, pinned=True, number=at) for at, (text, days) in enumerate(ages.items())]
+    for found in (rows, rows[::-1], rows[2:] + rows[:2]):
+        hits = ranked(*found)
+        assert len({hit.score for hit in hits}) == 1
+        assert contents(hits) == ["Cedar.", "Alder.", "Dogwood.", "Birch."]
+
+
 def test_a_memory_goes_before_a_message_that_is_as_near() -> None:
     assert contents(ranked(message("We deploy from main.", 0.5), memory("Deploys go from main.", 0.5)))[0].startswith(
         "Deploys"
