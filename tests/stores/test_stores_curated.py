@@ -84,6 +84,31 @@ async def test_a_save_is_in_the_prompt_at_once_and_once_when_it_is_curated(root:
     assert after.index('source="MEMORY.md"') < after.index("The office closes at six.")
 
 
+@pytest.mark.req("AS-CURATED-01")
+async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_a_whole(root: Root) -> None:
+    target = root.folder / "workspace" / "MEMORY.md"
+    async with root.opened() as memory:
+        await memory.remember("We use MySQL for the orders.", kind="decision")
+        await memory.ingest([said("Our branches are named ord-<ticket>-<slug>.")], session="s1")
+        await memory.recall("orders")
+        await memory.preamble()
+        assert not target.exists()
+    await root.consolidate()
+    before = target.read_bytes()
+    async with root.opened() as memory:
+        await memory.remember("We switched the orders from MySQL to PostgreSQL.", kind="decision")
+        await memory.ingest([said("From now on we squash when we merge.")], session="s2")
+        await memory.preamble()
+        assert target.read_bytes() == before
+    await root.consolidate()
+    after = target.read_text(encoding="utf-8")
+    assert not after.startswith(before.decode())
+    assert after.count("# Memory\n") == 1
+    assert "We use MySQL" not in after
+    assert "PostgreSQL" in after
+    assert after.count("ord-<ticket>") == 1
+
+
 async def test_what_is_in_curated_memory_in_the_same_words_is_not_shown_again(root: Root) -> None:
     async with root.opened() as memory:
         await memory.remember("We deploy only from main.")
