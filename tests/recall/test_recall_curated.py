@@ -366,3 +366,14 @@ async def test_however_old_a_memory_is_it_is_listed_and_found_and_age_only_lower
     assert old.id in {hit.entry.id for hit in await recall(sources, "", limit=100, now=NOW)}
     (young,) = await recall(sources, "notebook", now=old.time)
     assert 0 < found.score < young.score
+
+
+async def test_words_scattered_over_an_assistants_list_answer_less_than_a_sentence_that_holds_them(
+    tmp_path: Path,
+) -> None:
+    said = (
+        ("assistant", "Missing:\n\n1. a database of our own\n2. a job to start it\n3. three tests, one is red", 3),
+        ("assistant", "Good news. Start the database with `docker compose up --wait db`, it needs a while.", 1),
+    )
+    found = await answer(await workspace(tmp_path, {}, said=said), "How do we start the database for tests?", now=NOW)
+    assert "--wait" in found.text

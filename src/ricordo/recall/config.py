@@ -30,7 +30,8 @@ class RecallConfig:
     Shares that an answer loses: `absent` of the part of the question's words that memory holds nowhere, `stranger`
     where another person speaks than the one whom the question names, `thin` where the passage holds but one of the
     several words that say what is asked for, `bare` where it holds none of them,
-    `uncounted` where a number is asked for and the passage holds none.
+    `uncounted` where a number is asked for and the passage holds none, `scattered` of the part of those words that no
+    one sentence of an assistant or a tool holds together, as in a long list.
 
     `candidates` is how many matches each source gives at most. `floor` is the fitness in 0..1 below which `answer` says
     "not in memory". `near` is the difference of scores up to which the newer of two statements on one subject wins.
@@ -53,6 +54,7 @@ class RecallConfig:
     thin: float = 0.2
     bare: float = 0.5
     uncounted: float = 0.3
+    scattered: float = 0.3
     candidates: int = 200
     floor: float = 0.29
     near: float = 0.08

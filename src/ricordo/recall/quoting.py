@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence, Set
 from datetime import UTC, datetime
 
-from ricordo.language import Act, acts, content_words, is_correction, overlap
+from ricordo.language import Act, acts, content_words, is_correction, overlap, split_sentences
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit
 from ricordo.recall.question import core_words, read_question
@@ -121,6 +121,7 @@ def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = Fa
         config.stranger * hit.signals.get("stranger", 0.0),
         config.uncounted * (counts and not hit.signals.get("expected")),
         _thinness(hit, core, config),
+        _scatter(hit, core, config),
     )
     return min(max(fit * (1 - lost) / whole, 0.0), 1.0)
 
@@ -130,6 +131,19 @@ def _thinness(hit: Hit, core: Set[str], config: RecallConfig) -> float:
     if held > 1 or held == len(core):
         return 0.0
     return config.thin if held else config.bare
+
+
+def _scatter(hit: Hit, core: Set[str], config: RecallConfig) -> float:
+    """Return what an assistant's or a tool's text loses whose sentences each hold but some of its asked words."""
+    if not _distance(hit):
+        return 0.0
+    sentences = [set(content_words(each.text)) for each in split_sentences(hit.entry.content[:_LONGEST])]
+    asked = [set(content_words(word)) for word in core & set(hit.words)]
+    held = [terms for terms in asked if any(terms & words for words in sentences)]
+    if len(held) < _SHARED:
+        return 0.0
+    best = max(sum(bool(terms & words) for terms in held) for words in sentences)
+    return config.scattered * (1 - best / len(held))
 
 
 def _asks(hit: Hit) -> bool:
