@@ -11,6 +11,7 @@ from ricordo.messages.types import JsonValue
 
 REDACTOR = Redactor(bytes(range(32)))
 SWORD, HUNTER, MIXED = "sword" + "fish", "hunter" + "2", "9f8e7d6c" + "5b4a3f2e"
+JUMBLE = "xKqRt" + "VbnM"
 BASIC = base64.b64encode(f"me:{HUNTER}".encode()).decode()
 
 # A text and the secret in it.
@@ -80,6 +81,14 @@ POSITIVE: list[tuple[str, str]] = [
     (f"SECRET_KEY = 'django-insecure-{MIXED}'", f"django-insecure-{MIXED}"),
     (f"webhook_secret: {MIXED}", MIXED),
     (f"refreshToken: '{MIXED}'", MIXED),
+    (f"Password: correct-{SWORD}-battery", f"correct-{SWORD}-battery"),
+    (f"it runs on db1 and the db password: correct-{SWORD}", f"correct-{SWORD}"),
+    (f"the password is correct-{SWORD}.", f"correct-{SWORD}"),
+    (f"password=correct-{SWORD}", f"correct-{SWORD}"),
+    (f"Kennwort: rote-{SWORD}", f"rote-{SWORD}"),
+    (f"secret: correct-{SWORD}-battery", f"correct-{SWORD}-battery"),
+    (f"the password is {JUMBLE}, tell nobody", JUMBLE),
+    (f"my token is ab-{HUNTER}", f"ab-{HUNTER}"),
 ]
 
 NEGATIVE: list[str] = [
@@ -113,6 +122,19 @@ NEGATIVE: list[str] = [
     "password: Optional[str] = None",
     "password: string",
     "token: null",
+    "the password is wrong",
+    "password: required",
+    "token: optional",
+    "secret: see the vault",
+    "password: read-only",
+    "the password is top-notch",
+    "the password is up-to-date",
+    "password: user-supplied",
+    "the token is RS256-signed",
+    "the token is 24h-valid",
+    "token: some-service-name",
+    "credentials: HTTPAuth",
+    "def refresh(self, credentials: OpenAIChatCredentials) -> None:",
     "secret: none",
     "token: identifier",
     "password: <your password>",

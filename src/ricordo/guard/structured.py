@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ricordo.guard.aws import find_aws_secrets
 from ricordo.guard.pem import find_private_keys
 from ricordo.guard.rule import Span
 from ricordo.guard.values import is_placeholder
@@ -101,6 +102,10 @@ _AUTHORIZATION = r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?"
 
 _KEYS: tuple[StructuredRule, ...] = (
     StructuredRule(type="private-key", hint=b"private key", find=find_private_keys),
+    *(
+        StructuredRule(type="aws-secret-key", hint=hint, find=find_aws_secrets, gate=re.compile(rb"[A-Za-z0-9+/]{40}"))
+        for hint in (b"akia", b"asia", b"secret")
+    ),
     _shaped(
         "jwt",
         "eyj",

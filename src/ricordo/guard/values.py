@@ -102,6 +102,29 @@ _DESCRIPTIVE = re.compile(
     r"backed|signed|like|style|specific|related)\Z",
     re.IGNORECASE,
 )
+# Parts of compounds that describe a secret: "short-lived", "one-time", "third-party".
+_COMPOUND_WORDS = """
+able access account admin age aged all always any api app application aware base brand bucket built cased char check
+client cloud code coded company config cookie credential credentials cross data date default defined dependent deploy
+device double driven end env environment ever exempt extra field file first form format fourth free friendly full
+generated github gitlab group half hand hard header hidden high host human input issued key kubernetes last length
+less level life line lived local login long low machine made manager name needed never new next non not notch number
+off old one only open opt optional out over own part party pass passphrase password plain policy post pre private
+project proof proxy public quality rate read real refresh request required reset role root rotated safe saved scope
+scoped second secret self semi server service session set setting sha shared short side signed single site sized
+space specific state stored store strength string strong style super system team tech temp temporary tenant term test
+text third three time tls token top two type ultra under unique unset user value vault verified version visible wallet
+weak web well wide word world write wrong year zero
+dev docker main master mysql postgres prod production redis release secrets stage staging valid
+the and for from with but are was has had his her its our out per too via yet you your this that than then them they
+into upon must need sehr nicht
+"""
+_COMPOUNDING = frozenset(_COMPOUND_WORDS.split())
+_PARTICIPLE = re.compile(r"\w+(?:ed|ing|able|ible|ized|ised|ful|less|ly)\Z")
+_CASED = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
+_FEWEST_LETTERS = 10
+_LONGEST_JUMBLED_PART = 2.5
 _LONG_ENOUGH = {Strength.WEAK: 8, Strength.MEDIUM: 6, Strength.STRONG: 4}
 
 
@@ -123,15 +146,31 @@ def is_literal(value: str, strength: Strength, form: Form) -> bool:
 
 def _words_are_literal(value: str, strength: Strength, form: Form) -> bool:
     """Letters alone: a passphrase, a word of the sentence, or a variable."""
-    if form is Form.PROSE:
-        return (
-            strength is Strength.STRONG and len(value) >= 16 and value.count("-") >= 2 and not _DESCRIPTIVE.match(value)
-        )
-    if form is Form.BARE:
-        return False
+    if form in {Form.PROSE, Form.BARE}:
+        return _is_passphrase(value, strength) or _is_jumbled(value)
     if strength is Strength.STRONG:
         return True
     return len(value) >= (10 if strength is Strength.MEDIUM else 20) and _LETTERS.match(value) is not None
+
+
+def _is_passphrase(value: str, strength: Strength) -> bool:
+    """Words joined by hyphens that are no compound of prose or of code: `correct-horse`, not `read-only`.
+
+    A name that is no password's needs three of them.
+    """
+    parts = value.lower().split("-")
+    if len(parts) < (2 if strength is Strength.STRONG else 3) or len(value) < _FEWEST_LETTERS:
+        return False
+    plain = all(len(part) >= 3 and part.isalpha() and part not in _COMPOUNDING for part in parts)
+    return plain and not _DESCRIPTIVE.match(value) and not _PARTICIPLE.match(parts[-1])
+
+
+def _is_jumbled(value: str) -> bool:
+    """Whether letters alone are neither a word nor a name in camel case: `xKqRtVbnM`, `qwrtzpsd`."""
+    if not value.isalpha() or len(value) < 8 or value.isupper() or _CODE_WORD.search(value):
+        return False
+    parts = _CASED.findall(value)
+    return len(value) < _LONGEST_JUMBLED_PART * len(parts) or _CONSONANTS.search(value) is not None
 
 
 def _prose_is_literal(value: str, strength: Strength) -> bool:
@@ -139,7 +178,10 @@ def _prose_is_literal(value: str, strength: Strength) -> bool:
         return False
     if strength is Strength.STRONG:
         return not _NUMBERS.match(value) or value.isdigit()
-    return len(value) >= 12 and _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None
+    last = value.lower().rpartition("-")[2]
+    if last != value.lower() and (last in _COMPOUNDING or _PARTICIPLE.match(last)):
+        return False
+    return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None
 
 
 def _bare_is_literal(value: str, strength: Strength) -> bool:
@@ -147,4 +189,7 @@ def _bare_is_literal(value: str, strength: Strength) -> bool:
         return False
     if strength is Strength.STRONG:
         return True
+    last = value.lower().rpartition("-")[2]
+    if last != value.lower() and (last in _COMPOUNDING or _PARTICIPLE.match(last)):
+        return False
     return _HAS_DIGIT.search(value) is not None and _HAS_LETTER.search(value) is not None and not _SNAKE.match(value)
