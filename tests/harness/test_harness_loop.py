@@ -235,6 +235,17 @@ async def test_a_call_in_a_reply_that_was_cut_off_is_not_run_and_the_model_may_t
     assert result.ending == "end"
 
 
+async def test_a_call_in_a_reply_that_was_refused_is_not_run_and_is_not_said_to_be_cut_off() -> None:
+    model = FakeModel(calling(call("echo"), stop="refused"))
+    result = await Harness(model, tools=[FunctionTool("echo", echo)]).run(turn())
+    told = result.window[-1].tool_results[0]
+    assert told.is_error
+    assert "refused" in told.text
+    assert "not run" in told.text
+    assert "cut off" not in told.text
+    assert result.ending == "refused"
+
+
 async def test_with_a_listener_everything_is_told_in_the_order_in_which_it_happens() -> None:
     heard: list[TurnEvent] = []
 

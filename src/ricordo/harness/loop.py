@@ -45,6 +45,7 @@ __all__ = ["Harness"]
 
 _INTERRUPTED = "The conversation was interrupted before this call had its result: whether it did its work is not known."
 _CUT_CALLS = "The reply was cut off before its end, so this call was not run. Call it again, with less in one reply."
+_REFUSED_CALLS = "The model refused to go on with this reply, so this call was not run."
 _TOO_MANY = "This call was not run: the turn has reached its limit of {limit} requests to the model."
 _LIMIT = (
     "[This turn was stopped at its limit of {limit} requests to the model, before the model had come to an end. "
@@ -203,7 +204,7 @@ class Harness:
         calls.refuse(REPEATED, repeated)
         ending = _ENDINGS.get(reply.stop)
         if ending:
-            calls.refuse(_CUT_CALLS)
+            calls.refuse(_REFUSED_CALLS if ending == "refused" else _CUT_CALLS)
         elif number == self._max_iters:
             calls.refuse(_TOO_MANY.format(limit=number))
         stored = await self._answered(going, message, calls)
