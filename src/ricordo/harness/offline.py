@@ -2,39 +2,34 @@
 nothing. Nothing is made up, and nothing leaves the machine.
 
 What is asked is answered by the given function; a request to remember calls the tool `remember`, as a model would; of a
-statement that memory holds nothing about, it says that it was noted, because that is all that was done with it.
+statement that memory holds nothing about, it says that it was noted, because that is all that was done with it. Where
+nothing is kept it says that instead.
 """
 
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+from ricordo.harness.wording import asks, to_remember
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, mark_of, marked
 from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
 
-__all__ = ["NOTED", "OFFLINE", "UNKNOWN", "OfflineModel"]
+__all__ = ["NOTED", "OFFLINE", "UNKEPT", "UNKNOWN", "OfflineModel"]
 
 OFFLINE = "offline"
 NOTED = "Noted. Nothing in memory is about this."
 UNKNOWN = "Not in memory."
-_REMEMBER = re.compile(
-    r"\s*(?:please\s+)?(?:remember|don't forget|note|merke? dir|ricorda(?:ti)?|recuerda|souviens-toi|lembra(?:-te)?"
-    r"|覚えて|记住)"
-    r"(?:\s+(?:that|this|bitte|che|que|de|dass))?[\s:,]+(?P<content>\S.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-_ASKS = re.compile(
-    r"[?？؟]|\A\s*(?:who|what|which|when|where|why|how|do|does|did|is|are|was|were|wer|wo|wann|wie|warum|welche[rs]?|qué|quién"
-    r"|cuál|chi|dove|quando|quel(?:le)?|où|comment|pourquoi)\b",
-    re.IGNORECASE,
-)
+UNKEPT = "Nothing of this is kept."
 
 
 class OfflineModel:
     """A chat model without a model."""
 
-    def __init__(self, answer: Callable[[str], Awaitable[str]]) -> None:
-        """Answer with what `answer` returns for a text, which is empty when memory holds nothing about it."""
+    def __init__(self, answer: Callable[[str], Awaitable[str]], *, keeps: bool = True) -> None:
+        """Answer with what `answer` returns for a text, which is empty when memory holds nothing about it.
+
+        `keeps` tells whether what is said is kept.
+        """
+        self.keeps = keeps
         self._answer = answer
         self.name = OFFLINE
         self.window: int | None = None
@@ -52,15 +47,11 @@ class OfflineModel:
         if last.role == "tool":
             return _said("\n".join(result.text for result in last.tool_results))
         text = next((each.text for each in reversed(messages) if each.role == "user" and mark_of(each) is None), "")
-        asked = _REMEMBER.fullmatch(text)
-        if asked and any(tool.name == "remember" for tool in tools):
-            call = ToolCall(
-                id=f"offline-{len(messages)}",
-                name="remember",
-                arguments=json.dumps({"content": asked["content"].strip()}),
-            )
+        wanted = to_remember(text)
+        if wanted is not None and any(tool.name == "remember" for tool in tools):
+            call = ToolCall(id=f"offline-{len(messages)}", name="remember", arguments=json.dumps({"content": wanted}))
             return Reply(message=Message(role="assistant", parts=(call,)), stop="tools", model=OFFLINE)
-        return _said(await self._answer(text) or (UNKNOWN if _ASKS.search(text) else NOTED))
+        return _said(await self._answered(text))
 
     async def stream(
         self,
@@ -74,6 +65,12 @@ class OfflineModel:
         if reply.message.text:
             yield TextDelta(text=reply.message.text)
         yield Finished(reply=reply)
+
+    async def _answered(self, text: str) -> str:
+        found = await self._answer(text)
+        if asks(text):
+            return found or UNKNOWN
+        return found or NOTED if self.keeps else "\n".join(filter(None, (UNKEPT, found)))
 
 
 def _said(text: str) -> Reply:
