@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.cli.context import Target, opened, scope_of
 from ricordo.cli.recorded import RecordedClock, RecordedModel, RecordedTool, RecordedTurn, recorded_turns
+from ricordo.cli.unlived import Unlived, unlived
 from ricordo.errors import ReplyInvalid
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ricordo.messages import Message
     from ricordo.scopes import Scope
 
-__all__ = ["Life", "Lived", "live"]
+__all__ = ["Life", "Lived", "Reduction", "live"]
 
 _SETTLING_SECONDS = 60.0
 _REDUCTIONS = ("evict", "truncate", "compact")
@@ -26,10 +27,20 @@ _KEPT_SHARE = 4
 
 
 @dataclass(kw_only=True)
+class Reduction:
+    """What made a window smaller, and the summary that the window then began with, if any."""
+
+    event: "Event"
+    summary: str = ""
+    is_sent: bool = False
+
+
+@dataclass(kw_only=True)
 class Life:
     """One session: `said` are the tokens of all its messages, `largest` those of the largest window that was sent.
 
-    `window` is what was left of it at the end. `reductions` are the events of what made it smaller.
+    `window` is what was left of it at the end. `begun` counts the messages that an earlier run, cut off, had lived
+    through already.
     """
 
     session: str
@@ -39,7 +50,18 @@ class Life:
     largest: int = 0
     window: "tuple[Message, ...]" = ()
     left: int = 0
-    reductions: "list[Event]" = field(default_factory=list)
+    reductions: list[Reduction] = field(default_factory=list)
+    begun: int = 0
+
+    def sent(self, messages: "Sequence[Message]") -> None:
+        """Take in a window as it is sent: it is what the newest reductions left."""
+        from ricordo.messages import mark_of
+
+        summary = next((message.text for message in messages if mark_of(message) == "summary"), "")
+        for reduction in reversed(self.reductions):
+            if reduction.is_sent:
+                break
+            reduction.is_sent, reduction.summary = True, summary if reduction.event.stage == "compact" else ""
 
 
 @dataclass(kw_only=True)
@@ -57,19 +79,23 @@ async def live(
 ) -> Lived:
     """Let an agent live through `sessions`, one after the other, with a window of about `budget` tokens.
 
-    `on_turn` is told how many messages each turn had. A session that the root has already is left alone.
+    `on_turn` is told how many messages each turn had. A session that the root has whole is left alone; one that an
+    earlier run did not end goes on where that one stopped.
     """
     async with opened(target) as memory:
         there = {info.session for info in await memory.sessions()}
+        logged = {name: (await memory.session(name)).messages for name in sessions if name in there}
         before = {entry.id for entry in await memory.entries()}
     living = _Living(target=target, scope=await scope_of(target), budget=budget, on_turn=on_turn)
     lived = living.lived
     for session, messages in sessions.items():
-        if session in there:
+        found = logged.get(session, ())
+        rest = unlived(recorded_turns(messages), found)
+        if found and not rest.turns and not rest.messages:
             lived.known.append(session)
             on_turn(len(messages))
         else:
-            lived.lives.append(await living.life(session, messages))
+            lived.lives.append(await living.life(session, messages, rest))
     async with opened(target) as memory:
         lived.learned.update(entry.kind for entry in await memory.entries() if entry.id not in before)
     return lived
@@ -85,30 +111,41 @@ class _Living:
     on_turn: Callable[[int], None]
     lived: Lived = field(default_factory=Lived)
 
-    async def life(self, session: str, messages: "Sequence[Message]") -> Life:
-        """Live through one session."""
+    async def life(self, session: str, messages: "Sequence[Message]", rest: Unlived) -> Life:
+        """Live through what is left of one session."""
         from anyio.to_thread import run_sync
 
         clock = RecordedClock()
-        model = RecordedModel(clock)
-        tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
         life = Life(session=session, said=await run_sync(_tokens, messages))
+        model = RecordedModel(clock, on_window=life.sent)
+        tools = {call.name: RecordedTool(call.name) for message in messages for call in message.tool_calls}
+        left = len(rest.messages) + sum(len(turn.messages) for turn in rest.turns)
+        life.begun = sum(message.role != "system" for message in messages) - left
+        self.on_turn(len(messages) - left)
         async with self._agent(life, model, clock, list(tools.values()), len(messages) + 1) as agent:
-            for turn in recorded_turns(messages):
+            if rest.messages:
+                clock.show(rest.messages)
+                await agent.record(rest.messages)
+                self._count(life, len(rest.messages))
+            for turn in rest.turns:
                 clock.show(turn.messages[:1])
                 model.begin(turn)
                 for tool in tools.values():
                     tool.begin(turn)
-                await _turn(agent, turn, model)
-                life.turns += 1
-                life.messages += len(turn.messages)
-                self.on_turn(len(turn.messages))
+                await _turn(agent, turn)
+                self._count(life, len(turn.messages))
             clock.show(messages)
             await agent.settle(seconds=_SETTLING_SECONDS)
             await agent.consolidate()
             life.largest, life.window = model.largest, agent.window
+            life.sent(agent.window)
             life.left = await run_sync(_tokens, agent.window)
         return life
+
+    def _count(self, life: Life, messages: int) -> None:
+        life.turns += 1
+        life.messages += messages
+        self.on_turn(messages)
 
     def _agent(
         self, life: Life, model: RecordedModel, clock: RecordedClock, tools: list[RecordedTool], max_iters: int
@@ -142,20 +179,21 @@ class _Living:
 
     def _heard(self, life: Life, event: "Event") -> None:
         if event.stage in _REDUCTIONS and event.status == "finished":
-            life.reductions.append(event)
+            life.reductions.append(Reduction(event=event))
         if event.stage == "consolidate" and event.status == "finished":
             self.lived.curated.update(event.counts)
 
 
-async def _turn(agent: "HarnessAgent", turn: RecordedTurn, model: RecordedModel) -> None:
+async def _turn(agent: "HarnessAgent", turn: RecordedTurn) -> None:
     """Live through one turn; one that has nothing said to the agent, or nothing replied, is only taken in."""
-    if not turn.given or not turn.replies:
+    if not turn.is_exchange:
         await agent.record(turn.messages)
         return
+    if turn.strays:
+        await agent.record(turn.strays)
     with suppress(ReplyInvalid):
         # a record may end before the model does
         await agent.send(turn.given)
-    await agent.record(model.left())
 
 
 def _tokens(messages: "Sequence[Message]") -> int:

@@ -7,7 +7,7 @@ Invariant: each message of the record but the system's is in exactly one turn, i
 """
 
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
@@ -15,47 +15,112 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 
 from ricordo.errors import ReplyInvalid, ToolFailed
-from ricordo.messages import JsonValue, Message, Text, ToolResult, ToolSpec
+from ricordo.messages import JsonValue, Message, Place, Text, ToolCall, ToolResult, ToolSpec, pair
 from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
 from ricordo.tokens import estimate_message
 
 if TYPE_CHECKING:
     from ricordo.tools import ToolContext, ToolOutput
 
-__all__ = ["RecordedClock", "RecordedModel", "RecordedTool", "RecordedTurn", "recorded_turns"]
+__all__ = ["RecordedClock", "RecordedModel", "RecordedTool", "RecordedTurn", "recorded_turns", "without_results"]
 
 
 @dataclass(kw_only=True)
 class RecordedTurn:
     """What was said in one turn, the replies to it in their order, and what the tools answered to each call's id.
 
-    `messages` are all of them as they were recorded.
+    `messages` are all of them as they were recorded. Calls of one id are answered in the order of the calls, by None
+    where the record holds no result. `strays` are results that no reply of a living turn asked for.
     """
 
     messages: list[Message] = field(default_factory=list)
     given: list[Message] = field(default_factory=list)
     replies: list[Message] = field(default_factory=list)
-    results: defaultdict[str, deque[ToolResult]] = field(default_factory=lambda: defaultdict(deque))
+    results: defaultdict[str, deque[ToolResult | None]] = field(default_factory=lambda: defaultdict(deque))
+    strays: list[Message] = field(default_factory=list)
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether something was said and replied to, so that it can be lived through."""
+        return bool(self.given and self.replies)
 
 
 def recorded_turns(messages: Iterable[Message]) -> list[RecordedTurn]:
-    """Cut one session into turns: each begins with what a person said after a reply."""
+    """Cut one session into turns.
+
+    Each begins with what a person said after a reply, or with a reply that nobody asked for after the last one.
+    """
+    heard = [message for message in messages if message.role != "system"]
     turns: list[RecordedTurn] = []
-    for message in messages:
-        if message.role == "system":
-            continue
-        said = replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolResult)))
-        begins = message.role == "user" and bool(said.parts)
-        if not turns or (begins and turns[-1].replies):
+    turn_of: list[RecordedTurn] = []
+    for message in heard:
+        said = without_results(message)
+        if not turns or _begins(said, turns[-1]):
             turns.append(RecordedTurn())
         turns[-1].messages.append(message)
-        for result in message.tool_results:
-            turns[-1].results[result.call_id].append(result)
-        if begins:
-            turns[-1].given.append(said)
-        elif message.role == "assistant":
+        turn_of.append(turns[-1])
+        if message.role == "assistant":
             turns[-1].replies.append(message)
+        elif message.role == "user" and said.parts:
+            turns[-1].given.append(said)
+    _answer(heard, turn_of)
     return turns
+
+
+def without_results(message: Message) -> Message:
+    """Return the message without the results of tools, which some providers let a user say."""
+    if message.role == "assistant":
+        return message
+    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, ToolResult)))
+
+
+def _begins(said: Message, turn: RecordedTurn) -> bool:
+    if said.role == "assistant":
+        return bool(turn.replies) and not turn.replies[-1].tool_calls
+    return said.role == "user" and bool(said.parts) and bool(turn.replies)
+
+
+def _answer(heard: Sequence[Message], turn_of: Sequence[RecordedTurn]) -> None:
+    """Give each call of an exchange its result; what is left of the results are strays."""
+    from ricordo.harness.calls import told_apart
+
+    found: dict[Place, Place] = {}
+    for call, result in pair(heard).answered:
+        found.setdefault(call, result)
+    taken: set[Place] = set()
+    for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
+        if message.role == "assistant" and turn.is_exchange:
+            calls = [number for number, part in enumerate(message.parts) if isinstance(part, ToolCall)]
+            places = {number: found.get(Place(message=at, part=number)) for number in calls}
+            taken.update(place for place in places.values() if place)
+            # a server may give one id twice; the loop then tells the calls apart, and so must the record
+            reply, _ = told_apart(message)
+            turn.replies = [reply if each is message else each for each in turn.replies]
+            for call_, place in zip(reply.tool_calls, _in_order(message, places), strict=True):
+                part = heard[place.message].parts[place.part] if place else None
+                turn.results[call_.id].append(part if isinstance(part, ToolResult) else None)
+    for at, (message, turn) in enumerate(zip(heard, turn_of, strict=True)):
+        left = [part for number, part in _results(message) if Place(message=at, part=number) not in taken]
+        if left and turn.is_exchange:
+            turn.strays.append(Message(role="tool", parts=tuple(left), time=message.time))
+
+
+def _in_order(message: Message, places: Mapping[int, Place | None]) -> list[Place | None]:
+    """Return the places of the results for each call; among calls of one id the first has the first result."""
+    waiting: defaultdict[str, list[Place]] = defaultdict(list)
+    for call, place in zip(message.tool_calls, places.values(), strict=True):
+        waiting[call.id] += [place] if place else []
+    queues = {
+        call_id: deque(sorted(found, key=lambda place: (place.message, place.part)))
+        for call_id, found in waiting.items()
+    }
+    return [queues[call.id].popleft() if queues[call.id] else None for call in message.tool_calls]
+
+
+def _results(message: Message) -> list[tuple[int, ToolResult]]:
+    if message.role == "assistant":
+        return []
+    return [(number, part) for number, part in enumerate(message.parts) if isinstance(part, ToolResult)]
 
 
 class RecordedClock:
@@ -86,23 +151,18 @@ class RecordedModel:
     `largest` are the estimated tokens of the largest window it was sent.
     """
 
-    def __init__(self, clock: RecordedClock) -> None:
-        """Let `clock` show when each reply was given."""
+    def __init__(self, clock: RecordedClock, *, on_window: Callable[[Sequence[Message]], None] | None = None) -> None:
+        """Let `clock` show when each reply was given; `on_window` is told each window that is sent."""
         self.name = "recorded"
         self.window: int | None = None
         self.largest = 0
         self._clock = clock
+        self._on_window = on_window
         self._replies: Iterator[Message] = iter(())
 
     def begin(self, turn: RecordedTurn) -> None:
         """Reply with what was replied in this turn."""
         self._replies = iter(turn.replies)
-
-    def left(self) -> list[Message]:
-        """Return the replies that were not asked for: those after one that called no tool."""
-        left = list(self._replies)
-        self._clock.show(left)
-        return left
 
     async def complete(
         self,
@@ -111,8 +171,10 @@ class RecordedModel:
         tools: Sequence[ToolSpec] = (),
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
-        """Return the next reply. Raises `ReplyInvalid` when the record ends with a question."""
+        """Return the next reply. Raises `ReplyInvalid` when the record of the turn ends without one."""
         del tools, schema
+        if self._on_window:
+            self._on_window(messages)
         self.largest = max(self.largest, await run_sync(_tokens, messages))
         message = next(self._replies, None)
         if message is None:
@@ -146,7 +208,7 @@ class RecordedTool:
         """Stand for the tool `name`; `begin` hands it the results of a turn."""
         description = f"{name}, as it was recorded"
         self.spec = ToolSpec(name=name, description=description, parameters={"type": "object"})
-        self._results: Mapping[str, deque[ToolResult]] = {}
+        self._results: Mapping[str, deque[ToolResult | None]] = {}
 
     def begin(self, turn: RecordedTurn) -> None:
         """Answer the calls of this turn."""
@@ -156,9 +218,9 @@ class RecordedTool:
         """Return the recorded result of the call. Raises `ToolFailed` for a recorded error, and where there is none."""
         del arguments
         waiting = self._results.get(context.call_id)
-        if not waiting:
+        result = waiting.popleft() if waiting else None
+        if result is None:
             raise ToolFailed("The record holds no result of this call.")
-        result = waiting.popleft()
         if result.is_error:
             raise ToolFailed(result.text)
         return list(result.parts)

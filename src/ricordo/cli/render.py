@@ -20,6 +20,8 @@ from ricordo.messages.types import JsonValue
 __all__ = ["age", "bold", "counted", "dim", "emit", "failed", "note", "say", "shown", "size", "wrapped"]
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_IN_Y = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
+_HISSING = re.compile(r"(s|x|z|ch|sh)$", re.IGNORECASE)
 _WIDEST = 100
 _STEPS = ((60, "s"), (60, "min"), (24, "h"), (365, "d"))
 _SCALE = 1024
@@ -74,8 +76,8 @@ def dim(text: str) -> str:
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """Return a count with its noun, such as `1 session` or `2 sessions`."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    """Return a count with its noun, such as `1 session`, `2 sessions` or `2 entries`; `many` is for irregular ones."""
+    return f"{count:,} {one if count == 1 else many or _plural(one)}"
 
 
 def age(time: datetime | None) -> str:
@@ -98,6 +100,12 @@ def size(count: int) -> str:
             break
         left /= _SCALE
     return f"{count} B" if unit == "B" else f"{left:.1f} {unit}"
+
+
+def _plural(noun: str) -> str:
+    if _IN_Y.search(noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if _HISSING.search(noun) else f"{noun}s"
 
 
 def _is_colourful() -> bool:
