@@ -174,8 +174,22 @@ def test_the_demo_makes_its_questions_from_a_conversation_that_brings_none() -> 
     assert "5433" in shown
 
 
-def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line() -> None:
+@pytest.mark.parametrize(
+    ("file", "problem"), [("notes.txt", "holds no conversation"), ("nosuch.json", "There is no file nosuch.json.")]
+)
+def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line_and_promises_nothing(
+    file: str, problem: str
+) -> None:
     Path("notes.txt").write_text("no conversation", encoding="utf-8")
-    done = _run("demo", "notes.txt", code=1)
-    assert "holds no conversation" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = _run("demo", file, code=1)
+    assert done.stdout == ""
+    assert problem in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_in_the_demo_a_file_that_is_lived_again_is_left_alone() -> None:
+    chat(Path("chat.jsonl"))
+    _run("demo", "chat.jsonl", "--root", "kept/.ricordo")
+    again = _run("demo", "chat.jsonl", "--root", "kept/.ricordo")
+    assert "left alone 1 session that had been there before" in again.stdout
+    assert "5433" in again.stdout

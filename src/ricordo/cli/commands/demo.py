@@ -8,18 +8,19 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from shlex import quote
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any
 
 import typer
 
 from ricordo.cli.options import JsonOption, RootOption
+from ricordo.cli.questions import own_questions
 from ricordo.cli.render import bold, counted, dim, emit, say, shown, size, wrapped
 from ricordo.errors import RicordoError
 
@@ -85,6 +86,8 @@ def demo(
     An agent lives through a conversation with a small window, and a new process answers questions about it. It plays in
     a temporary folder.
     """
+    if file:
+        _check(file)
     with ExitStack() as stack:
         stage = _stage(stack, root, keep=keep)
         conversation = file or stack.enter_context(as_file(_BUILT_IN / "conversation.jsonl"))
@@ -95,16 +98,23 @@ def demo(
             emit({"lived": told, "answers": list(answers), "processes": [first, second]})
             return
         name = file or "a built-in conversation"
-        say(
-            f"An agent lives through {shown(str(name))} with a window of about {budget:,} tokens, and its process ends."
-        )
+        window = f"with a window of about {budget:,} tokens"
+        say(wrapped(f"An agent lives through {name} {window}, and its process ends."))
         say("A new process answers from what was kept. No key, no server, no network.")
         first = _live(stage, conversation, budget)
         _show_memory(stage)
         questions, are_made = _questions(ask, file, stage)
         second = _answer(stage, questions, made=are_made)
-        say(f"\nProcess {first} lived and learned, process {second} answered; between them lay nothing but files.")
+        processes = f"Process {first} lived and learned, process {second} answered"
+        say(wrapped(f"\n{processes}; between them lay nothing but files."))
         _go_on(stage, is_kept=keep or root is not None)
+
+
+def _check(file: Path) -> None:
+    """Look whether there is a conversation before anything is promised. Raises: FileMissing, HistoryUnreadable."""
+    from ricordo.importers import read_history
+
+    next(iter(read_history(file, on_problem=lambda problem: None)), None)
 
 
 def _questions(asked: Sequence[str] | None, file: Path | None, stage: _Stage) -> tuple[list[_Question], bool]:
@@ -112,7 +122,7 @@ def _questions(asked: Sequence[str] | None, file: Path | None, stage: _Stage) ->
     if asked:
         return [_Question(text=text) for text in asked], False
     if file:
-        return _own_questions(_entries(stage)), True
+        return [_Question(text=text) for text in own_questions(_entries(stage), _QUESTIONS)], True
     return _known_questions(json.loads((_BUILT_IN / "questions.json").read_text(encoding="utf-8"))), False
 
 
@@ -143,9 +153,13 @@ def _live(stage: _Stage, conversation: Path, budget: int) -> int:
         say(f"   … and {counted(len(lives) - _SESSIONS_SHOWN, 'more session')}")
     _show_reductions(lives)
     learned = ", ".join(counted(count, shown(kind)) for kind, count in told["learned"].items())
-    say(f"\n   learned {counted(sum(told['learned'].values()), 'entry', 'entries')}{f': {learned}' if learned else ''}")
+    total = counted(sum(told["learned"].values()), "entry")
+    say(wrapped(f"learned {total}{f': {learned}' if learned else ''}", "   ", first="\n   "))
     kept, replaced = told["curated"].get("kept", 0), told["curated"].get("superseded", 0)
-    say(f"   curated {kept:,} of them, {replaced:,} in the place of what no longer holds")
+    older = f", {replaced:,} in the place of what no longer holds" if replaced else ""
+    say(f"   curated {kept:,} of them{older}")
+    if told["known"]:
+        say(f"   left alone {counted(len(told['known']), 'session')} that had been there before")
     if told["problems"]:
         say(f"   skipped {counted(told['problems'], 'record')}")
     return process
@@ -155,16 +169,24 @@ def _show_reductions(lives: Sequence[Mapping[str, Any]]) -> None:
     """Show the largest eviction, and one window before and after its compaction."""
     evicted = _largest(lives, "evict")
     if evicted:
-        name = shown(evicted[0]["session"])
-        say(f"\n   In {name} a tool's result was too wide: it is in a file now, and a preview stayed.")
+        name = evicted[0]["session"]
+        say(
+            wrapped(
+                f"In {name} a tool's result was too wide: it is in a file now, and a preview stayed.",
+                "   ",
+                first="\n   ",
+            )
+        )
         say(f"   The window before: {_measure(evicted[1], 'before')}; after: {_measure(evicted[1], 'after')}.")
     compacted = _largest(lives, "compact")
     if compacted:
         life, act = compacted
-        say(f"\n   In {shown(life['session'])} the window was full: a summary took the place of what was oldest.")
-        say(f"   The window before: {_measure(act, 'before')}; after: {_measure(act, 'after')}. It now begins:")
-        for line in _body_of_summary(life["window"])[:_SUMMARY_LINES]:
-            say(dim(wrapped(line if len(line) <= _LINE else f"{line[: _LINE - 1]}…", "     ")))
+        what = "the window was full: a summary took the place of what was oldest"
+        say(wrapped(f"In {life['session']} {what}.", "   ", first="\n   "))
+        say(f"   The window before: {_measure(act, 'before')}; after: {_measure(act, 'after')}.")
+        say("   It then began with this summary:")
+        for line in _body_of_summary(act["summary"] or "")[:_SUMMARY_LINES]:
+            say(dim(_line(line, "     ")))
 
 
 def _largest(lives: Sequence[Mapping[str, Any]], act: str) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
@@ -176,9 +198,16 @@ def _measure(act: Mapping[str, Any], when: str) -> str:
     return f"{counted(act[f'messages_{when}'], 'message')}, {act[f'tokens_{when}']:,} tokens"
 
 
-def _body_of_summary(window: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = str(window[0]["text"]).splitlines() if window else []
-    return [line for line in lines if line.startswith(("- ", "## "))]
+def _body_of_summary(summary: str) -> list[str]:
+    """Return the lines of a summary, of its headings only those with something below them."""
+    lines = [line for line in summary.splitlines() if line.startswith(("- ", "## "))]
+    return [line for line, below in zip(lines, [*lines[1:], "## "], strict=True) if line[0] == "-" or below[0] == "-"]
+
+
+def _line(text: str, indent: str) -> str:
+    """Return one line of a file, shortened, and broken to the terminal with what is broken off standing further in."""
+    short = text if len(text) <= _LINE else f"{text[: _LINE - 1].rstrip()}…"
+    return wrapped(short, f"{indent}  " if text.startswith("- ") else indent, first=indent)
 
 
 def _show_memory(stage: _Stage) -> None:
@@ -191,17 +220,24 @@ def _show_memory(stage: _Stage) -> None:
         say(f"\n   {shown(_below(stage.root, memory))}, without the fields that each line ends with:\n")
         lines = memory.read_text(encoding="utf-8", errors="replace").splitlines()
         for line in lines[:_MEMORY_LINES]:
-            say(wrapped(_FIELDS.sub("", line), "     "))
+            said = _FIELDS.sub("", line)
+            say(wrapped(said, "       " if said.startswith("- ") else "     ", first="     "))
         if len(lines) > _MEMORY_LINES:
             say(f"     … and {counted(len(lines) - _MEMORY_LINES, 'more line')}")
     _, told = _run(stage, "context")
-    say(f"\n   The next session's prompt is told this memory in {told['tokens']:,} tokens. Its preamble begins:")
+    length = f"in {told['tokens']:,} tokens"
+    say(wrapped(f"The next session's prompt is told this memory {length}. Its preamble begins:", "   ", first="\n   "))
     for line in told["preamble"].splitlines()[:_PREAMBLE_LINES]:
-        say(dim(wrapped(line if len(line) <= _LINE else f"{line[: _LINE - 1]}…", "     ")))
+        say(dim(_line(line, "     ")))
+    _show_redaction(stage)
+
+
+def _show_redaction(stage: _Stage) -> None:
     places = list(_redacted(stage.root))
+    others = f", and in {counted(len(places) - 1, 'more line')}" if len(places) > 1 else ""
     for path, number, mark in places[:1]:
         say(f"\n   A secret was said. In its place stands {shown(mark)}")
-        say(dim(f"   — {shown(path)}:{number}{f', and in {len(places) - 1} more lines' if len(places) > 1 else ''}"))
+        say(dim(f"   — {shown(path)}:{number}{others}"))
 
 
 def _answers(stage: _Stage, questions: Sequence[_Question]) -> tuple[int, list[Any]]:
@@ -220,7 +256,7 @@ def _answer(stage: _Stage, questions: Sequence[_Question], *, made: bool) -> int
         say(f"\n   {bold(shown(question.text))}")
         _print_answer(answer, stage)
     curated = sum(_rests_on_curated(answer) for answer in answers)
-    say(f"\n   {curated} of {counted(len(answers), 'answer')} rest on curated memory.")
+    say(f"\n   {curated} of {counted(len(answers), 'answer')} {'rests' if curated == 1 else 'rest'} on curated memory.")
     checked = [(question, answer) for question, answer in zip(questions, answers, strict=True) if question.is_checked]
     if checked:
         met = sum(question.is_met(answer) for question, answer in checked)
@@ -246,11 +282,13 @@ def _print_answer(answer: Mapping[str, Any], stage: _Stage) -> None:
 
 def _go_on(stage: _Stage, *, is_kept: bool) -> None:
     say(f"\n{bold('With a model')}")
-    say("   pip install 'ricordo[models]', set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
-    say("   ricordo chat --model anthropic:claude-sonnet-5     or RICORDO_MODEL=…; without one, chat quotes memory")
+    say("   pip install 'ricordo[models]'")
+    say("   set its key (ANTHROPIC_API_KEY, OPENAI_API_KEY, …), and name it:")
+    say("   ricordo chat --model anthropic:claude-sonnet-5")
+    say("   or set RICORDO_MODEL. Without a model, chat quotes memory.")
     say(f"\n{bold('Go on')}")
     if is_kept:
-        place = shown(str(stage.root))
+        place = shown(quote(str(stage.root)))
         say(f'   ricordo ask "QUESTION" --root {place}')
         say(f"   ricordo memory list --root {place}")
     else:
@@ -286,28 +324,6 @@ def _known_questions(listed: Sequence[Mapping[str, Any]]) -> list[_Question]:
     ]
 
 
-def _own_questions(entries: Sequence[Mapping[str, Any]]) -> list[_Question]:
-    """Return questions made from what was learned, one for each kind first."""
-    from ricordo.language.words import content_words
-
-    asked: list[_Question] = []
-    for entry in _one_of_each_kind(entries):
-        words = [word for word in dict.fromkeys(content_words(entry["content"])) if len(word) > 1][:5]
-        if words and len(asked) < _QUESTIONS:
-            asked.append(_Question(text=f"What was said about {' '.join(words)}?"))
-    return asked or [_Question(text="What was this conversation about?")]
-
-
-def _one_of_each_kind(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the entries in rounds, in each the surest of every kind that is left."""
-    seen: Counter[str] = Counter()
-    rounds: list[tuple[int, Mapping[str, Any]]] = []
-    for entry in sorted(entries, key=lambda each: -float(each["confidence"])):
-        rounds.append((seen[entry["kind"]], entry))
-        seen[entry["kind"]] += 1
-    return [entry for _, entry in sorted(rounds, key=lambda row: row[0])]
-
-
 def _written(root: Path) -> list[tuple[str, int]]:
     """Return the files with their sizes in bytes, transcripts as one."""
     found = sorted(path for path in (root / "workspace").rglob("*") if path.is_file())
@@ -315,7 +331,12 @@ def _written(root: Path) -> list[tuple[str, int]]:
     hidden = {path for path in found if "/state/" in path.as_posix()}
     rows = [(_below(root, path), path.stat().st_size) for path in found if path not in {*logs, *hidden}]
     if logs:
-        rows.append((f"{_below(root, logs[0].parent)}/ ({len(logs)} transcripts)", sum(p.stat().st_size for p in logs)))
+        rows.append(
+            (
+                f"{_below(root, logs[0].parent)}/ ({counted(len(logs), 'transcript')})",
+                sum(p.stat().st_size for p in logs),
+            )
+        )
     index = root / "memory_index.db"
     if index.is_file():
         rows.append((f"{_below(root, index)} (the index, a cache)", index.stat().st_size))
