@@ -56,6 +56,29 @@ def test_the_place_of_a_new_memory_is_the_one_that_is_found_for_it_later(text: s
         assert (saved["file"], saved["line"]) == (found["file"], found["line"])
 
 
+def test_without_a_query_there_is_no_score() -> None:
+    _remember("Pears are ordered on Mondays.")
+    assert "score" in ricordo("recall", "pears").out
+    for command in (["recall", ""], ["memory", "search", " "]):
+        done = ricordo(*command)
+        assert "Pears" in done.out
+        assert "score" not in done.out
+
+
+@pytest.mark.parametrize("kind", ["bad kind]", "", " ", "a:b", "-a", "a--b", "two words"])
+def test_a_kind_is_a_word(kind: str) -> None:
+    done = ricordo("remember", "Pears.", "--kind", kind)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert "is no kind" in done.err
+    assert ricordo("remember", "Pears.", "--kind", kind, "--json").document["error"] == "InvalidEntry"
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["code-style", "Gewohnheit", "決定", "v2"])
+def test_a_kind_may_be_any_word(kind: str) -> None:
+    assert _remember("Pears.", "--kind", kind)["entry"]["kind"] == kind
+
+
 def test_recall_passes_its_filters_on() -> None:
     _remember("Pears are ordered on Mondays.", "--kind", "decision", "--tag", "fruit")
     _remember("Pears are sold by weight.")

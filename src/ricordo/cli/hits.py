@@ -14,13 +14,15 @@ _LONGEST = 600
 
 
 def print_hits(hits: "list[Hit]", target: Target) -> None:
-    """Print hits, best first, or that there are none."""
+    """Print hits, best first, or that there are none; those of an empty query have no score."""
     if not hits:
         say("Nothing found.")
+    is_scored = any(hit.score for hit in hits)
     for number, hit in enumerate(hits, start=1):
         say(wrapped(_cut(hit.entry.content), "   ", first=f"{number}. "))
         said = hit.entry.since or hit.entry.time
-        facts = [hit.entry.kind, f"{age(said)} old" if said else "", f"score {hit.score:.2f}", _place(hit, target)]
+        score = f"score {hit.score:.2f}" if is_scored else ""
+        facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target)]
         say(dim(f"   {' · '.join(filter(None, facts))}"))
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
 

@@ -155,8 +155,8 @@ def _print_summary(target: Target, tally: Tally) -> None:
     if not tally.new and not tally.learned:
         say("Nothing was added: all of it was there already.")
         return
-    kinds = ", ".join(f"{count:,} {shown(kind)}" for kind, count in tally.learned.most_common())
-    say(f"Learned {bold(counted(tally.learned.total(), 'entry', 'entries'))}{f': {kinds}' if kinds else ''}.")
+    kinds = ", ".join(counted(count, shown(kind)) for kind, count in tally.learned.most_common())
+    say(f"Learned {bold(counted(tally.learned.total(), 'entry'))}{f': {kinds}' if kinds else ''}.")
     if tally.problems:
         say(f"Skipped {counted(len(tally.problems), 'record')}.")
 

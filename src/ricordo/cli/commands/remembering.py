@@ -1,5 +1,6 @@
 """`remember` and `forget`: a person's own hand in memory."""
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +11,15 @@ from ricordo.cli.documents import entry_document
 from ricordo.cli.locate import Position, position_of_newest
 from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import dim, emit, say, shown, wrapped
+from ricordo.errors import InvalidEntry
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
     from ricordo.workspace.entry import Entry
 
 __all__ = ["forget", "remember"]
+
+_KIND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 def remember(
@@ -46,6 +50,8 @@ def remember(
 
     if everywhere and not reason:
         raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
+    if not _KIND.fullmatch(kind):
+        raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
     target = find(root, user, project)
     content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
 

@@ -96,8 +96,8 @@ async def _figures(target: Target) -> _Figures:
 
 
 def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
-    kinds = ", ".join(f"{count:,} {shown(kind)}" for kind, count in figures.kinds.items())
-    entries = counted(sum(figures.kinds.values()), "entry", "entries")
+    kinds = ", ".join(counted(count, shown(kind)) for kind, count in figures.kinds.items())
+    entries = counted(sum(figures.kinds.values()), "entry")
     say(f"{bold('Memory')}    {shown(str(target.root))}")
     say(f"{bold('Scope')}     {shown(figures.scope)}")
     say(f"{bold('Entries')}   {entries}{f': {kinds}' if kinds else ''}")
@@ -110,7 +110,7 @@ def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
 
 def _curated(figures: _Figures) -> str:
     topics = f" and {counted(figures.topics, 'topic')}" if figures.topics else ""
-    return f"{counted(figures.curated, 'entry', 'entries')} in MEMORY.md{topics}"
+    return f"{counted(figures.curated, 'entry')} in MEMORY.md{topics}"
 
 
 def _waiting(inbox: "Check") -> str:
