@@ -12,6 +12,7 @@ from agents_at_work import SCOPE, settings
 from disks import FailingDisk
 from ricordo import HarnessAgent, Scope
 from ricordo.errors import (
+    DocumentInvalid,
     IndexUnavailable,
     RicordoError,
     ScopeMismatch,
@@ -115,3 +116,48 @@ async def test_an_error_in_the_block_of_an_agent_comes_out_as_it_is(tmp_path: Pa
     with pytest.raises(StorageFull, match="mine"):
         async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)):
             raise StorageFull("mine")
+
+
+@pytest.mark.parametrize("damage", [_a_damaged_marker, _a_damaged_key])
+async def test_where_memory_is_required_a_root_that_is_none_is_raised(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    root = tmp_path / ".ricordo"
+    damage(root)
+    with pytest.raises(DocumentInvalid):
+        async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root), require_memory=True):
+            pass
+
+
+async def test_an_agent_without_model_and_memory_says_that_nothing_is_kept(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    _a_damaged_key(root)
+    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
+        assert one.memory is None
+        assert not one.keeps
+        assert str(await one.send("The treasure is under the oak.")) == "Nothing of this is kept."
+        assert str(await one.send("Where is the treasure?")) == "Not in memory."
+
+
+async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / ".ricordo"
+    model = ScriptedModel([Say("From main."), Say("Fine.")])
+    async with HarnessAgent("offline", workspace=root, scope=SCOPE, session="s", settings=settings(root)) as one:
+        assert one.keeps
+        await one.send("Hello.")
+        assert one.memory is not None
+        await one.memory.remember("We deploy only from main.")
+    before = {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+    monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
+    with caplog.at_level(logging.WARNING, "ricordo"):
+        async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as two:
+            assert not two.keeps
+            assert two.memory is not None
+            assert str(await two.send("Nadia owns staging.")) == "From main."
+            assert str(await two.send("And?")) == "Fine."
+            assert [message.text for message in two.window][-3:] == ["From main.", "And?", "Fine."]
+    assert "deploy only from main" in model.requests[0].messages[0].text
+    assert [each.getMessage().count("can only be read") for each in caplog.records] == [1]
+    assert before == {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
@@ -20,9 +21,11 @@ from command_line import chat as conversation
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.render import shown
+from ricordo.errors import StorageFull
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
 from ricordo.models import Delta, TextDelta, ThinkingDelta
+from ricordo.runtime import agents
 from ricordo.testing import Call, Fail, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 
 
@@ -65,7 +68,7 @@ def test_without_a_model_it_says_so_once_and_quotes_memory_with_the_source() -> 
 
 def test_a_pipe_sees_replies_and_nothing_else() -> None:
     done = _chat("Nadia owns the staging database.", "")
-    assert done.out == "Noted. Nothing in memory is about this.\n"
+    assert done.out == "Noted.\n"
     assert [line.split()[0] for line in done.err.splitlines()] == ["Offline:", "Learned"]
 
 
@@ -393,3 +396,134 @@ def test_a_reader_that_leaves_early_ends_a_chat_in_silence() -> None:
     assert process.returncode == 1
     assert b"Traceback" not in err
     assert _said()[0] == ("user", "We decided to deploy only from main.")
+
+
+@pytest.mark.parametrize("arguments", [(), ("The treasure is under the oak.",)], ids=["lines", "one message"])
+def test_there_is_no_chat_where_the_memory_can_not_be_opened(arguments: Sequence[str]) -> None:
+    Path(".ricordo").mkdir()
+    Path(".ricordo/guard.key").write_text("x\n", encoding="utf-8")
+    done = ricordo("chat", *arguments, stdin="The treasure is under the oak.\nAnd I have the map.\n")
+    assert (done.code, done.out) == (1, "")
+    failures = [line for line in done.err.splitlines() if not line.startswith("Offline")]
+    assert len(failures) == 1
+    assert "restore it from a backup" in failures[0]
+    document = ricordo("chat", "The treasure is under the oak.", "--json").document
+    assert document["error"] == "DocumentInvalid"
+
+
+def test_a_root_that_is_damaged_later_is_not_chatted_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    Path(".ricordo/guard.key").write_text("x\n", encoding="utf-8")
+    with _model([], monkeypatch) as server:
+        done = _chat("Hello.")
+    assert (done.code, done.out) == (1, "")
+    assert server.requests == ()
+
+
+def _only_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the root be one that can't be written to, whoever runs the test."""
+    monkeypatch.setattr(agents, "_is_writable", lambda root: False)
+
+
+def test_a_root_that_can_only_be_read_answers_and_says_once_that_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ricordo("remember", "We deploy only from main.")
+    _only_readable(monkeypatch)
+    done = _chat("From which branch do we deploy?", "From which branch, again?")
+    assert done.code == 0
+    assert done.out.startswith("We deploy only from main.\n")
+    assert done.err.count("nothing that is said now is kept") == 1
+    assert "Nothing of this chat is kept" in done.err.splitlines()[-1]
+    assert "--session" not in done.err
+    assert "Learned" not in done.err
+    assert ricordo("session", "list", "--json").document["total"] == 0
+    document = ricordo("chat", "From which branch do we deploy?", "--json").document
+    assert document["reply"].startswith("We deploy only from main.")
+    assert document["kept"] is False
+
+
+def test_what_is_told_to_a_root_that_can_only_be_read_is_not_said_to_be_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    _only_readable(monkeypatch)
+    for done in (_chat("Nadia owns staging."), ricordo("chat", "Nadia owns staging.")):
+        assert done.out == "Nothing of this is kept.\n"
+        assert done.code == 1
+    assert _remembered() == ["We deploy only from main."]
+
+
+def test_a_session_that_was_never_written_is_not_one_to_go_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*args: object) -> None:
+        raise StorageFull
+
+    ricordo("remember", "We deploy only from main.")
+    monkeypatch.setattr("ricordo.workspace.transcript.Transcript.append", full)
+    done = _chat("Nadia owns staging.")
+    assert done.code == 1
+    assert "Noted" not in done.out
+    assert "go on with" not in done.err
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
+def test_a_blank_message_is_refused_in_one_line_and_nothing_is_made(blank: str) -> None:
+    done = ricordo("chat", blank)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert ricordo("chat", blank, "--json").document["error"] == "UsageError"
+    assert not Path(".ricordo").exists()
+
+
+def test_what_asks_for_nothing_is_only_shown_what_is_about_the_same() -> None:
+    ricordo("remember", "In chat B, server B5 runs on port 2005.")
+    ricordo("remember", "The staging database runs on port 5433.")
+    lines = _chat(
+        "In chat A, server A3 runs on port 1003.",
+        "Tell me the wifi name",
+        "The staging database runs on port 5434.",
+        "In chat B, server B5 runs on port 2005.",
+    ).out.splitlines()
+    assert lines[:2] == ["Noted.", "Not in memory."]
+    assert lines[2] == "The staging database runs on port 5433."
+    assert lines[4] == "In chat B, server B5 runs on port 2005."
+
+
+def test_what_another_chat_of_the_same_session_taught_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    others: list[Done] = []
+
+    def answer(request: RecordedRequest) -> ScriptItem:
+        if request.messages[-1].text.startswith("We decided"):
+            source = chat_file([("user", "The staging database runs on port 5433, and Nadia owns it.")])
+            others.append(ricordo("ingest", source))
+        return Say("All right.")
+
+    def chat_file(said: Sequence[tuple[str, str]]) -> Path:
+        return conversation(Path("other.jsonl"), said, session="shared")
+
+    with _model(answer, monkeypatch):
+        done = _chat("We decided to deploy only from main, never from a branch.", options=["--session", "shared"])
+    assert [other.code for other in others] == [0]
+    assert len(_remembered()) >= 2
+    assert "Learned 1 decision. " in done.err
+
+
+def test_who_waits_for_another_try_is_told_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _model([Fail(429, "too many", headers={"retry-after-ms": "20"}), Say("Here.")], monkeypatch):
+        done = _chat("Hello.")
+    assert done.out == "Here.\n"
+    assert "waiting 0" in done.err
+    with _model([Fail(429, "too many", headers={"retry-after": "500"})], monkeypatch):
+        done = ricordo("chat", "Hello.")
+    assert done.code == 1
+    assert "asks to wait 500 s" in done.err
+
+
+def test_a_warning_is_one_line_without_a_place_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: RecordedRequest) -> ScriptItem:
+        warnings.warn("reserved is too large.", stacklevel=1)
+        return Say("All right.")
+
+    with _model(answer, monkeypatch):
+        done = _chat("Hello.", "Again.")
+    told = [line for line in done.err.splitlines() if "reserved" in line]
+    assert told == ["ricordo: reserved is too large."]
+    assert ".py" not in done.err

@@ -142,6 +142,25 @@ def test_ctrl_c_stops_a_reply_keeps_what_came_and_the_chat_goes_on(monkeypatch: 
     assert terminal.process.returncode == 0
 
 
+def test_ctrl_c_while_another_try_is_waited_for_says_no_more_than_that_it_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script: list[ScriptItem] = [Fail(429, "too many", headers={"retry-after": "30"}), Say("Still here.")]
+    with _model(script, monkeypatch), Terminal() as terminal:
+        terminal.until("> ")
+        terminal.type("Count.\n")
+        terminal.until("waiting 30 s")
+        terminal.type("\x03")
+        shown = terminal.until("Stopped.") + terminal.until("> ")
+        assert "kept" not in shown
+        terminal.type("And now?\n")
+        terminal.until("Still here.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        terminal.rest()
+    assert terminal.process.returncode == 0
+
+
 def test_ctrl_c_at_the_prompt_drops_the_line_and_says_how_to_leave() -> None:
     with Terminal() as terminal:
         terminal.until("> ")

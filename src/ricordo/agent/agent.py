@@ -68,6 +68,7 @@ class HarnessAgent:
         truncate_args: TruncateArgsConfig | None = None,
         memory_tools: bool = True,
         memory_hooks: bool = True,
+        require_memory: bool = False,
         file_tools: bool = False,
         shell: bool = False,
         working_directory: str | Path | None = None,
@@ -83,9 +84,10 @@ class HarnessAgent:
         `model` is a provider's string such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`: then the
         agent answers by quoting memory. `workspace` is the root, found as `Memory.open` finds it when None.
         `memory_tools` gives the model `remember` and `recall`; `memory_hooks` learns from what was said; without both,
-        memory stays out of the prompt. `file_tools` read the workspace and `working_directory`; what changes a file
-        there, and `shell`, asks `approve` each time and is refused without it. `max_iters` (1 and up) bounds the
-        requests of a turn; None: as the settings say. Raises: ScopeRequired; InvalidScope for a secret; InvalidSetting.
+        memory stays out of the prompt. With `require_memory` a root that can't be opened is raised. `file_tools`
+        read the workspace and `working_directory`; what changes a file there, and `shell`, asks `approve` each time
+        and is refused without it. `max_iters` (1 and up) bounds the requests of a turn; None: as the settings say.
+        Raises: ScopeRequired; InvalidScope for a secret; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
@@ -102,6 +104,7 @@ class HarnessAgent:
             ),
             memory_tools=memory_tools,
             memory_hooks=memory_hooks,
+            require_memory=require_memory,
             file_tools=file_tools,
             shell=shell,
             working_directory=Path(working_directory) if working_directory is not None else None,
@@ -131,7 +134,8 @@ class HarnessAgent:
     async def __aenter__(self) -> "HarnessAgent":
         """Open the memory and take up the session. Raises: ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
 
-        A root that can't be opened is no reason to fail: the agent says so once, and runs without memory.
+        A root that can't be opened is no reason to fail, unless `require_memory` says so: the agent tells the log once
+        and runs without memory; `memory` is None then, and `keeps` False.
         """
         self._open = await self._stack.enter_async_context(open_session(self._options))
         return self
@@ -155,6 +159,11 @@ class HarnessAgent:
         if session.workspace is None or session.layers is None:
             return None
         return Memory(session.workspace, session.layers, settings=session.settings)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        return self._session.keeps
 
     @property
     def window(self) -> tuple[Message, ...]:

@@ -1,7 +1,7 @@
 """The chat: line after line, each recorded before it is answered, until somebody ends it.
 
-The root is made by the first thing that is said, and opened before when it is there. At the end, what was said is
-learned from, within a limit that a key press cuts short.
+The root is made by the first thing that is said, and opened before when it is there; where it can't be opened there is
+no chat. At the end, what was said is learned from, within a limit that a key press cuts short.
 
 Invariant: whatever ends the chat, but for a kill, the session is closed in order; and a kill loses nothing said.
 """
@@ -20,12 +20,13 @@ import anyio
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
 from ricordo.cli.chat_foreground import Foreground, Interrupted
 from ricordo.cli.chat_input import Input
-from ricordo.cli.chat_offline import quoted
+from ricordo.cli.chat_offline import offline
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.context import Target, scope_of
 from ricordo.cli.render import counted, dim, failed, note, say, shown
 from ricordo.clock import SystemClock
-from ricordo.errors import RicordoError
+from ricordo.errors import ModelRateLimited, RicordoError
+from ricordo.harness.wording import asks
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,13 +67,14 @@ class Wishes:
 
 @dataclass(kw_only=True)
 class Chat:
-    """One chat, on one terminal or pipe."""
+    """One chat, on one terminal or pipe; `keeps` tells whether what is said is kept."""
 
     wishes: Wishes
     foreground: Foreground
     input: Input
     code: int = 0
-    said: bool = False
+    keeps: bool = True
+    seen: set[str] = field(default_factory=set)
     agent: "HarnessAgent | None" = None
     begun: "datetime" = field(default_factory=lambda: SystemClock().now())
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -89,7 +91,10 @@ class Chat:
         return 128 + self.foreground.ended if self.foreground.ended else self.code
 
     async def once(self, text: str, *, quiet: bool) -> "tuple[TurnResult | None, str]":
-        """Say `text` and return what came of it, None when it was stopped, and the session. Raises as `stream` does."""
+        """Say `text` and return what came of it, None when it was stopped, and the session. Raises as `stream` does.
+
+        `code` is 1 afterwards when something was to be kept and is not.
+        """
         async with self._open_to_the_end():
             agent = await self._opened()
             try:
@@ -109,26 +114,29 @@ class Chat:
         """Return the agent, which is opened, and the root made, at the first call."""
         if self.agent is None:
             from ricordo.agent import HarnessAgent
-            from ricordo.harness.offline import OfflineModel
 
             wishes = self.wishes
             agent = HarnessAgent.recommended(
-                wishes.model or OfflineModel(self._quoted),
+                wishes.model or offline(wishes.target),
                 workspace=wishes.target.root,
                 scope=await scope_of(wishes.target),
                 session=wishes.session,
                 memory_tools=wishes.memory,
                 memory_hooks=wishes.memory,
+                require_memory=True,
                 file_tools=wishes.files,
                 approve=self._approve if wishes.files else None,
                 settings=wishes.settings,
             )
             self.agent = await self._stack.enter_async_context(agent)
+            self.keeps = self.agent.keeps
+            self._look()
         return self.agent
 
-    async def _quoted(self, text: str) -> str:
-        memory = self.agent.memory if self.agent else None
-        return await quoted(memory, self.wishes.target, text) if memory else ""
+    def _look(self) -> None:
+        """Keep in mind which messages this chat has seen, to know later what they taught."""
+        window = self.agent.window if self.agent else ()
+        self.seen.update(message.id for message in window if message.id)
 
     async def _do(self, act: Callable[[], None]) -> None:
         await self.foreground.do(act)
@@ -154,6 +162,9 @@ class Chat:
             return False
         except Interrupted:
             return await self._left_alone()
+        if isinstance(line, str) and line:
+            # where nothing can be kept, nothing is said
+            await self._opened()
         try:
             if isinstance(line, Slash):
                 return await self._obey(line)
@@ -180,17 +191,25 @@ class Chat:
         """Say `text` and show the reply as it comes; None when it was stopped."""
         if self.foreground.ended:
             return None
-        self.said = True
         verbose = self.wishes.verbose
         screen = None if quiet else Screen(tools=self.input.is_terminal or verbose, thinking=verbose)
         result: TurnResult | None = None
         try:
             result = await self._streamed(agent, text, screen)
+        except ModelRateLimited as error:
+            if error.retry_after is None:
+                raise
+            told = str(error).replace("asks to wait", f"asks to wait {error.retry_after:g} s", 1)
+            raise ModelRateLimited(told, retry_after=error.retry_after) from error
         finally:
+            self._look()
             if screen is not None:
                 await self._do(partial(screen.end, result))
         if result is None and self.input.is_terminal:
-            await self._do(lambda: say(dim("Stopped. What came of the reply is kept.")))
+            came = self.keeps and bool(agent.window) and agent.window[-1].role != "user"
+            await self._do(lambda: say(dim(f"Stopped.{' What came of the reply is kept.' if came else ''}")))
+        if not (self.keeps or self.input.is_terminal or asks(text)):
+            self.code = self.code or 1
         return result
 
     async def _streamed(self, agent: "HarnessAgent", text: str, screen: Screen | None) -> "TurnResult | None":
@@ -260,17 +279,18 @@ class Chat:
         if agent is None:
             return
         seconds = _OFFLINE_SECONDS if self.wishes.model is None else _MODEL_SECONDS
-        left = -1
+        left = -1 if self.keeps else 0
         self.foreground.closing = True
         with self.foreground.stopping():
             async with anyio.create_task_group() as group:
                 group.start_soon(self._announce)
-                left = await agent.settle(seconds=seconds)
+                if self.keeps:
+                    left = await agent.settle(seconds=seconds)
                 group.cancel_scope.cancel()
         if left:
             # the limit is over: closing works off nothing more
             self._whole.cancel()
-        if tells and (self.said or agent.window):
+        if tells and self.seen:
             with anyio.CancelScope(shield=True):
                 told = await self._told(agent, left)
                 await self._do(partial(say if self.input.is_terminal else note, told))
@@ -281,16 +301,19 @@ class Chat:
             await self._do(lambda: say(dim("Learning from what was said; Ctrl-C skips it.")))
 
     async def _told(self, agent: "HarnessAgent", left: int) -> str:
+        place = shown(str(self.wishes.target.root))
+        if not self.keeps:
+            return f"Nothing of this chat is kept: the memory in {place} can only be read."
         kinds: Counter[str] = Counter()
         with suppress(RicordoError):
             for entry in await agent.memory.entries() if agent.memory else ():
                 is_new = entry.time is not None and entry.time >= self.begun
-                kinds[entry.kind] += is_new and entry.source.session == agent.session
+                kinds[entry.kind] += is_new and bool(self.seen.intersection(entry.source.messages))
         learned = ", ".join(counted(count, shown(kind)) for kind, count in kinds.most_common() if count)
         waits = "; the rest is learned when it is opened next" if left else ""
         named = self.wishes.named_root
         root = f" --root {shown(str(named))}" if named else ""
         return (
-            f"Learned {learned or 'nothing new'}{waits}. It is in {shown(str(self.wishes.target.root))}; "
+            f"Learned {learned or 'nothing new'}{waits}. It is in {place}; "
             f"go on with: ricordo chat{root} --session {shown(agent.session)}"
         )

@@ -2,7 +2,7 @@
 nothing. Nothing is made up, and nothing leaves the machine.
 
 What is asked is answered by the given function; a request to remember calls the tool `remember`, as a model would; of a
-statement that memory holds nothing about, it says that it was noted, because that is all that was done with it. Where
+statement that memory says nothing to, it says that it was noted, because that is all that was done with it. Where
 nothing is kept it says that instead.
 """
 
@@ -16,7 +16,7 @@ from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
 __all__ = ["NOTED", "OFFLINE", "UNKEPT", "UNKNOWN", "OfflineModel"]
 
 OFFLINE = "offline"
-NOTED = "Noted. Nothing in memory is about this."
+NOTED = "Noted."
 UNKNOWN = "Not in memory."
 UNKEPT = "Nothing of this is kept."
 

@@ -8,7 +8,9 @@ Invariant: a text that asks is never a request to remember.
 
 import re
 
-__all__ = ["asks", "to_remember"]
+from ricordo.language import split_sentences
+
+__all__ = ["asks", "ends_asking", "to_remember"]
 
 _POLITE = (
     r"\s*(?:(?:please|pls|hey|hi|hello|ok(?:ay)?|so|also|and|now|just|well|bitte|und|also|per favore|por favor"
@@ -100,6 +102,12 @@ def asks(text: str) -> bool:
     if _WANTS_TOLD.match(text) or _INVERTED.match(text):
         return True
     return _OPENS.match(text) is not None and not _STATED.search(text)
+
+
+def ends_asking(text: str) -> bool:
+    """Tell whether the last sentence of a text asks."""
+    sentences = list(split_sentences(text))
+    return asks(sentences[-1].text if sentences else text)
 
 
 def to_remember(text: str) -> str | None:

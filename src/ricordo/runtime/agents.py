@@ -1,6 +1,7 @@
 """Agents: an open root, a model and tools put together to one session. What the parts do is decided in their rooms."""
 
 import logging
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -19,16 +20,15 @@ from ricordo.errors import (
     RicordoError,
     ScopeError,
     StorageError,
+    StorageFailed,
 )
 from ricordo.events import Event, Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
 from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
-from ricordo.harness.offline import OFFLINE, OfflineModel
+from ricordo.harness.offline import OFFLINE
 from ricordo.harness.taking_up import taken_up
-from ricordo.index.contract import MEMORY_SORTS, Query
-from ricordo.language import acts
 from ricordo.middleware import StepMiddleware
 from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.evict import EvictResults
@@ -40,8 +40,9 @@ from ricordo.middleware.reduce import Reducer
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.recall.answer import answer
+from ricordo.recall.hits import Answer
 from ricordo.runtime.assembly import Parts, Workspace, open_workspace, working_files
+from ricordo.runtime.offline import QuotingModel, found_for
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Reductions, evictions, shrinkers
 from ricordo.runtime.roots import nearest_root
@@ -78,6 +79,7 @@ class AgentOptions:
     recommended: bool = False
     memory_tools: bool = True
     memory_hooks: bool = True
+    require_memory: bool = False
     file_tools: bool = False
     shell: bool = False
     working_directory: Path | None = None
@@ -100,8 +102,9 @@ class AgentOptions:
 async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     """Open the root, take up the session or begin it, and close everything at the end.
 
-    A root that can't be opened is told to the log once, and the session goes on without memory. Raises: ScopeMismatch;
-    InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing.
+    A root that can't be opened is told to the log once, and the session goes on without memory, unless that is
+    required; one that can only be read is told too, and nothing of the session is kept. Raises: ScopeMismatch;
+    InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the root closed.
     """
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
@@ -111,8 +114,11 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         settings=settings, clock=options.clock, disk=options.disk, sink=prompts.told_too(options.on_event)
     )
     async with AsyncExitStack() as stack:
-        workspace = await _opened(stack, root, options.scope, parts)
-        making = _Making(options=options, parts=parts, root=root, workspace=workspace)
+        workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
+        keeps = workspace is not None and await run_sync(_is_writable, root)
+        if workspace and not keeps:
+            _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
+        making = _Making(options=options, parts=parts, root=root, workspace=workspace, keeps=keeps)
         session = await making.session()
         prompts.session = session
         yield session
@@ -149,24 +155,33 @@ def _settings(root: Path) -> Settings:
         return Settings.load()
 
 
-async def _opened(stack: AsyncExitStack, root: Path, scope: Scope, parts: Parts) -> Workspace | None:
+def _is_writable(root: Path) -> bool:
+    return os.access(root, os.W_OK)
+
+
+async def _opened(stack: AsyncExitStack, root: Path, scope: Scope, parts: Parts, *, required: bool) -> Workspace | None:
     try:
         return await stack.enter_async_context(open_workspace(root, scope, parts))
     except (ScopeError, InvalidInput):
         raise
     except (RicordoError, OSError) as error:
+        if required and isinstance(error, RicordoError):
+            raise
+        if required:
+            raise StorageFailed(f"{root} can't be opened: {error}") from error
         _LOG.warning("The memory in %s can't be opened, so this session goes on without one: %s", root, error)
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Making:
-    """Makes one session of these; `root` is absolute."""
+    """Makes one session of these; `root` is absolute, and `keeps` tells whether it can be written to."""
 
     options: AgentOptions
     parts: Parts
     root: Path
     workspace: Workspace | None
+    keeps: bool
 
     @property
     def agent(self) -> str:
@@ -179,16 +194,20 @@ class _Making:
     async def session(self) -> Session:
         options, parts, workspace = self.options, self.parts, self.workspace
         layers = workspace.store.offers(Layers) if workspace else None
-        model = await self._model(layers)
+        model = await self._model(layers, keeps=self.keeps)
         name = options.session or options.scope.session or self._new_name()
         keeper = await self._keeper(name)
         measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
         keeper.learn_from(lambda: measure.ratio)
         prompt = Prompt(self.folder, workspace, self._budget())
         inject = Inject(prompt)
-        flush = FlushJobs(workspace.inbox, emitter=parts.emitter) if workspace and options.memory_hooks else None
+        learns = self.keeps and options.memory_hooks
+        flush = FlushJobs(workspace.inbox, emitter=parts.emitter) if workspace and learns else None
         on = options.reductions.recommended(parts.settings, model.window) if options.recommended else options.reductions
-        evict, shrink = evictions(on.tool_result_eviction, workspace), await self._shrinkers(on, model, flush, name)
+        evict, shrink = (
+            evictions(on.tool_result_eviction, workspace if self.keeps else None),
+            await self._shrinkers(on, model, flush, name),
+        )
         asked = shrink if on.compaction else [*shrink, *await self._shrinkers(_ON_DEMAND, model, flush, name)]
         tools = self._tools()
         base = _BASE if options.instructions is None else options.instructions
@@ -224,6 +243,7 @@ class _Making:
             flush=flush,
             workspace=workspace,
             layers=layers,
+            keeps=self.keeps,
             settings=parts.settings,
         )
 
@@ -246,11 +266,13 @@ class _Making:
             _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
         logged = (await read_log(files, path)).messages
         window = taken_up(stated.state.window, stated.state.last, logged)
+        state = replace(stated.state, window=window, last=logged[-1].id if logged else "")
+        if not self.keeps:
+            return Keeper(state)
         transcript = Transcript(files, path, session=name, redactor=workspace.place.redactor)
         record = TranscriptRecord(
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )
-        state = replace(stated.state, window=window, last=logged[-1].id if logged else "")
         return Keeper(state, states=workspace.states, version=stated.version, record=record)
 
     def _tools(self) -> tuple[Tool, ...]:
@@ -289,24 +311,18 @@ class _Making:
         before = partial(flush.before_drop, self.options.scope, self.agent, name) if flush else None
         return await shrinkers(on, model, before_summary=before, base_url=self.parts.settings.base_url)
 
-    async def _model(self, layers: Layers | None) -> ChatModel:
+    async def _model(self, layers: Layers | None, *, keeps: bool) -> ChatModel:
         model = self.options.model
-        if not isinstance(model, str):
-            return model
-        if model != OFFLINE:
+        if isinstance(model, str) and model != OFFLINE:
             return await run_sync(partial(load_model, model, base_url=self.parts.settings.base_url))
+        found = QuotingModel() if isinstance(model, str) else model
+        if isinstance(found, QuotingModel):
+            found.look_with(partial(self._found, layers), keeps=keeps)
+        return found
 
-        return OfflineModel(partial(self._quoted, layers))
-
-    async def _quoted(self, layers: Layers | None, text: str) -> str:
-        """Return what memory has to say, quoted; what was asked stands in the transcript too, and is no answer."""
+    async def _found(self, layers: Layers | None, text: str) -> Answer | None:
         sources = [await place.source() for place in await layers.places()] if layers else []
-        for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
-            found = await answer(sources, asked, now=self.parts.clock.now())
-            content = found.hit.entry.content.strip() if found.hit else ""
-            if found.found and content != text.strip() and "question" not in acts(content):
-                return found.text
-        return ""
+        return await found_for(sources, text, now=self.parts.clock.now())
 
 
 _ON_DEMAND = Reductions(compaction=CompactionConfig())

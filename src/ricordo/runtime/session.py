@@ -56,7 +56,7 @@ class ContextReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """One session of an agent, open. Without a `workspace` nothing of it outlives the process.
+    """One session of an agent, open. Where it `keeps` nothing, as without a `workspace`, it ends with the process.
 
     `reducers` are what makes the window smaller when a person asks for it; `flush` is None when nothing is learned.
     """
@@ -76,6 +76,7 @@ class Session:
     flush: FlushJobs | None = None
     workspace: Workspace | None = None
     layers: Layers | None = None
+    keeps: bool = False
     settings: Settings | None = None
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:

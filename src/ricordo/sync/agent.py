@@ -69,6 +69,11 @@ class HarnessAgent(Face[AsyncAgent]):
         return None if memory is None else Memory(self._portal, memory)
 
     @property
+    def keeps(self) -> bool:
+        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        return self._inner.keeps
+
+    @property
     def window(self) -> tuple[Message, ...]:
         """What the next request begins with, without the system prompt."""
         return self._inner.window

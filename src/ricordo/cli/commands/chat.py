@@ -1,6 +1,8 @@
 """`chat`: an agent in the terminal, with memory; with a model where one is named, else it quotes what memory holds."""
 
 import logging
+import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["chat"]
 
 _OFFLINE = "offline"
-_INTERRUPTED = 130
+_MISUSED, _INTERRUPTED = 2, 130
+_AGAIN = re.compile(r"Asking again in (?P<seconds>[\d.]+) s: (?P<why>.*)", re.DOTALL)
 
 _Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")]
 _ModelName = Annotated[
@@ -70,6 +73,7 @@ def chat(
     from ricordo.cli.chat_loop import Wishes
     from ricordo.runtime import Settings
 
+    _refuse_blank(message, as_json=as_json)
     source, target = Input(), find(root, user, project)
     _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
     settings = Settings.load(target.root, None, {"model": model, "user": user})
@@ -85,6 +89,16 @@ def chat(
         named_root=root,
     )
     raise typer.Exit(_loop(wishes, source) if message is None else _once(wishes, source, message, as_json=as_json))
+
+
+def _refuse_blank(message: str | None, *, as_json: bool) -> None:
+    if message is None or message.strip():
+        return
+    told = "The MESSAGE is blank: say something, or leave it out to chat."
+    if as_json:
+        raise typer.BadParameter(told)
+    failed(told)
+    raise typer.Exit(_MISUSED)
 
 
 def _refuse(*, two: bool, json: bool, files: bool) -> None:
@@ -144,6 +158,7 @@ def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> 
         emit(
             {
                 "session": session,
+                "kept": talk.keeps,
                 "root": str(wishes.target.root),
                 "reply": result.message.text,
                 "ending": result.ending,
@@ -152,22 +167,38 @@ def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> 
                 "output_tokens": result.usage.output,
             }
         )
-    return 0
+    return talk.code
 
 
 class _OneLine(logging.Handler):
-    """Prints a record as every failure is printed."""
+    """Prints a record as every failure is printed; who waits for another try is told for how long."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print it."""
-        failed(record.getMessage())
+        told = record.getMessage()
+        again = _AGAIN.fullmatch(told)
+        if again:
+            told = f"{again['why'].rstrip('.')}; waiting {float(again['seconds']):g} s to ask again."
+        failed(told)
 
 
 @contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
+    """Print what the package warns of, each thing once, as one line without a place in a file."""
     logger, handler = logging.getLogger("ricordo"), _OneLine(logging.WARNING)
+    told: set[str] = set()
+
+    def show(message: Warning | str, *place: object, **more: object) -> None:
+        del place, more
+        if str(message) not in told:
+            told.add(str(message))
+            failed(str(message))
+
     logger.addHandler(handler)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("always", category=UserWarning)
+            warnings.showwarning = show
+            yield
     finally:
         logger.removeHandler(handler)

@@ -1,0 +1,69 @@
+"""What an agent without a model says: the passage of memory that answers what is asked, or that is about what is said.
+
+What is said stands in the transcript by then, and so does what was asked before. Neither is an answer, so where one
+would be quoted, only memories are.
+
+Invariant: a text that asks for nothing is only shown what says the same, what it contradicts, or what contradicts it.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+from ricordo.consolidation.conflicts import replaces, says_the_same
+from ricordo.harness.offline import OfflineModel
+from ricordo.harness.wording import asks, ends_asking
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.language import content_words, overlap
+from ricordo.recall.answer import answer
+from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.workspace.entry import Entry
+
+__all__ = ["QuotingModel", "found_for"]
+
+_DUPLICATE = 0.7
+_SAME_SUBJECT = 0.75
+_FEWEST = 2
+
+
+class QuotingModel(OfflineModel):
+    """The model `offline`, which an agent lets look into its memory; `show` makes a text of an answer."""
+
+    def __init__(self, show: Callable[[Answer], str] = lambda found: found.text) -> None:
+        """Hold nothing before `look_with`."""
+        super().__init__(self._quoted, keeps=False)
+        self._show = show
+        self._find: Callable[[str], Awaitable[Answer | None]] | None = None
+
+    def look_with(self, find: Callable[[str], Awaitable[Answer | None]], *, keeps: bool) -> None:
+        """Answer with what `find` returns for a text; `keeps` tells whether what is said is kept."""
+        self._find, self.keeps = find, keeps
+
+    async def _quoted(self, text: str) -> str:
+        found = await self._find(text) if self._find else None
+        return self._show(found) if found else ""
+
+
+async def found_for(sources: Sequence[Source], text: str, *, now: datetime) -> Answer | None:
+    """Return what is quoted to `text`, None for nothing. Raises `StorageError` when no source can be searched."""
+    for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
+        found = await answer(sources, asked, now=now)
+        if found.hit is not None and _answers(found.hit, text, now):
+            return found
+    return None
+
+
+def _answers(hit: Hit, text: str, now: datetime) -> bool:
+    content = hit.entry.content.strip()
+    if hit.entry.kind == "message" and (content == text.strip() or ends_asking(content)):
+        return False
+    return asks(text) or _concerns(Entry(content=text, time=now), hit.entry)
+
+
+def _concerns(said: Entry, held: Entry) -> bool:
+    """Tell whether one takes the other's place, or both say about the same with the same numbers."""
+    if replaces(said, held) or replaces(held, said) or says_the_same(said, held, duplicate=_DUPLICATE):
+        return True
+    left, right = (set(content_words(entry.content)) for entry in (said, held))
+    numbers = [{word for word in words if any(map(str.isdigit, word))} for words in (left, right)]
+    fewest = min(len(left), len(right))
+    return numbers[0] == numbers[1] and fewest >= _FEWEST and overlap(left, right) >= _SAME_SUBJECT
