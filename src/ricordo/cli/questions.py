@@ -81,7 +81,8 @@ def _subject(text: str) -> Sequence[str]:
         )
         and not any(start < match.end() and match.start() < end for start, end, _ in names)
     ]
-    ranked = [*names, *sorted(plain, key=_weight, reverse=True)]
+    # names alone say who and where, and not what
+    ranked = [*names[:_ENOUGH_WORDS], *sorted(plain, key=_weight, reverse=True), *names[_ENOUGH_WORDS:]]
     chosen: dict[str, tuple[int, int, str]] = {}
     for found in ranked:
         if len(chosen) < (_ENOUGH_WORDS if _MANNER.search(found[2]) else _MOST_WORDS):
