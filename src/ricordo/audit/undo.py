@@ -1,7 +1,8 @@
 """Undo: take back one write, also when others came after it, unless they touched the same lines.
 
-An undo is a change set itself, so it can be undone. A block that was appended to a ledger is cut out of it; a file that
-would be left with nothing but its heading was created by that block and goes with it.
+An undo is a change set itself, so it can be undone. A block that was appended to a ledger is cut out of it and out of
+curated memory, see `retraction`; a ledger that would be left with nothing but its heading was created by that block
+and goes with it.
 """
 
 from collections.abc import Sequence
@@ -9,38 +10,47 @@ from itertools import takewhile
 
 from ricordo.audit.find import names
 from ricordo.audit.history import HistoryItem, blocks, undone_ids
+from ricordo.audit.retraction import retraction
+from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
-from ricordo.workspace.entry_codec import Located, without_entries
-from ricordo.workspace.layout import WORKSPACE
 from ricordo.workspace.merge import merged
 
 __all__ = ["chosen_item", "undo"]
 
 _LOCK = "undo"
+_CURATING = "consolidate"
 
 
 async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who: str) -> Change:
     """Take back the write `item` and return the change set that did it.
 
-    Raises: UndoRefused if it is undone already, or later changes touched the same lines.
+    Raises: UndoRefused if it is undone already, or later changes touched the same lines; StorageBusy if a
+    consolidation does not end in time.
     """
 
     async def plan() -> list[Edit]:
-        if item.id in undone_ids(await changes.records()):
+        records = await changes.records()
+        undone = undone_ids(records)
+        if item.id in undone:
             raise UndoRefused(f"The change {item.id} is undone already.")
         if item.entries:
             found = [block for path in item.paths async for block in blocks(files, path)]
             standing = [block for block in found if block[0].entry.id == item.id]
             if not standing:
                 raise UndoRefused(f"The write {item.id} does not stand in {item.paths[0]} any more.")
-            return await _without(files, standing[0])
+            runs = (change.id for change in records if change.act == ACT and change.id not in undone)
+            return await retraction(files, standing[0], last_run=next(runs, ""))
         return [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
 
     # one at a time: whether a change is undone can be told only between two undos
     async with files.lock(_LOCK):
-        return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
+        if not item.entries:
+            return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
+        # a consolidation that has read the entries would curate them after they are gone
+        async with files.lock(_CURATING):
+            return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
 
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
@@ -62,20 +72,6 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
     if not named:
         raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.")
     return named[0]
-
-
-async def _without(files: FileStore, block: tuple[Located, ...]) -> list[Edit]:
-    path = block[0].path
-    stored = await files.read(path)
-    rest = without_entries(stored.data, path, {found.entry.id for found in block})
-    left = rest.strip()
-    only_heading = left.startswith(b"# ") and b"\n" not in left
-    edits = [Edit(path=path, expected=stored.version, data=None if only_heading else rest)]
-    for found in block:
-        if found.long and await files.info(f"{WORKSPACE}/{found.long}"):
-            long = await files.read(f"{WORKSPACE}/{found.long}")
-            edits.append(Edit(path=f"{WORKSPACE}/{found.long}", expected=long.version, data=None))
-    return edits
 
 
 async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> Edit:

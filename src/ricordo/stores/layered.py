@@ -24,7 +24,7 @@ from ricordo.stores.place import Place
 from ricordo.stores.preamble import MOST_SAVED, preamble_text, said
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.entry_codec import Located, prompt_lines
 from ricordo.workspace.layout import MEMORY, WORKSPACE, is_ledger
 from ricordo.workspace.ledger import append_entries, is_curated, read_curated, read_entries, read_memory
 from ricordo.workspace.tombstones import read_tombstones
@@ -94,7 +94,8 @@ class LayeredDriver:
         unread = 0
         for place in await self.places():
             with suppress(FileMissing, StorageError):
-                curated += (await place.files.read(MEMORY)).data.rstrip(b"\n") + b"\n"
+                document = (await place.files.read(MEMORY)).data
+                curated += document.rstrip(b"\n") + b"\n" if _says_something(document) else b""
             newest, more = await _newest_saved(place.files)
             placed = _placed(await read_curated(place.files))
             shown = [row for row in newest if row[1].state == "active" and placed.isdisjoint(_names(row[1]))]
@@ -209,6 +210,11 @@ async def _newest_open(place: Place) -> HistoryItem | None:
         if open_items or len(items) < _FEW:
             return open_items[0] if open_items else None
     return None
+
+
+def _says_something(document: bytes) -> bool:
+    """Tell whether a document has more than headings, as one does not whose memories were all taken back."""
+    return any(not line.startswith("#") for line in prompt_lines(document))
 
 
 def _each_once(located: Iterable[Located]) -> list[Entry]:

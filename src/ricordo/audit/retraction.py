@@ -1,0 +1,218 @@
+"""Retraction: what taking back an append means for every document that holds its entries, or rests on them.
+
+The lines go from ledgers and curated memory alike. What a consolidation had let them stand for, entries that say the
+same and entries whose place they took, is decided about again by the rules of consolidation, without them.
+Invariant: nothing that a person wrote is changed; what a person did to one of the lines refuses the whole.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.consolidation.check import faults
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.placing import SECTIONS, fits
+from ricordo.consolidation.plan import Material, propose
+from ricordo.consolidation.sheet import parse_sheet
+from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.worth import MERGED, REPLACED, cited
+from ricordo.errors import FileMissing, StorageError, UndoRefused
+from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.guard import has_secret
+from ricordo.workspace.changes import Edit, replaced_memory
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, parse_entries, render_entry, without_entries
+from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_date
+from ricordo.workspace.ledger import is_curated
+
+__all__ = ["retraction"]
+
+_SUCCESSOR = "successor"
+_UNBOUNDED = 1_000_000_000
+_SECTIONS = (*SECTIONS.values(), "Notes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Desk:
+    """The documents as they are to be, by path, and the entries that are decided about again."""
+
+    documents: Mapping[str, bytes]
+    open: Sequence[Fresh] = ()
+    touched: frozenset[str] = field(default_factory=frozenset)
+
+    def part(self, *, curated: bool) -> dict[str, bytes]:
+        """Return the documents of curated memory, or the ledgers."""
+        if curated:
+            return {path: data for path, data in self.documents.items() if is_curated(path)}
+        return {path: data for path, data in self.documents.items() if ledger_date(path) is not None}
+
+
+async def retraction(files: FileStore, block: Sequence[Located], *, last_run: str) -> list[Edit]:
+    """Return the edits that take the entries of one append out of memory, wherever they stand.
+
+    Raises: UndoRefused if a person gave one of them other words in curated memory, or pinned it there, or if the rules
+    of consolidation refuse what would be left; then the consolidation `last_run` is to be undone first.
+    """
+    stored = await _stored(files)
+    old = {path: one.data for path, one in stored.items()}
+    gone = {found.entry.id: found for found in block}
+    standing = await run_sync(_standing, old, gone)
+    _check_untouched(standing, gone)
+    desk = await run_sync(_without, old, gone, standing)
+    desk = replace(desk, open=[await _as_curated(files, one) for one in desk.open])
+    after = await run_sync(_decided, desk, last_run)
+    hollow = {path for path, data in after.items() if path in standing and not is_curated(path) and _is_hollow(data)}
+    after |= dict.fromkeys(hollow)
+    versions = {path: one.version for path, one in stored.items()}
+    edits = [
+        Edit(path=path, expected=versions.get(path, ABSENT), data=data)
+        for path, data in after.items()
+        if data != old.get(path)
+    ]
+    longs = {f"{WORKSPACE}/{found.long}" for rows in standing.values() for found in rows if found.long}
+    kept = [(path, await files.read(path)) for path in sorted(longs) if await files.info(path)]
+    return [*edits, *(Edit(path=path, expected=long.version, data=None) for path, long in kept)]
+
+
+async def _stored(files: FileStore) -> dict[str, Stored]:
+    """Return the memory documents by path, without those that can't be read."""
+    listed = [info.path for info in await files.list(LEDGERS) if is_memory(info.path)]
+    found = {}
+    for path in [MEMORY, *(path for path in listed if not path.startswith(f"{LEDGERS}/long/"))]:
+        try:
+            found[path] = await files.read(path)
+        except FileMissing:
+            continue
+        except StorageError:
+            if is_curated(path):
+                raise
+    return found
+
+
+def _standing(documents: Mapping[str, bytes], gone: Mapping[str, Located]) -> dict[str, list[Located]]:
+    """Return where the entries stand, by document."""
+    marks = [f"^{name}".encode() for name in gone]
+    rows = {
+        path: [found for found in parse_entries(data, path) if found.entry.id in gone]
+        for path, data in documents.items()
+        if any(mark in data for mark in marks)
+    }
+    return {path: found for path, found in rows.items() if found}
+
+
+def _check_untouched(standing: Mapping[str, Sequence[Located]], gone: Mapping[str, Located]) -> None:
+    written = {found.entry.id: found.entry for path, rows in standing.items() if not is_curated(path) for found in rows}
+    for path, rows in standing.items():
+        for found in rows:
+            name = found.entry.id
+            mine = written.get(name, gone[name].entry)
+            if is_curated(path) and (found.entry.content != mine.content or found.entry.pinned != mine.pinned):
+                raise UndoRefused(
+                    f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
+                    " everything."
+                )
+
+
+def _without(old: Mapping[str, bytes], gone: Mapping[str, Located], standing: Mapping[str, Sequence[Located]]) -> _Desk:
+    """Return the documents without the entries, with what had lost its place to them active again."""
+    cut = {
+        path: _emptied(data, path, gone) if is_curated(path) else without_entries(data, path, gone)
+        for path, data in old.items()
+        if path in standing
+    }
+    documents = {**old, **cut}
+    left = [found.entry for path, data in documents.items() if is_curated(path) for found in parse_entries(data, path)]
+    spoken_for = {name for entry in left for name in _cited(entry)}
+    back: dict[str, Fresh] = {}
+    for path, data in documents.items():
+        if ledger_date(path) is not None or is_curated(path):
+            documents[path], reopened = _reopened(data, path, gone, spoken_for)
+            back |= reopened if ledger_date(path) is not None else {}
+    said = {
+        name for path, rows in standing.items() if is_curated(path) for found in rows for name in _cited(found.entry)
+    }
+    same = said - gone.keys() - spoken_for - back.keys()
+    back |= {one.entry.id: one for one in _active(documents, same)}
+    standing_still = {entry.id for entry in left}
+    opened = [one for name, one in back.items() if name not in standing_still and not has_secret(one.entry.content)]
+    return _Desk(documents=documents, open=opened, touched=frozenset(cut))
+
+
+def _emptied(data: bytes, path: str, gone: Collection[str]) -> bytes:
+    """Return a curated document without the entries, and without the sections of ours that they alone had filled."""
+    sheet = parse_sheet(data, path)
+    emptied = {part.section for part in sheet.parts if part.entry and part.entry.id in gone}
+    sheet = sheet.without(gone)
+    for title in emptied.intersection(_SECTIONS) if path == MEMORY else ():
+        sheet = sheet.without_section(title)
+    return sheet.data
+
+
+def _cited(entry: Entry) -> set[str]:
+    """Return the ids of the other entries that a curated one stands for."""
+    taken = {entry.supersedes} if entry.supersedes else set()
+    return {*cited(entry, MERGED), *cited(entry, REPLACED), *taken}
+
+
+def _reopened(
+    data: bytes, path: str, gone: Collection[str], spoken_for: Collection[str]
+) -> tuple[bytes, dict[str, Fresh]]:
+    """Return the document in which what these entries had superseded is active again, and what that is."""
+    if not any(f"[{_SUCCESSOR}:: {name}]".encode() in data for name in gone):
+        return data, {}
+    reopened: dict[str, Fresh] = {}
+    for found in reversed(parse_entries(data, path)):
+        entry = found.entry
+        successors = cited(entry, _SUCCESSOR)
+        if entry.state != "superseded" or entry.id in spoken_for or not any(name in gone for name in successors):
+            continue
+        rest = tuple((key, value) for key, value in entry.extra if key != _SUCCESSOR)
+        active = replace(entry, state="active", extra=rest)
+        bullet = render_entry(active, long=found.long).encode("utf-8", "surrogatepass")
+        data = data[: found.offset] + bullet + data[found.offset + found.length :]
+        reopened[entry.id] = Fresh(entry=active, long=found.long)
+    return data, reopened
+
+
+def _active(documents: Mapping[str, bytes], names: Collection[str]) -> Iterable[Fresh]:
+    """Yield what the ledgers hold of these ids and nothing has superseded."""
+    for path, data in documents.items():
+        if ledger_date(path) is not None and any(f"^{name}".encode() in data for name in names):
+            for found in parse_entries(data, path):
+                if found.entry.id in names and found.entry.state == "active":
+                    yield Fresh(entry=found.entry, long=found.long)
+
+
+async def _as_curated(files: FileStore, one: Fresh) -> Fresh:
+    """Return an entry as curated memory had it when it stood there last, with what it stood for; else as it is."""
+    async for path, data in replaced_memory(files):
+        if is_curated(path) and f"^{one.entry.id}".encode() in data:
+            for found in await run_sync(parse_entries, data, path):
+                if found.entry.id == one.entry.id and found.entry.state == "active":
+                    source = replace(found.entry.source, quote=one.entry.source.quote)
+                    return Fresh(entry=replace(found.entry, source=source), long=found.long)
+    return one
+
+
+def _decided(desk: _Desk, last_run: str) -> dict[str, bytes | None]:
+    """Return all documents, the opened entries placed. Raises `UndoRefused`."""
+    after: dict[str, bytes | None] = dict(desk.documents)
+    if not desk.open and not any(map(is_curated, desk.touched)):
+        return after
+    material = Material(documents=desk.part(curated=True), ledgers=desk.part(curated=False), fresh=desk.open)
+    config = ConsolidationConfig()
+    if not fits(material.documents.get(MEMORY, b""), config):
+        # what a root with wider bounds holds is not to be moved because something is taken back
+        config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_tokens=_UNBOUNDED)
+    proposal = propose(material, config)
+    wrong = faults(material, proposal, config)
+    if wrong:
+        raise UndoRefused(f"Curated memory rests on it, and {wrong[0]}: undo the consolidation {last_run} first.")
+    return after | dict(proposal.documents)
+
+
+def _is_hollow(document: bytes | None) -> bool:
+    """Tell whether nothing is left of a ledger but its heading."""
+    left = (document or b"").strip()
+    return left.startswith(b"# ") and b"\n" not in left
