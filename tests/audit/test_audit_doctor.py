@@ -112,3 +112,12 @@ async def test_a_state_that_was_set_aside_is_told_with_its_file_and_is_no_failur
     states = (await checked(root))["states"]
     assert (states.ok, states.count) == (True, 1)
     assert "workspace/agents/main/state/monday.json.broken-1" in states.detail
+
+
+async def test_an_inbox_that_was_set_aside_is_told_with_its_file_and_is_no_failure(root: Path) -> None:
+    assert (await checked(root))["inboxes"].count == 0
+    (root / "queue.db").write_text("junk\n", encoding="utf-8")
+    await checked(root)
+    inboxes = (await checked(root))["inboxes"]
+    assert (inboxes.ok, inboxes.count) == (True, 1)
+    assert inboxes.detail.endswith("queue.db.broken-1")

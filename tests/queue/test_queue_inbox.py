@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.clock import MonotonicIds
 from ricordo.errors import LeaseLost, StorageBusy, StorageFailed, StorageFull
 from ricordo.queue import Job, Lease, Outcome
 from ricordo.queue.holder import holder, is_gone
@@ -111,9 +111,11 @@ async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> 
     assert await states(inbox) == ["running", "done"]
 
 
-@pytest.mark.parametrize("other", [flush("s2"), flush(user="you"), Job(kind="flush", agent="b", session="s1")])
+@pytest.mark.parametrize(
+    "other", [flush("s2", user="me"), flush(user="you"), Job(kind="flush", agent="b", session="s1", user="me")]
+)
 async def test_work_of_other_sessions_users_and_agents_stays_apart(inbox: Inbox, other: Job) -> None:
-    await inbox.put(flush())
+    await inbox.put(flush(user="me"))
     await inbox.put(other)
     assert len({(await leased(inbox)).job.id, (await leased(inbox)).job.id}) == 2
 
@@ -269,38 +271,37 @@ async def _two_lost() -> list[Job]:
     return [flush("lost"), flush("lost as well")]
 
 
-def refilled(path: Path) -> Inbox:
-    clock = SystemClock()
+def refilled(path: Path, clock: Clock) -> Inbox:
     return Inbox(path, clock=clock, ids=MonotonicIds(clock), lost=_two_lost)
 
 
-async def test_a_damaged_inbox_is_put_aside_and_asks_again_for_what_was_lost_once(tmp_path: Path) -> None:
+async def test_a_damaged_inbox_is_put_aside_and_asks_again_for_what_was_lost_once(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "queue.db"
     path.write_bytes(b"garbage" * 1000)
     for _ in range(2):
-        inbox = refilled(path)
+        inbox = refilled(path, clock)
         assert [record.job.session for record in await inbox.jobs()] == ["lost as well", "lost"]
         await inbox.close()
     assert (tmp_path / "queue.db.broken-1").read_bytes() == b"garbage" * 1000
-    inbox = refilled(path)
+    inbox = refilled(path, clock)
     for _ in range(2):
         await inbox.settle(await leased(inbox), DONE)
     await inbox.close()
-    inbox = refilled(path)
+    inbox = refilled(path, clock)
     assert await states(inbox) == ["done", "done"]
     await inbox.close()
 
 
-async def test_a_kill_between_putting_aside_and_asking_again_loses_nothing(tmp_path: Path) -> None:
+async def test_a_kill_between_putting_aside_and_asking_again_loses_nothing(tmp_path: Path, clock: Clock) -> None:
     (tmp_path / "queue.db.broken-1").write_bytes(b"put aside by a process that was killed then")
-    inbox = refilled(tmp_path / "queue.db")
+    inbox = refilled(tmp_path / "queue.db", clock)
     await inbox.put(flush("new"))
     assert {record.job.session for record in await inbox.jobs()} == {"lost", "lost as well", "new"}
     await inbox.close()
 
 
-async def test_an_inbox_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: Path) -> None:
-    inbox = refilled(tmp_path / "queue.db")
+async def test_an_inbox_that_is_damaged_while_it_is_open_is_made_anew(tmp_path: Path, clock: Clock) -> None:
+    inbox = refilled(tmp_path / "queue.db", clock)
     await inbox.put(flush("before"))
     (tmp_path / "queue.db-wal").unlink()
     (tmp_path / "other.db").write_bytes(b"garbage" * 1000)
@@ -340,3 +341,53 @@ def test_a_living_process_and_one_of_another_machine_are_not_gone() -> None:
     assert not is_gone("another-machine 4026531836 999999999")
     assert not is_gone("")
     assert is_gone(f"{holder().rpartition(' ')[0]} {2**22 + 1}")
+
+
+@pytest.mark.parametrize("looked", [False, True])
+async def test_what_a_damaged_inbox_lost_is_done_for_the_user_who_asks_for_that_session(
+    tmp_path: Path, clock: Clock, looked: bool
+) -> None:
+    path = tmp_path / "queue.db"
+    path.write_bytes(b"garbage" * 1000)
+    inbox = refilled(path, clock)
+    if looked:
+        assert {record.job.user for record in await inbox.jobs()} == {""}
+    await inbox.put(flush("lost", user="me", first="m1"))
+    waiting = [(record.job.session, record.job.user, record.job.first) for record in await inbox.jobs()]
+    assert waiting == [("lost as well", "", None), ("lost", "me", None)]
+    await inbox.close()
+
+
+@pytest.mark.parametrize("users", [("", "me"), ("me", ""), ("", "me", ""), ("", "me", "you"), ("me", "you", "")])
+async def test_a_job_that_names_nobody_is_one_with_the_next_that_names_a_user(
+    inbox: Inbox, users: tuple[str, ...]
+) -> None:
+    for number, user in enumerate(users):
+        await inbox.put(flush(user=user, first=f"m{number}", last=f"m{number}"))
+    named = list(dict.fromkeys(user for user in users if user))
+    records = (await inbox.jobs())[::-1]
+    assert [record.job.user for record in records] == named
+    assert records[0].job.first == "m0"
+    again = await inbox.put(flush(user="me", last="newest"))
+    assert again.id == records[0].job.id
+    assert len(await inbox.jobs()) == len(named)
+
+
+@pytest.mark.parametrize("given", [{"key": "its own"}, {"agent": "other"}, {"kind": "consolidate"}])
+async def test_a_job_that_names_nobody_stays_apart_from_other_work(inbox: Inbox, given: dict[str, Any]) -> None:
+    await inbox.put(Job(**{"kind": "flush", "agent": "main", "session": "s1", **given}))
+    await inbox.put(flush(user="me"))
+    assert sorted(record.job.user for record in await inbox.jobs()) == ["", "me"]
+
+
+async def test_a_job_that_named_nobody_and_is_given_back_is_one_with_the_user_who_asked_meanwhile(
+    inbox: Inbox, clock: Clock
+) -> None:
+    await inbox.put(flush(first="m1"))
+    lease = await leased(inbox)
+    await inbox.put(flush(user="me", first="m2"))
+    await inbox.release(lease, error="ValueError", after=clock.now())
+    [record] = await inbox.jobs()
+    assert (record.state, record.job.user, record.job.first) == ("waiting", "me", "m1")
+    again = await leased(inbox)
+    assert (again.job.user, again.job.id) == ("me", lease.job.id)

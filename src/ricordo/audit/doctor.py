@@ -24,7 +24,7 @@ from ricordo.queue import JobRecord, Queue
 from ricordo.workspace.changes import cut_off
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.escapes import unescape
-from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, session_of
+from ricordo.workspace.layout import LEDGERS, MEMORY, QUEUE, WORKSPACE, is_memory, session_of
 from ricordo.workspace.ledger import is_curated, read_memory
 from ricordo.workspace.tombstones import content_digest
 from ricordo.workspace.transcript import read_log
@@ -32,6 +32,7 @@ from ricordo.workspace.transcript import read_log
 __all__ = ["Check", "inspect", "inspect_inbox"]
 
 _TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
+_INBOX_ASIDE = re.compile(rf"{re.escape(QUEUE)}\.broken-\d+")
 _SET_ASIDE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
@@ -59,6 +60,7 @@ async def inspect(
         await _topics(files, documents.get(MEMORY)),
         *await _agents(files),
         await _pending(files),
+        await _inboxes(files),
         await _index(index),
     ]
 
@@ -225,6 +227,14 @@ async def _pending(files: FileStore) -> Check:
     pending = await cut_off(files)
     detail = "changes cut off half-way that could not be put back: what they kept is damaged"
     return Check(name="changes", ok=pending == 0, count=pending, detail=detail)
+
+
+async def _inboxes(files: FileStore) -> Check:
+    aside = [info.path for info in await files.list() if _INBOX_ASIDE.fullmatch(info.path)]
+    detail = "inboxes that could not be read and were set aside"
+    if aside:
+        detail += f"; what waited in them was asked for again, and the files may go: {', '.join(aside)}"
+    return Check(name="inboxes", ok=True, count=len(aside), detail=detail)
 
 
 async def _index(index: SearchIndex) -> Check:

@@ -78,7 +78,8 @@ class Queue(Protocol):
         """Add `job` durably and return it as it waits.
 
         A waiting one of its key is widened instead: to the older `first`, the newer `last`, the sooner `after` and
-        `deadline`. One that runs is not touched, the new one waits beside it.
+        `deadline`. So is one for the same session that names no user, or any where `job` names none: then it is done
+        for the user who is named. One that runs is not touched, the new one waits beside it.
         """
         ...
 

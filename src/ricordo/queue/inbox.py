@@ -2,6 +2,7 @@
 
 The file is made by the first job and opened at the first call; where there is none, nothing waits. A damaged one is put
 aside and made anew. It is no cache, but what was to be extracted can be told from the files: `lost` asks for it again.
+The files do not tell for whom: what was lost names no user, until somebody asks for that session's work.
 
 Invariant: a job that `put` returned waits, runs or has ended in the file on the medium, whoever is killed when.
 """
@@ -20,6 +21,7 @@ from ricordo.clock import Clock, Ids
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import DocumentInvalid, LeaseLost, StorageFailed
 from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
+from ricordo.queue.plan import is_same_work, widened
 from ricordo.queue.tables import SCHEMA, stamp
 from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, listed, renew, settle, take
 
@@ -61,12 +63,14 @@ class Inbox:
     async def put(self, job: Job) -> Job:
         """Add `job` durably, or widen the one of its key that waits, and return it as it waits."""
         new = replace(job, id=self._ids.new())
-        return await self._made(lambda connection: add(connection, new, self._clock.now()))
+        return await self._made(new, lambda connection: add(connection, new, self._clock.now()))
 
     async def begin(self, job: Job, *, seconds: float) -> Lease | None:
         """Add `job` and take it at once; None when one of its key runs, then it waits beside it."""
         new = replace(job, id=self._ids.new())
-        return await self._made(lambda connection: begin(connection, new, self._clock.now(), seconds, self._limits))
+        return await self._made(
+            new, lambda connection: begin(connection, new, self._clock.now(), seconds, self._limits)
+        )
 
     async def lease(
         self, *, seconds: float, kinds: Collection[str] | None = None, key: str | None = None
@@ -125,9 +129,9 @@ class Inbox:
                 if database is not None:
                     await database.close()
 
-    async def _made(self, act: Callable[[Connection], _T]) -> _T:
+    async def _made(self, asked: Job, act: Callable[[Connection], _T]) -> _T:
         """Return what a write returns, in a file that is made when there is none."""
-        made = await self._use(lambda database: database.write(lambda connection: (act(connection),)), make=True)
+        made = await self._use(lambda database: database.write(lambda connection: (act(connection),)), asked=asked)
         assert made is not None
         return made[0]
 
@@ -135,11 +139,14 @@ class Inbox:
         """Return what a write returns; None when there is no file to write to."""
         return await self._use(lambda database: database.write(act))
 
-    async def _use(self, act: Callable[[Database], Awaitable[_T]], *, make: bool = False) -> _T | None:
-        """Return what `act` returns; None when there is no file. It is repeated when the file had to be made anew."""
+    async def _use(self, act: Callable[[Database], Awaitable[_T]], *, asked: Job | None = None) -> _T | None:
+        """Return what `act` returns; None when there is no file, which is made for a job that is `asked` for.
+
+        It is repeated when the file had to be made anew.
+        """
         broken: DocumentInvalid | None = None
         for _ in range(2):
-            database = await self._ready(make=make)
+            database = await self._ready(asked)
             if database is None:
                 return None
             try:
@@ -149,15 +156,15 @@ class Inbox:
                 await self._discard(database)
         raise StorageFailed(f"{self._path} can't be used: {broken}") from broken
 
-    async def _ready(self, *, make: bool) -> Database | None:
+    async def _ready(self, asked: Job | None) -> Database | None:
         async with self._opening:
             if self._closed:
                 raise StorageFailed(f"{self._path} is closed.")
-            if self._database is None and (make or await anyio.to_thread.run_sync(self._path.exists)):
-                self._database = await self._opened()
+            if self._database is None and (asked or await anyio.to_thread.run_sync(self._path.exists)):
+                self._database = await self._opened(asked)
             return self._database
 
-    async def _opened(self) -> Database:
+    async def _opened(self, asked: Job | None) -> Database:
         database = await Database.open(
             self._path,
             schema=SCHEMA,
@@ -167,19 +174,21 @@ class Inbox:
             cache=True,
         )
         try:
-            await self._refill(database)
+            await self._refill(database, asked)
         except BaseException:
             await database.close()
             raise
         return database
 
-    async def _refill(self, database: Database) -> None:
+    async def _refill(self, database: Database, asked: Job | None) -> None:
         """Ask again for what a damaged file may have held; once, also when a kill comes between the two."""
         if self._lost is None or not await anyio.to_thread.run_sync(self._was_put_aside):
             return
         if await database.read(lambda connection: connection.execute("SELECT 1 FROM refilled").fetchone()):
             return
-        jobs = [replace(job, id=self._ids.new()) for job in await self._lost()]
+        lost = [replace(job, id=self._ids.new()) for job in await self._lost()]
+        # between this and what is asked for now somebody else may take a job
+        jobs = [widened(job, asked) if asked and is_same_work(job, asked) else job for job in lost]
 
         def act(connection: Connection) -> None:
             for job in jobs:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ricordo.queue.contract import Job
 
-__all__ = ["key_of", "widened"]
+__all__ = ["is_same_work", "key_of", "widened"]
 
 
 def key_of(job: Job) -> str:
@@ -14,14 +14,33 @@ def key_of(job: Job) -> str:
     return job.key or json.dumps([job.kind, job.agent, job.session, job.user], ensure_ascii=False)
 
 
+def is_same_work(one: Job, other: Job) -> bool:
+    """Tell whether one of two jobs is enough: their key is the same, or one names the user and the other nobody.
+
+    The latter holds for jobs about a session, whose keys were made here.
+    """
+    if key_of(one) == key_of(other):
+        return True
+    if not one.session or (one.user and other.user) or not all(map(_has_made_key, (one, other))):
+        return False
+    return key_of(replace(one, key="", user="")) == key_of(replace(other, key="", user=""))
+
+
+def _has_made_key(job: Job) -> bool:
+    return key_of(job) == key_of(replace(job, key=""))
+
+
 def widened(waiting: Job, job: Job) -> Job:
     """Return `waiting`, which came before `job`, so that it does the work of both.
 
     Ids of messages have no order that can be told from them, so the order of asking stands for it: the first one's
-    `first` is the older, the second one's `last` the newer. None is wider than any id.
+    `first` is the older, the second one's `last` the newer. None is wider than any id. A named user stays named.
     """
+    named = waiting if waiting.user else job
     return replace(
         waiting,
+        user=named.user,
+        key=key_of(named),
         first=None if job.first is None else waiting.first,
         last=None if waiting.last is None else job.last,
         after=None if waiting.after is None or job.after is None else min(waiting.after, job.after),

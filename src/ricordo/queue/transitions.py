@@ -14,7 +14,7 @@ from ricordo.database.sqlite import Connection
 from ricordo.errors import LeaseLost
 from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
 from ricordo.queue.holder import holder, is_gone
-from ricordo.queue.plan import key_of, widened
+from ricordo.queue.plan import is_same_work, key_of, widened
 from ricordo.queue.tables import Row, Value, found, stamp, time_of, written
 
 __all__ = ["Limits", "add", "begin", "give_back", "has_work", "listed", "renew", "settle", "take"]
@@ -35,9 +35,9 @@ class Limits:
 
 
 def add(connection: Connection, job: Job, now: datetime) -> Job:
-    """Store `job`, whose id is new, as waiting, or widen the one of its key that waits; return that which waits."""
+    """Store `job`, whose id is new, as waiting, or widen the one that waits for the same; return that which waits."""
     key = key_of(job)
-    waiting = found(connection, "key = :key AND state = 'waiting'", {"key": key})
+    waiting = _waiting(connection, job)
     if waiting:
         wide = widened(waiting[0].record.job, job)
         _change(connection, waiting[0].number, now, _work(wide))
@@ -122,6 +122,18 @@ def listed(
     return [row.record for row in rows]
 
 
+def _waiting(connection: Connection, job: Job) -> list[Row]:
+    """Return the jobs that wait for the same work as `job`, that of its own key first."""
+    key = key_of(job)
+    rows = found(
+        connection,
+        "state = 'waiting' AND (key = :key OR (kind = :kind AND agent = :agent AND session = :session))"
+        " ORDER BY key <> :key, number",
+        {"key": key, "kind": job.kind, "agent": job.agent, "session": job.session},
+    )
+    return [row for row in rows if is_same_work(job, row.record.job)]
+
+
 def _leased(connection: Connection, row: Row, now: datetime, seconds: float) -> Lease:
     job = replace(row.record.job, attempts=row.record.job.attempts + 1)
     until, token = now + timedelta(seconds=seconds), secrets.token_hex(16)
@@ -161,7 +173,8 @@ def _return(
         _prune(connection, now, limits)
         return
     job = row.record.job
-    for beside in found(connection, "key = :key AND state = 'waiting'", {"key": job.key}):
+    while besides := _waiting(connection, job):
+        beside = besides[0]
         job = widened(job, beside.record.job)
         connection.execute("DELETE FROM job WHERE number = :number", {"number": beside.number})
     given: dict[str, Value] = {"state": "waiting", "failures": failures, "error": error}
@@ -188,7 +201,7 @@ _FREE: dict[str, Value] = {"token": None, "holder": "", "until": None}
 
 def _work(job: Job) -> dict[str, Value]:
     """Return the columns that widening changes."""
-    columns = ("first_message", "last_message", "due", "deadline")
+    columns = ("key", "user", "first_message", "last_message", "due", "deadline")
     return {name: value for name, value in written(job).items() if name in columns}
 
 
