@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ricordo.flush.choice import Pick, chosen
 from ricordo.flush.config import ExtractionConfig
+from ricordo.flush.credentials import asks_for_credential, bears_credential
 from ricordo.flush.statements import Statement
 from ricordo.flush.turns import YES_NO, Turn, turns
 from ricordo.flush.types import Finding, Utterance
@@ -34,6 +35,8 @@ def findings(utterances: Sequence[Utterance], config: ExtractionConfig) -> tuple
     read = tuple(turns(utterances, config))
     for turn, reply in zip(read, (*read[1:], None), strict=False):
         for pick in chosen(turn, reply, config):
+            if pick.question and asks_for_credential(pick.question.text):
+                continue
             finding = _finding(turn, pick)
             key = (finding.kind, finding.content.casefold())
             if finding.confidence >= config.min_confidence and key not in seen:
@@ -47,7 +50,7 @@ def _finding(turn: Turn, pick: Pick) -> Finding:
     name = said.speaker or ("User" if said.role == "user" else "Assistant")
     content, used = worded(
         _telling(group),
-        Voice(name=name, named=turn.among_people, listener=turn.listener),
+        Voice(name=name, named=turn.among_people, listener=turn.listener, impersonal=name == "Assistant"),
         said=said.time,
         question=pick.question,
         media=said.media if pick.first else (),
@@ -58,7 +61,7 @@ def _finding(turn: Turn, pick: Pick) -> Finding:
         kind=pick.kind,
         confidence=pick.confidence,
         message_ids=(said.message_id, *asker),
-        quote=_quote(said.text, group),
+        quote=_quote(turn, group),
         since=said.time,
         corrects=any(_corrects(statement, turn) for statement in group),
     )
@@ -76,9 +79,11 @@ def _corrects(statement: Statement, turn: Turn) -> bool:
     return is_correction(_LEADING_NO.sub("", text) if turn.question and YES_NO.match(turn.question.text) else text)
 
 
-def _quote(text: str, group: Sequence[Statement]) -> str:
-    """The span from the first to the last statement when little else stands between them, else the weightiest one."""
+def _quote(turn: Turn, group: Sequence[Statement]) -> str:
+    """The span from the first to the last statement when little, and no credential, stands between them, else the
+    weightiest one."""
     start, end = group[0].start, group[-1].end
-    if end - start <= sum(len(statement.text) for statement in group) + _MOST_BETWEEN:
-        return text[start:end]
+    close = end - start <= sum(len(statement.text) for statement in group) + _MOST_BETWEEN
+    if close and not any(bears_credential(each.text) for each in turn.sentences if start < each.start < end):
+        return turn.utterance.text[start:end]
     return max(group, key=lambda statement: len(statement.words)).text

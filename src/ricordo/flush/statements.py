@@ -19,6 +19,7 @@ from ricordo.language import (
     acts,
     content_words,
     detect_language,
+    find_introduction,
     split_sentences,
     without_opener,
 )
@@ -54,17 +55,25 @@ def read(utterance: Utterance, config: ExtractionConfig, *, among_people: bool) 
     text = utterance.text
     language = detect_language(text)
     return tuple(
-        Statement(
-            text=sentence.text,
-            start=sentence.start,
-            end=sentence.end,
-            acts=acts(sentence.text, language) if among_people else _acts_in_chat(sentence.text, language),
-            words=frozenset(content_words(sentence.text, language)),
-            language=language,
-            item=sentence.kind == "item",
-        )
+        _statement(sentence, language, among_people=among_people)
         for sentence in _sentences(text, config)
         if sentence.kind in {"prose", "item"} and len(sentence.text) <= config.max_sentence_chars
+    )
+
+
+def _statement(sentence: Sentence, language: Language, *, among_people: bool) -> Statement:
+    """A user's own name is a fact, however short or polite the sentence is that gives it."""
+    introduction = None if among_people else find_introduction(sentence.text)
+    language = introduction.language if introduction else language
+    found = acts(sentence.text, language) if among_people else _acts_in_chat(sentence.text, language)
+    return Statement(
+        text=sentence.text,
+        start=sentence.start,
+        end=sentence.end,
+        acts=(found - _NOISE - {"reaction", "moment", "request"}) | {"fact", "self"} if introduction else found,
+        words=frozenset(content_words(sentence.text, language)),
+        language=language,
+        item=sentence.kind == "item",
     )
 
 

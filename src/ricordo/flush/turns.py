@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ricordo.flush.chat import chat_statements
 from ricordo.flush.config import ExtractionConfig
+from ricordo.flush.credentials import bears_credential
 from ricordo.flush.statements import Statement, last_question, read, stated
 from ricordo.flush.types import Utterance
 
@@ -60,10 +61,11 @@ def turns(utterances: Sequence[Utterance], config: ExtractionConfig) -> Iterator
         sentences = read(utterance, config, among_people=among_people)
         follows = before if before and _speaker(before.utterance) != _speaker(utterance) else None
         question = last_question(follows.sentences) if follows else None
+        told = stated(sentences, among_people=True) if among_people else chat_statements(utterance, sentences)
         before = Turn(
             utterance=utterance,
             sentences=sentences,
-            statements=stated(sentences, among_people=True) if among_people else chat_statements(utterance, sentences),
+            statements=tuple(statement for statement in told if not bears_credential(statement.text)),
             among_people=among_people,
             listener=min(names - {utterance.speaker}) if len(names) == 2 and utterance.speaker else None,
             opening=among_people and at < 2,

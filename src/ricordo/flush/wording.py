@@ -14,9 +14,11 @@ from datetime import datetime
 
 from ricordo.flush.statements import Statement
 from ricordo.language import (
+    DateMention,
     addressed_by_name,
     attribute,
     find_dates,
+    find_introduction,
     in_third_person,
     keeps_grammar,
     mentions,
@@ -45,6 +47,14 @@ _STANDS_ALONE = re.compile(
     re.IGNORECASE,
 )
 _STANDS_FROM = 3
+_NICKNAME = re.compile(r"\b(?:call me|go by)\b", re.IGNORECASE)
+# "The healthcheck I added": said of an assistant without a name, who did it matters less than what was done.
+_OWN_WORK = re.compile(
+    r"\b(?P<what>(?:the|a|an|this|that|those|these) (?:[\w-]+ ){0,2}?[\w-]+?(?P<many>(?<!s)s)?),? "
+    r"(?:that |which )?I(?:['’]ve| have)?"
+    r"(?: just| already)? (?P<verb>[a-z]{2,}ed|wrote|made|built|put in|set up)(?=[.,;:!)]|$)"
+)
+_PARTICIPLES = {"wrote": "written"}
 _DOES_IT = re.compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
 
 
@@ -52,12 +62,14 @@ _DOES_IT = re.compile(r"\bdo(?:es)? (?:that|this|it|so)\b", re.IGNORECASE)
 class Voice:
     """Who speaks: the name to use, and whether it must stand in the line (it need not for "Use tabs").
 
-    `listener` is the name of the only other person, None when there is none or more than one.
+    `listener` is the name of the only other person, None when there is none or more than one; `impersonal` is for
+    an assistant without a name.
     """
 
     name: str
     named: bool
     listener: str | None = None
+    impersonal: bool = False
 
 
 def worded(
@@ -85,9 +97,15 @@ def _sentence(statement: Statement, voice: Voice, said: datetime | None) -> str:
     if said is not None:
         text = _dated(text, said)
     text = _one_line(text)
+    introduction = None if voice.named else find_introduction(text)
+    if introduction and introduction.whole and introduction.language == "en":
+        verb = " goes by" if _NICKNAME.search(text) else "'s name is"
+        return f"{voice.name}{verb} {introduction.name}."
     if statement.language != "en":
         return text if voice.named else without_opener(text)
     text = _introduced(_REMINDER.sub("", without_opener(text)), voice.name)
+    if voice.impersonal:
+        text = _OWN_WORK.sub(_done, text)
     if not voice.named:
         text = _capitalised(_LINK.sub("", text))
     if not voice.named and not keeps_grammar(text):
@@ -96,6 +114,11 @@ def _sentence(statement: Statement, voice: Voice, said: datetime | None) -> str:
         text = addressed_by_name(text, voice.listener)
     text = in_third_person(text, voice.name)
     return _capitalised(text)
+
+
+def _done(match: re.Match[str]) -> str:
+    verb = match["verb"]
+    return f"{match['what']} that {'were' if match['many'] else 'was'} {_PARTICIPLES.get(verb, verb)}"
 
 
 def _capitalised(text: str) -> str:
@@ -109,10 +132,16 @@ def _introduced(text: str, name: str) -> str:
 
 
 def _dated(text: str, said: datetime) -> str:
-    """Put the day behind each relative date, from the back so that offsets hold."""
-    for mention in reversed(find_dates(text, said.date())):
-        if mention.relative:
-            text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
+    """Put the day behind each relative date unless it stands there already, from the back so that offsets hold."""
+    mentions = find_dates(text, said.date())
+    given = {mention.iso for mention in mentions if not mention.relative}
+    unclear: list[DateMention] = []
+    for mention in mentions:
+        if mention.iso not in given:
+            given.add(mention.iso)
+            unclear.append(mention)
+    for mention in reversed(unclear):
+        text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
     return text
 
 

@@ -7,6 +7,7 @@ by its words and sentences alone. Nothing here raises for any text, and everythi
 from ricordo.language.cues import Act, acts, blank_quoted, is_correction
 from ricordo.language.dates import DateMention, Grain, find_dates
 from ricordo.language.folding import fold, strip_accents
+from ricordo.language.introductions import Introduction, find_introduction
 from ricordo.language.languages import LANGUAGES, Language, detect_language
 from ricordo.language.names import NameMention, find_names
 from ricordo.language.openers import without_opener
@@ -23,6 +24,7 @@ __all__ = [
     "Act",
     "DateMention",
     "Grain",
+    "Introduction",
     "Language",
     "NameMention",
     "Script",
@@ -37,6 +39,7 @@ __all__ = [
     "detect_language",
     "dominant_script",
     "find_dates",
+    "find_introduction",
     "find_names",
     "fold",
     "in_third_person",

@@ -67,7 +67,7 @@ _PATTERN = re.compile(
     | (?<!\w)(?P<side>last|next|this|past|coming|previous)\s+(?P<unit>weekend|week|month|year)(?!\w)
     | (?<!\w)(?:last|past|this|next)\s+(?P<named_month>{_LONG_MONTH})(?!\w)
     | (?<!\w)(?P<number>\d{{1,3}}|{_COUNT})(?:\s+of)?\s+(?P<ago_unit>{_UNIT})\s+(?:ago|back|earlier|fa|atrás)(?!\w)
-    | (?<!\w)(?P<from_number>\d{{1,3}}|{_COUNT})\s+(?P<from_unit>days?|weeks?|months?|years?)
+    | (?<!\w)(?:in\s+)?(?P<from_number>\d{{1,3}}|{_COUNT})\s+(?P<from_unit>days?|weeks?|months?|years?)
       \s+from\s+(?P<from_day>today|now|tomorrow)(?!\w)
     | (?<!\w)(?P<lead>vor|il\s+y\s+a|hace|há|in|en|dans|dentro\s+de|fra|tra|em)
       \s+(?P<lead_number>\d{{1,3}}|{_COUNT})\s+(?P<lead_unit>{_UNIT})(?!\w)

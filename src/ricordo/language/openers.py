@@ -9,9 +9,11 @@ __all__ = ["without_opener"]
 
 _FILLER = (
     r"(?:yeah|yep|yup|yes|no|nope|well|so|oh|ah|wow|hey|hi|ok|okay|sure|thanks|hmm|haha|lol|actually|anyway|and|but|also|"
+    r"actually,? no|no,? actually|oh no|no,? wait|wait,? no|well,? no|sorry,? no|"
     r"by the way|btw|hello|definitely|totally|sure thing|lovely|super|wait|hold on|no no|good morning|morning)"
     r"(?: (?-i:[A-Z]\w{1,20}))?(?:[,!.…]+| - | — )\s*"
     r"|(?:btw|by the way|scratch that|strike that|on second thought),? (?=\w)"
+    r"|actually (?=(?:the|my|our|we|i|it|he|she|they)\b)"
 )
 _ANNOUNCED = (
     r"(?:(?:also|and|oh|ok|okay|then|so|but)[, ]+)?"
@@ -19,6 +21,7 @@ _ANNOUNCED = (
     r"(?:just )?(?:one|another|a last|one last|one more)(?: (?:more|other|small|last|quick))?"
     r"(?: (?:thing|point|note|rule))?(?: (?:about|on|for) [\w ]{1,40})?|before (?:you|we) \w+(?: \w+){0,4}|"
     r"while (?:we're|you're|i'm|we are|you are) (?:at it|there|here)|"
+    r"(?:question|item|point|note|fact|rule|topic|q|no\.?|number|nr\.?) ?#?\d{1,3}|"
     r"(?:quick|short|small|side) (?:note|question|thing|reminder)|(?:last|first) (?:thing|point)|"
     r"kurze notiz[^:]{0,40}|noch (?:etwas|eins|was)|übrigens)"
     r"\s*(?:: | - | — )\s*"

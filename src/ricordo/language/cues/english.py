@@ -157,6 +157,10 @@ i(?:'m| am) (?:a (?:big|huge) fan|fond|into|not (?:a (?:big )?fan|into|keen)|all
 favou?rites? (?:\w+ ){0,3}(?:is|are|was)
 (?:my|our) (?:preference|preferred|taste|go-to|passion|hobby|hobbies)
 do you (?:want|prefer|like|favou?r)
+^(?!(?:he|she|they|it|this|that|who)\b)(?:(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?
+  |(?:my|our) (?:\w+ ){1,2}|the (?:team|customer|client|boss|users)) ?(?:all |both |always |really |absolutely
+  |also |generally |usually |still |strongly )*
+  (?:prefers?|likes|loves|enjoys|hates|dislikes|favou?rs|can'?t stand|(?:is|are) (?:allergic|vegetarian|vegan))\b
 ^(?:please |always )*(?:answer|reply|respond|write|speak|talk)(?: to me)? (?:in|with|briefly|concisely|short|only)
 ^(?:please )?(?:keep|make) (?:your |the )?(?:answers?|repl(?:y|ies)|responses?|explanations?|summar(?:y|ies)|code
   |comments?) \S
@@ -322,6 +326,8 @@ instead of .{1,60} (?:now|from now on)
 (?:isn'?t|is not|aren'?t|are not) \S{1,30}(?: \S{1,20})?, (?:it'?s|they'?re|rather)
 """,
     "fact": r"""
+^(?!(?:this|that|it|there|he|she|they|who|what)\b)(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)? (?:now |also
+  |still |only )?(?:works (?:at|for|in|from|on)|studies|teaches|speaks|comes from|was born|moved to|is (?:my|our) \w+)\b
 i (?:always |mostly |only |usually )?(?:use|work|code|develop) (?:in|with|on|from|\w+)\b
 (?:image|version|customer|client|contact|owner|lead|designer|reviewer|vendor|supplier|linter|formatter|framework
   |database|db
