@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from ricordo.clock import MonotonicIds
@@ -391,3 +393,23 @@ async def test_a_job_that_named_nobody_and_is_given_back_is_one_with_the_user_wh
     assert (record.state, record.job.user, record.job.first) == ("waiting", "me", "m1")
     again = await leased(inbox)
     assert (again.job.user, again.job.id) == ("me", lease.job.id)
+
+
+async def test_a_worker_that_looks_first_takes_what_was_lost_for_the_user_who_asks_then(
+    tmp_path: Path, clock: Clock
+) -> None:
+    path = tmp_path / "queue.db"
+    path.write_bytes(b"garbage" * 1000)
+    inbox = refilled(path, clock)
+    found: list[Lease] = []
+
+    async def work() -> None:
+        found.append(await leased(inbox))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(work)
+        while not await inbox.jobs():
+            await anyio.lowlevel.checkpoint()
+        await inbox.put(flush("lost", user="me"))
+    assert [(lease.job.session, lease.job.user) for lease in found] == [("lost", "me")]
+    await inbox.close()

@@ -28,6 +28,7 @@ from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, l
 __all__ = ["Inbox"]
 
 _T = TypeVar("_T")
+_MOMENT = 0.5
 
 
 class Inbox:
@@ -59,6 +60,7 @@ class Inbox:
         self._opening = anyio.Lock()
         self._database: Database | None = None
         self._closed = False
+        self._not_before = 0.0
 
     async def put(self, job: Job) -> Job:
         """Add `job` durably, or widen the one of its key that waits, and return it as it waits."""
@@ -75,10 +77,15 @@ class Inbox:
     async def lease(
         self, *, seconds: float, kinds: Collection[str] | None = None, key: str | None = None
     ) -> Lease | None:
-        """Take the next job that is due for `seconds`; None when nothing is."""
+        """Take the next job that is due for `seconds`; None when nothing is.
+
+        After a damaged file was made anew this waits until half a second has passed.
+        """
         # looking is free for others, writing is not
         if not await self._use(lambda database: database.read(has_work)):
             return None
+        # who is at work on a session that was lost asks for it now, by name
+        await anyio.sleep_until(self._not_before)
         act = partial(take, limits=self._limits, kinds=kinds, key=key)
         return await self._use(lambda database: database.write(lambda found: act(found, self._clock.now(), seconds)))
 
@@ -196,6 +203,7 @@ class Inbox:
             connection.execute("INSERT INTO refilled VALUES (?)", (stamp(self._clock.now()),))
 
         await database.write(act)
+        self._not_before = anyio.current_time() + _MOMENT
 
     def _was_put_aside(self) -> bool:
         return any(self._path.parent.glob(f"{self._path.name}.broken-*"))
