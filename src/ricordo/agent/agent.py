@@ -81,17 +81,16 @@ class HarnessAgent:
     ) -> None:
         """Describe the agent; nothing is opened, read or written before `async with`.
 
-        `model` is a provider's string such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`: then the
-        agent answers by quoting memory. `workspace` is the root, found as `Memory.open` finds it when None.
-        `memory_tools` gives the model `remember` and `recall`; `memory_hooks` learns from what was said; without both,
-        memory stays out of the prompt. With `require_memory` a root that can't be opened is raised. `file_tools`
-        read the workspace and `working_directory`; what changes a file there, and `shell`, asks `approve` each time
-        and is refused without it. `max_iters` (1 and up) bounds the requests of a turn; None: as the settings say.
-        Raises: ScopeRequired; InvalidScope for a secret; InvalidSetting.
+        `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
+        `workspace` is the root, found as `Memory.open` finds it when None; with `require_memory` one that can't be
+        opened is raised. `memory_tools` gives the model `remember` and `recall`, `memory_hooks` learns from what was
+        said; without both, memory stays out of the prompt. What changes a file, and `shell`, asks `approve`.
+        `max_iters` (1 and up) bounds a turn's requests. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
         self.scope = scope
+        on = Reductions(compaction=compaction, tool_result_eviction=tool_result_eviction, truncate_args=truncate_args)
         self._options = AgentOptions(
             model=model,
             root=Path(workspace) if workspace is not None else None,
@@ -99,9 +98,7 @@ class HarnessAgent:
             session=session,
             instructions=instructions,
             tools=tuple(tools),
-            reductions=Reductions(
-                compaction=compaction, tool_result_eviction=tool_result_eviction, truncate_args=truncate_args
-            ),
+            reductions=on,
             memory_tools=memory_tools,
             memory_hooks=memory_hooks,
             require_memory=require_memory,
