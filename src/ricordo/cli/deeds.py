@@ -90,16 +90,16 @@ async def _saved(target: Target, label: str, item: "HistoryItem") -> "list[Entry
 
 
 async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Entry]":
-    """Return the entries that a change took out, or else those that it put in."""
-    removed: list[Entry] = []
-    added: list[Entry] = []
+    """Return the entries that a change took out, or else those that it put in, each once."""
+    removed: dict[str, Entry] = {}
+    added: dict[str, Entry] = {}
     for file in change.files:
         with suppress(FileMissing, StorageError):
             before = _entries(await changes.content(file.before), file.path)
             after = _entries(await changes.content(file.after), file.path)
-            removed += [entry for entry_id, entry in before.items() if entry_id not in after]
-            added += [entry for entry_id, entry in after.items() if entry_id not in before]
-    return removed or added
+            removed |= {entry_id: entry for entry_id, entry in before.items() if entry_id not in after}
+            added |= {entry_id: entry for entry_id, entry in after.items() if entry_id not in before}
+    return list((removed or added).values())
 
 
 def _entries(document: bytes | None, path: str) -> "dict[str, Entry]":
