@@ -145,7 +145,7 @@ def test_who_wants_to_be_told_something_asks(text: str) -> None:
         "Remind me to buy milk",
         "Remember that we use uv.",
         "Will owns staging.",
-        "See http://x.y/?q=1 for it.",
+        "See https://example.org/?q=1 for it.",
         "Note the irony",
         "Is fine.",
         "Nadia owns staging",
