@@ -167,3 +167,50 @@ async def test_a_tool_result_can_be_the_answer_and_a_long_one_is_quoted_in_part(
     assert found.hit is not None
     assert "refund_window_days = 45" in found.hit.entry.content
     assert len(found.text) < 800
+
+
+OWNER = "Which team owns the billing dashboard?"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        (OWNER, OWNER),
+        (OWNER, "Who owns the billing dashboard?"),
+        ("What is the wifi name?", "Which wifi name do we have?"),
+        ("what is the wifi name", "Which wifi name do we have?"),
+        ("Hi there! What is the wifi name?", "What is the wifi name?"),
+        ("wifi name", "Wifi name?"),
+        ("Wie heißt das WLAN?", "Wie heißt das WLAN?"),
+    ],
+)
+async def test_what_only_asks_is_not_an_answer(said: str, asked: str, tmp_path: Path) -> None:
+    found = await answer([await source(tmp_path, "project", said=(said,))], asked, now=NOW)
+    assert (found.found, found.text) == (False, NOT_IN_MEMORY)
+
+
+@pytest.mark.parametrize("times", [1, 40])
+async def test_a_question_asked_before_does_not_hide_what_answers_it(times: int, tmp_path: Path) -> None:
+    told = "Team Apollo owns the billing dashboard."
+    said = (told, *((OWNER, f"Does anybody know? {OWNER}") * times))
+    found = await answer([await source(tmp_path, "project", said=said)], OWNER, now=NOW)
+    assert found.found
+    assert found.text.startswith(told)
+
+
+async def test_a_question_in_the_words_of_its_answer_does_not_stand_for_it(tmp_path: Path) -> None:
+    told, asked = "Apollo owns the billing dashboard.", "Does Apollo own the billing dashboard?"
+    found = await answer([await source(tmp_path, "project", said=(told, asked))], asked, now=NOW)
+    assert found.text.startswith(told)
+
+
+async def test_a_question_that_states_something_too_is_quoted(tmp_path: Path) -> None:
+    told = "Do you remember the wifi? Its name is Harbour7."
+    found = await answer([await source(tmp_path, "project", said=(told,))], "What is the wifi name?", now=NOW)
+    assert found.text.startswith(told)
+
+
+async def test_a_saved_memory_in_the_words_of_the_question_is_quoted(tmp_path: Path) -> None:
+    told = "We deploy only from main."
+    found = await answer([await source(tmp_path, "project", (told, "convention"))], told, now=NOW)
+    assert found.text.startswith(told)

@@ -1,8 +1,8 @@
 """The answer that needs no model: what was written down is quoted with its place, or memory has nothing on it.
 
 Nothing is put into other words, so nothing can be made up. Where the best hit covers too little of the question, saying
-"not in memory" is the answer; the floor for that was measured, see the design notes. What the quoted memory superseded
-is named after it, so a reader sees that it once was otherwise.
+"not in memory" is the answer; the floor for that was measured, see the design notes. What only asks is never quoted.
+What the quoted memory superseded is named after it, so a reader sees that it once was otherwise.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ricordo.index.contract import Query
+from ricordo.recall.asking import only_asks
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Answer, Hit, Source
 from ricordo.recall.quoting import best_to_quote, learned_from, replaced_by
@@ -19,6 +20,7 @@ __all__ = ["NOT_IN_MEMORY", "answer"]
 
 NOT_IN_MEMORY = "not in memory"
 _LOOKED_AT = 12
+_ASKED_AGAIN = 5
 _OTHERS = 4
 _MOST_CURATED = 200
 _LONGEST_QUOTE = 600
@@ -37,7 +39,9 @@ async def answer(
     """
     weights = config or RecallConfig()
     asked = Query(text=question) if isinstance(question, str) else question
-    hits = await search(sources, asked, limit=_LOOKED_AT, now=now, config=weights)
+    # what is asked day by day must not take all the places
+    found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)
+    hits = [hit for hit in found if not only_asks(hit, asked.text)][:_LOOKED_AT]
     chosen = best_to_quote(hits, asked.text, weights)
     if chosen is None or chosen[1] < weights.floor:
         return Answer(found=False, text=NOT_IN_MEMORY, score=chosen[1] if chosen else 0.0, others=tuple(hits[:_OTHERS]))
@@ -46,7 +50,7 @@ async def answer(
         curated = await search(
             sources, replace(asked, sorts=("curated",)), limit=_MOST_CURATED, now=now, config=weights
         )
-        best = learned_from(best, curated, asked.text) or best
+        best = learned_from(best, [hit for hit in curated if not only_asks(hit, asked.text)], asked.text) or best
     superseded = replaced_by(best, hits, asked.text)
     return Answer(
         found=True,

@@ -69,6 +69,11 @@ class _Scored:
         return frozenset(content_words(self.passage.match.content))
 
     @property
+    def asks(self) -> bool:
+        """Tell whether it ends as a question."""
+        return self.passage.match.content.rstrip().endswith(("?", "？"))
+
+    @property
     def time(self) -> datetime:
         return self.entry.since or self.entry.time or _NEVER
 
@@ -281,8 +286,8 @@ def _folded(scored: Sequence[_Scored], config: RecallConfig, limit: int) -> list
 
 
 def _same(left: _Scored, right: _Scored, duplicate: float) -> bool:
-    # a number apart may be all that a change is
-    apart = (left.successor is None) != (right.successor is None)
+    # a number apart may be all that a change is, and a question of the same words is no twin of its answer
+    apart = (left.successor is None) != (right.successor is None) or left.asks != right.asks
     return not apart and bool(left.words) and jaccard(left.words, right.words) >= duplicate
 
 
