@@ -32,6 +32,9 @@ REPLACED = [
     ("Unsere Datenbank ist MySQL.", "Unsere Datenbank ist jetzt PostgreSQL."),
     ("Ana wohnt in Berlin.", "Ana wohnt jetzt in Hamburg."),
     ("データベースはMySQLです。", "データベースはPostgreSQLです。"),
+    ("I'm flying to Oslo on 3 December.", "Actually no, the flight is on 5 December, not the 3rd."),
+    ("Ana is flying to Oslo on 3 December (2026-12-03).", "Sorry, the flight to Oslo is on the 5th, not the 3rd."),
+    ("The gateway of staging answers on 8080.", "Correction: the gateway answers on 8443, not 8080."),
 ]
 SIDE_BY_SIDE = [
     ("The monolith is on MySQL too.", "We are moving the orders database from MySQL to PostgreSQL 16."),
@@ -50,6 +53,11 @@ SIDE_BY_SIDE = [
     ("Ana saw the sea come in.", "Ana never saw this coming."),
     ("Ana wohnt in Berlin.", "Bo wohnt jetzt in Hamburg."),
     ("データベースはMySQLです。", "キャッシュはRedisです。"),
+    ("The party is on 3 December.", "Actually no, the flight is on 5 December, not the 3rd."),
+    ("I'm flying to Oslo on 4 December.", "Actually no, the flight is on 5 December, not the 3rd."),
+    ("The billing gateway answers on 8080.", "Correction: the orders gateway answers on 8443, not 8080."),
+    ("I'm flying to Oslo on 3 December.", "Actually no, 5 December, not the 3rd."),
+    ("The flight is not on 3 December.", "Actually no, the flight is on 5 December, not the 3rd."),
 ]
 THE_SAME = [
     ("We deploy only from main.", "we deploy only from main"),

@@ -30,21 +30,17 @@ _ALTERNATIVES = {
 }
 
 
-def _by_value() -> Mapping[str, str]:
-    return {value: attribute for attribute, row in _ALTERNATIVES.items() for value in row.split()}
-
-
-_ATTRIBUTES = _by_value()
+_ATTRIBUTE_OF: Mapping[str, str] = {
+    value: attribute for attribute, row in _ALTERNATIVES.items() for value in row.split()
+}
+_SAME_THING: Mapping[str, str] = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}
 
 
 def attribute_of(word: str) -> str:
     """Return what the thing of this lower-case name is, such as `database`; empty when it is not known."""
-    return _ATTRIBUTES.get(word, "")
+    return _ATTRIBUTE_OF.get(word, "")
 
 
 def one_name(word: str) -> str:
     """Return the name by which a thing with two names is compared; any other word as it is."""
-    return _SHORT.get(word, word)
-
-
-_SHORT = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}
+    return _SAME_THING.get(word, word)

@@ -4,8 +4,11 @@ Both are decided by subject and attribute, from rules that a person can follow. 
 replaced, and where the rules do not decide, nothing is: both stay side by side.
 """
 
+import re
+from collections.abc import Mapping
+
 from ricordo.consolidation.claims import Claim, Reading, read_claims
-from ricordo.language import jaccard
+from ricordo.language import content_words, is_correction, jaccard
 from ricordo.workspace.entry import Entry
 
 __all__ = ["CORRECTION", "replaces", "says_the_same"]
@@ -17,6 +20,17 @@ _FRAME = 0.6
 _OF_A_PERSON = frozenset({"home", "work", "name"})
 _FEWEST = 2
 _FEW = 8
+_ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
+_TIMES_LIST = """
+january february march april may june july august september october november december monday tuesday wednesday thursday
+friday saturday sunday today tomorrow yesterday morning noon afternoon evening night week month year
+"""
+_TIMES = frozenset(content_words(_TIMES_LIST, "en"))
+# what a correction is told with, and verbs that any appointment takes
+_TOLD_WITH = frozenset(content_words("sorry wait mean meant correction oops mistake wrong leave happen", "en"))
+# nouns whose stem is not that of their verb
+_NOUNS, _VERBS = "flight arrival departure delivery payment", "fly arrive depart deliver pay"
+_VERB_OF: Mapping[str, str] = dict(zip(content_words(_NOUNS, "en"), content_words(_VERBS, "en"), strict=True))
 
 
 def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
@@ -51,6 +65,7 @@ def replaces(newer: Entry, older: Entry) -> bool:
         or any(_differs(claim, other, changes=corrects) for claim in new.claims for other in old.claims)
         or (not old.negative and any(_denies(denied, old, changes=corrects) for denied in new.denied))
         or (corrects and _other_number(new, old))
+        or ((CORRECTION in newer.tags or is_correction(newer.content)) and _names_the_old(new, old))
     )
 
 
@@ -89,6 +104,26 @@ def _same_value(one: Claim, other: Claim) -> bool:
 def _denies(denied: frozenset[str], old: Reading, *, changes: bool) -> bool:
     """Tell whether a negated clause speaks of what the older text holds; of all of it, unless it announces a change."""
     return len(denied) >= _FEWEST and denied <= old.words and (changes or old.subject <= denied)
+
+
+def _names_the_old(new: Reading, old: Reading) -> bool:
+    """Tell whether a correction sets aside a value that the older text holds, and one speaks only of what both do.
+
+    Days and months are no subject: "not the 3rd" says nothing of everything that is on a 3rd.
+    """
+    told_before = {value for claim in old.claims if claim.ended for value in claim.value}
+    aside = [_plain(claim.value) for claim in new.claims if claim.ended and not claim.subject]
+    aside = [value for value in aside if value <= old.words | old.numbers and not value & told_before]
+    if not aside or old.negative:
+        return False
+    left = {_VERB_OF.get(word, word) for word in new.subject - _TIMES - _TOLD_WITH}.difference(*aside)
+    right = {_VERB_OF.get(word, word) for word in old.subject - _TIMES}.difference(*aside)
+    return bool(left & right) and (left <= right or right <= left)
+
+
+def _plain(value: frozenset[str]) -> frozenset[str]:
+    """Return a value with its ordinal numbers as plain ones."""
+    return frozenset(_ORDINAL.sub(r"\1", word) for word in value)
 
 
 def _other_number(new: Reading, old: Reading) -> bool:
