@@ -13,8 +13,8 @@ from anyio.to_thread import run_sync
 from ricordo.clock import Clock
 from ricordo.consolidation.check import faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.cursor import Cursor, Position, line_digests, save_cursor
-from ricordo.consolidation.gather import Gathered, Gatherer
+from ricordo.consolidation.cursor import Cursor, line_digests, save_cursor
+from ricordo.consolidation.gather import ACT, Gathered, Gatherer
 from ricordo.consolidation.plan import due, propose
 from ricordo.consolidation.types import Proposal
 from ricordo.errors import StorageBusy, VersionConflict
@@ -27,7 +27,6 @@ from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["ACT", "BUSY", "NOTHING_NEW", "REJECTED", "TOO_SOON", "WHO", "Consolidated", "Consolidator"]
 
-ACT = "consolidate"
 WHO = "consolidation"
 NOTHING_NEW = "nothing new"
 TOO_SOON = "too soon after the last run"
@@ -176,6 +175,6 @@ def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:
         bullets = [data[found.offset : found.offset + found.length] for found in parse_entries(data, path)]
         lines = ledgers[path].lines | line_digests(bullet for bullet in bullets if _SUPERSEDED in bullet)
         whole = ledgers[path].offset == len(gathered.material.ledgers[path])
-        read = Position(offset=len(data), digest=version_of(data), lines=lines)
+        read = replace(ledgers[path], offset=len(data), digest=version_of(data), lines=lines)
         ledgers[path] = read if whole else replace(ledgers[path], lines=lines)
     return replace(gathered.next, ledgers=ledgers)

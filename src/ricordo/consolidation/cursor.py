@@ -1,7 +1,8 @@
 """The cursor: which lines of the ledgers have been read, told by their content and never by a time of modification.
 
-For each ledger it keeps how far it was read, the digest of that much, and a short digest of every bullet in it. A file
-that was only touched or copied gives nothing new; in one that was edited the edited lines are new and no other.
+For each ledger it keeps how far it was read, the digest of that much, and a short digest of every bullet in it and of
+its id. A file that was only touched or copied gives nothing new; in one that was edited the edited lines are new and no
+other, and their ids tell that they were read before.
 It is no part of a change set: an undone run leaves its entries read, and so is not done again.
 """
 
@@ -18,7 +19,7 @@ from ricordo.messages.types import JsonValue
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.layout import LEDGERS
 
-__all__ = ["CURSOR", "Cursor", "Position", "line_digests", "load_cursor", "save_cursor", "unread"]
+__all__ = ["CURSOR", "Cursor", "Position", "id_digest", "line_digests", "load_cursor", "save_cursor", "unread"]
 
 CURSOR = f"{LEDGERS}/.consolidation_state"
 
@@ -27,11 +28,12 @@ _DIGITS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """How far one ledger was read: bytes, the digest of those, and the digests of the bullets in them."""
+    """How far one ledger was read: bytes, their digest, and the digests of the bullets in them and of their ids."""
 
     offset: int
     digest: str
     lines: frozenset[str]
+    ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,16 @@ class Cursor:
     def seen(self) -> frozenset[str]:
         """The digests of all bullets that were read."""
         return frozenset[str]().union(*(position.lines for position in self.ledgers.values()))
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The digests of the ids of all bullets that were read."""
+        return frozenset[str]().union(*(position.ids for position in self.ledgers.values()))
+
+
+def id_digest(entry_id: str) -> str:
+    """Return the short digest of an id, 32 bits of BLAKE2b in hex."""
+    return blake2b(entry_id.encode("utf-8", "surrogatepass"), digest_size=_DIGITS // 2).hexdigest()
 
 
 def line_digests(bullets: Iterable[bytes]) -> frozenset[str]:
@@ -81,7 +93,12 @@ async def load_cursor(files: FileStore) -> Cursor:
 async def save_cursor(files: FileStore, cursor: Cursor) -> None:
     """Replace the cursor durably. Raises `VersionConflict`."""
     rows = {
-        path: {"offset": position.offset, "digest": position.digest, "lines": "".join(sorted(position.lines))}
+        path: {
+            "offset": position.offset,
+            "digest": position.digest,
+            "lines": "".join(sorted(position.lines)),
+            "ids": "".join(sorted(position.ids)),
+        }
         for path, position in sorted(cursor.ledgers.items())
     }
     value = {"at": rfc3339(cursor.at) if cursor.at else None, "ledgers": rows}
@@ -99,8 +116,15 @@ def _decoded(data: bytes, version: str) -> Cursor:
 
 
 def _position(row: Mapping[str, JsonValue]) -> Position:
-    offset, lines = row["offset"], row["lines"]
-    if not isinstance(offset, int) or not isinstance(lines, str) or len(lines) % _DIGITS:
-        raise TypeError("a position has a number of bytes and digests of equal length")
-    parted = frozenset(lines[start : start + _DIGITS] for start in range(0, len(lines), _DIGITS))
-    return Position(offset=offset, digest=str(row["digest"]), lines=parted)
+    offset = row["offset"]
+    if not isinstance(offset, int):
+        raise TypeError("a position is a number of bytes")
+    return Position(
+        offset=offset, digest=str(row["digest"]), lines=_parted(row["lines"]), ids=_parted(row.get("ids", ""))
+    )
+
+
+def _parted(digests: JsonValue) -> frozenset[str]:
+    if not isinstance(digests, str) or len(digests) % _DIGITS:
+        raise TypeError("digests are of equal length")
+    return frozenset(digests[start : start + _DIGITS] for start in range(0, len(digests), _DIGITS))

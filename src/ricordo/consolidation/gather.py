@@ -1,24 +1,31 @@
 """Gather: read what a run works on, and nothing that was forgotten."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from anyio.to_thread import run_sync
 
+from ricordo.consolidation.by_hand import taken_out
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.cursor import Cursor, Position, line_digests, load_cursor, unread
+from ricordo.consolidation.cursor import Cursor, Position, id_digest, line_digests, load_cursor, unread
+from ricordo.consolidation.placing import emptied, held_sections
 from ricordo.consolidation.plan import Material
+from ricordo.consolidation.sheet import parse_sheet
 from ricordo.consolidation.types import Fresh
-from ricordo.errors import FileMissing, StorageError
+from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.files import FileStore, version_of
 from ricordo.guard.redact import Redactor
-from ricordo.workspace.changes import Change, ChangeSets
+from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.redaction import redacted_entry
 from ricordo.workspace.tombstones import Tombstones, content_digest, read_tombstones
 
-__all__ = ["Gathered", "Gatherer"]
+__all__ = ["ACT", "Gathered", "Gatherer"]
+
+ACT = "consolidate"
+"""What a run is called in the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +67,24 @@ class Gatherer:
         anew = again or (MEMORY not in documents and not await self._taken_back())
         stones = await read_tombstones(self.files)
         seen = frozenset[str]() if anew else cursor.seen
+        deleted = frozenset[str]()
+        if anew or not cursor.ledgers:
+            deleted = await taken_out(self.changes, documents, undone=not again)
         live = {path: data for path, data in ledgers.items() if is_ledger(path)}
         found = {path: await run_sync(unread, path, data, cursor, seen) for path, data in live.items()}
         batch, waiting = _batch(found, self.config.batch_entries)
+        edited = await run_sync(_edited, batch, live, cursor)
         return Gathered(
             material=Material(
                 documents=documents,
                 ledgers=ledgers,
-                fresh=[await self._fresh(one) for one in batch if not self._is_forgotten(one, stones)],
+                fresh=[
+                    await self._fresh(one, edited=one.offset in edited.get(one.path, ()))
+                    for one in batch
+                    if one.entry.id not in deleted and not self._is_forgotten(one, stones)
+                ],
                 forgotten=stones.ids,
+                held=await self._held(documents.get(MEMORY, b"")),
             ),
             versions=versions,
             cursor=cursor,
@@ -110,15 +126,24 @@ class Gatherer:
 
     async def _taken_back(self) -> bool:
         """Tell whether MEMORY.md is missing because a person took back the run that had made it."""
-        for change in await self.changes.records():
-            if any(changed.path == MEMORY for changed in change.files):
-                return await self._undoes_a_run(change)
-        return False
-
-    async def _undoes_a_run(self, change: Change) -> bool:
-        if change.undoes is None:
+        records = await self.changes.records()
+        last = next((one for one in records if any(changed.path == MEMORY for changed in one.files)), None)
+        if last is None or last.undoes is None:
             return False
-        return any(one.id == change.undoes and one.act == "consolidate" for one in await self.changes.records())
+        return any(one.id == last.undoes and one.act == ACT for one in records)
+
+    async def _held(self, memory: bytes) -> frozenset[str]:
+        """Return the sections in which the last run left a memory; looked for only where one of ours is empty."""
+        sheet = await run_sync(parse_sheet, memory, MEMORY)
+        if not emptied(sheet):
+            return frozenset()
+        for change in await self.changes.records():
+            after = next((one.after for one in change.files if one.path == MEMORY and change.act == ACT), None)
+            if after is not None:
+                with suppress(FileMissing, DocumentInvalid):
+                    return held_sections(parse_sheet(await self.changes.content(after) or b"", MEMORY))
+                break
+        return frozenset()
 
     def _is_forgotten(self, found: Located, stones: Tombstones) -> bool:
         entry = found.entry
@@ -126,12 +151,23 @@ class Gatherer:
             bool(stones.digests) and content_digest(entry.content, self.key) in stones.digests
         )
 
-    async def _fresh(self, found: Located) -> Fresh:
+    async def _fresh(self, found: Located, *, edited: bool) -> Fresh:
         entry = redacted_entry(found.entry, self.redactor)
         if found.long is None:
-            return Fresh(entry=entry)
+            return Fresh(entry=entry, edited=edited)
         there = await self.files.info(f"{WORKSPACE}/{found.long}")
-        return Fresh(entry=entry, long=found.long if there else None)
+        return Fresh(entry=entry, long=found.long if there else None, edited=edited)
+
+
+def _edited(batch: list[Located], ledgers: Mapping[str, bytes], cursor: Cursor) -> dict[str, set[int]]:
+    """Return the offsets, by ledger, of the bullets that were read before and read otherwise now."""
+    ids, seen = cursor.ids, cursor.seen
+    found: dict[str, set[int]] = {}
+    for one in batch:
+        line = line_digests([ledgers[one.path][one.offset : one.offset + one.length]])
+        if id_digest(one.entry.id) in ids and not line <= seen:
+            found.setdefault(one.path, set()).add(one.offset)
+    return found
 
 
 def _batch(found: Mapping[str, list[Located]], most: int) -> tuple[list[Located], int]:
@@ -154,20 +190,25 @@ def _positions(
         if before and same and path not in taken and before.lines <= seen:
             positions[path] = before
             continue
-        lines, offset = _read_lines(path, data, seen, taken.get(path, set()))
-        kept = before.lines & seen if before else frozenset[str]()
-        positions[path] = Position(offset=offset, digest=version_of(data[:offset]), lines=lines | kept)
+        lines, ids, offset = _read_lines(path, data, seen, taken.get(path, set()))
+        if before:
+            lines, ids = lines | (before.lines & seen), ids | before.ids
+        positions[path] = Position(offset=offset, digest=version_of(data[:offset]), lines=lines, ids=ids)
     return positions
 
 
-def _read_lines(path: str, data: bytes, seen: frozenset[str], taken: set[int]) -> tuple[frozenset[str], int]:
-    """Return the digests of the bullets that are read now, and the bytes there are before the first that is not."""
+def _read_lines(
+    path: str, data: bytes, seen: frozenset[str], taken: set[int]
+) -> tuple[frozenset[str], frozenset[str], int]:
+    """Return the digests of the bullets that are read now, of their ids, and the bytes before the first that is not."""
     lines: frozenset[str] = frozenset()
+    ids: set[str] = set()
     offset = len(data)
     for found in parse_entries(data, path):
         digest = line_digests([data[found.offset : found.offset + found.length]])
         if found.offset in taken or digest <= seen:
             lines |= digest
+            ids.add(id_digest(found.entry.id))
         else:
             offset = min(offset, found.offset)
-    return lines, offset
+    return lines, frozenset(ids), offset

@@ -6,7 +6,7 @@ heading of somebody else's is never moved.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.consolidation.config import ConsolidationConfig
@@ -18,7 +18,7 @@ from ricordo.tokens import estimate_text
 from ricordo.workspace.entry_codec import prompt_lines, render_entry
 from ricordo.workspace.layout import MEMORY
 
-__all__ = ["SECTIONS", "fits", "is_movable", "part_of", "place"]
+__all__ = ["SECTIONS", "emptied", "fits", "held_sections", "is_movable", "part_of", "place"]
 
 SECTIONS: Mapping[str, str] = {
     "preference": "Preferences",
@@ -62,14 +62,31 @@ def fits(document: bytes, config: ConsolidationConfig) -> bool:
     return estimate_text("\n".join(prompt_lines(document))) <= config.max_tokens
 
 
+def held_sections(memory: Sheet) -> frozenset[str]:
+    """Return which of our sections of MEMORY.md hold a memory with its id."""
+    return frozenset(part.section for part in memory.parts if part.is_named and part.section in _OWN)
+
+
+def emptied(memory: Sheet) -> frozenset[str]:
+    """Return which sections of MEMORY.md with a title of ours hold nothing."""
+    return frozenset(title for title in _ORDER[1:] if memory.without_section(title) is not memory)
+
+
 def place(
-    memory: Sheet, topics: Mapping[str, Sheet], new: Sequence[Fresh], config: ConsolidationConfig
+    memory: Sheet,
+    topics: Mapping[str, Sheet],
+    new: Sequence[Fresh],
+    held: Collection[str],
+    config: ConsolidationConfig,
 ) -> Mapping[str, Sheet]:
-    """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first."""
+    """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
+
+    Of the sections that are empty then, those in `held` go: they held a memory before.
+    """
     base = memory if memory.parts else parse_sheet(_TITLE, MEMORY)
     standing = [Fresh(entry=part.entry, long=part.long) for part in base.parts if is_movable(part) and part.entry]
     ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry), reverse=True)
-    arranged = _Arranging(base, topics, ranked, frozenset(one.entry.id for one in new), config)
+    arranged = _Arranging(base, topics, ranked, frozenset(one.entry.id for one in new), held=held, config=config)
     placed = arranged.best()
     if not memory.parts and placed.memory == base:
         placed = replace(placed, memory=memory)
@@ -85,12 +102,15 @@ class _Arranging:
         topics: Mapping[str, Sheet],
         ranked: Sequence[Fresh],
         new: frozenset[str],
+        *,
+        held: Collection[str],
         config: ConsolidationConfig,
     ) -> None:
         self._memory = memory
         self._topics = topics
         self._ranked = ranked
         self._new = new
+        self._held = held
         self._config = config
         told = [entry for sheet in topics.values() for entry in sheet.entries]
         self._subjects = named_subjects((*told, *(one.entry for one in ranked)))
@@ -119,7 +139,7 @@ class _Arranging:
                 title = SECTIONS.get(one.entry.kind, _OTHER)
                 sheet = _with_entry(sheet.with_section(title, _ORDER), part_of(one, title))
         for title in _ORDER[1:]:
-            if any(part.section == title and part.entry for part in self._memory.parts):
+            if title in self._held:
                 sheet = sheet.without_section(title)
         topics = self._grown(outside)
         named = [read_topic(path, topic.data) for path, topic in topics.items()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import is_movable, part_of, place
+from ricordo.consolidation.placing import held_sections, is_movable, part_of, place
 from ricordo.consolidation.settle import settle
 from ricordo.consolidation.sheet import Sheet, parse_sheet
 from ricordo.consolidation.topics import is_ours
@@ -26,12 +26,14 @@ class Material:
 
     `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
     the entries that no run has read, without those that were forgotten; `forgotten` are ids that must not come back.
+    `held` are the sections of MEMORY.md in which the last run left a memory: an empty one of them is nobody's.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
     ledgers: Mapping[str, bytes] = field(default_factory=dict)
     fresh: Sequence[Fresh] = ()
     forgotten: Collection[str] = ()
+    held: Collection[str] = ()
 
 
 def due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
@@ -47,6 +49,7 @@ def due(now: datetime, last_run: datetime | None, entries_since: int, config: Co
 def propose(material: Material, config: ConsolidationConfig) -> Proposal:
     """Return what consolidating `material` would write; without documents when that is nothing."""
     sheets = {path: parse_sheet(data, path) for path, data in material.documents.items()}
+    held = held_sections(sheets.get(MEMORY, Sheet()))
     sheets = {path: sheet.without(set(material.forgotten)) for path, sheet in sheets.items()}
     curated = [
         Fresh(entry=part.entry, long=part.long)
@@ -62,8 +65,11 @@ def propose(material: Material, config: ConsolidationConfig) -> Proposal:
     }
     standing = {one.entry.id for one in curated}
     new = [one for name, one in settled.active.items() if name not in standing]
+    if new or settled.changed or settled.superseded:
+        # an emptied section alone is no reason to write: what emptied it may yet be taken back
+        held |= set(material.held)
     memory = sheets.pop(MEMORY, Sheet())
-    placed = place(memory, {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}, new, config)
+    placed = place(memory, {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}, new, held, config)
     return Proposal(
         documents={**_changed(material.documents, placed), **_marked(material.ledgers, settled.superseded)},
         kept=tuple(sorted(one.entry.id for one in new)),

@@ -59,10 +59,14 @@ class _Desk:
             self._seat(one)
 
     def is_new(self, one: Fresh) -> bool:
-        """Tell whether the entry is to be looked at: what curated memory speaks of already is not."""
+        """Tell whether the entry is to be looked at: what curated memory speaks of already is not.
+
+        Where the two differ, the ledger's words count only if they changed since they were read.
+        """
         entry = one.entry
         if entry.id in self._standing:
-            self._edit(entry)
+            if one.edited:
+                self._edit(entry)
             return False
         return entry.state == "active" and entry.id not in self._known
 

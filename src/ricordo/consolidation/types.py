@@ -10,10 +10,14 @@ __all__ = ["Fresh", "Proposal", "Settled", "Superseded"]
 
 @dataclass(frozen=True, kw_only=True)
 class Fresh:
-    """An entry of a ledger that no run has read yet; `long` is the path of the file of a long one."""
+    """An entry of a ledger that no run has read yet; `long` is the path of the file of a long one.
+
+    `edited` tells that a run has read its line, which says something else since.
+    """
 
     entry: Entry
     long: str | None = None
+    edited: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
