@@ -260,9 +260,13 @@ def test_two_chats_on_one_root_at_once_keep_what_both_say() -> None:
             assert terminal.process.returncode == 0
     sessions = ricordo("session", "list", "--json").document["sessions"]
     assert {each["id"]: each["messages"] for each in sessions} == {"left": 2, "right": 2}
-    remembered = {each["content"] for each in ricordo("memory", "list", "--json").document["entries"]}
-    assert any("Nadia owns staging" in content for content in remembered)
-    assert any("Ada writes the release notes" in content for content in remembered)
+    # a busy machine may leave the learning to whoever comes next, for two seconds each
+    for _ in range(5):
+        remembered = " ".join(each["content"] for each in ricordo("memory", "list", "--json").document["entries"])
+        if "Nadia" in remembered and "Ada" in remembered:
+            break
+    assert "Nadia owns staging" in remembered
+    assert "Ada writes the release notes" in remembered
 
 
 def test_forgetting_asks_first_and_the_next_request_no_longer_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ async def test_what_was_saved_on_request_stands_in_memory_once_and_what_else_was
     async with HarnessAgent("offline", workspace=tmp_path / ".ricordo", scope=SCOPE) as agent:
         await agent.send("Remember that the office closes at six.")
         await agent.send("We deploy only from main.")
+        await agent.settle(seconds=30)
     async with Memory.open(tmp_path / ".ricordo", scope=SCOPE) as memory:
         contents = sorted(entry.content.casefold() for entry in await memory.entries())
     assert contents == ["the office closes at six.", "we deploy only from main."]
