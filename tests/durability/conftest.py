@@ -19,13 +19,13 @@ Case = dict[str, Any]
 
 @pytest.fixture
 def crashes(tmp_path: Path) -> Callable[..., list[Case]]:
-    """Return a function that gives one case for each step at which the act of a scenario was killed."""
+    """Return a function that gives one case for each step, or each of so many, at which a scenario's act was killed."""
 
-    def run(scenario: str) -> list[Case]:
+    def run(scenario: str, *, every: int = 1) -> list[Case]:
         folder = tmp_path / scenario
         folder.mkdir()
         done = subprocess.run(
-            [sys.executable, str(_HERE / "crash_driver.py"), scenario, str(folder)],
+            [sys.executable, str(_HERE / "crash_driver.py"), scenario, str(folder), str(every)],
             env=os.environ
             | {"PYTHONPATH": os.pathsep.join(filter(None, (str(_SUPPORT), os.environ.get("PYTHONPATH"))))},
             capture_output=True,

@@ -239,7 +239,7 @@ def warm_up() -> None:
 
 
 def main() -> None:
-    scenario, folder = SCENARIOS[sys.argv[1]], Path(sys.argv[2])
+    scenario, folder, every = SCENARIOS[sys.argv[1]], Path(sys.argv[2]), int(sys.argv[3])
     prepared = folder / "prepared"
 
     async def prepare(emit: Emit) -> None:
@@ -249,9 +249,9 @@ def main() -> None:
     in_child(prepare)
     warm_up()
     gc.freeze()
-    at, killed = 0, True
+    at, killed = 1 - every, True
     while killed:
-        at += 1
+        at += every
         told = case(scenario, prepared, folder, at, halves=False)
         killed = bool(told["killed"])
         print(json.dumps(told), flush=True)
