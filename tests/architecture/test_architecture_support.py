@@ -1,6 +1,7 @@
 """The suite's own guards must catch what they promise to catch, or every other test is worth less."""
 
 import asyncio
+import gc
 import json
 import os
 import socket
@@ -119,6 +120,24 @@ async def test_a_loop_that_does_long_work_is_found(findings: list[str]) -> None:
     await asyncio.create_task(work())
     assert len(findings) == 1
     assert "worked for" in findings[0]
+
+
+@pytest.fixture
+def many_objects() -> list[list[int]]:
+    return [[number] for number in range(1_500_000)]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_collecting_garbage_is_not_the_work_of_who_happened_to_run(
+    many_objects: list[list[int]], findings: list[str]
+) -> None:
+    async def collect() -> None:
+        gc.collect()
+
+    await asyncio.create_task(collect())
+    assert many_objects
+    assert findings == []
 
 
 @pytest.mark.anyio
