@@ -8,7 +8,7 @@ import pytest
 
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from ricordo.clock import SystemClock
-from ricordo.compaction import Reduction, Report, Window
+from ricordo.compaction import Act, Reduction, Report, Strategy, Window
 from ricordo.errors import ModelOverflow, ModelUnavailable, StorageFull
 from ricordo.events import Emitter, Event
 from ricordo.harness.loop import Harness
@@ -17,7 +17,7 @@ from ricordo.middleware import Request, Response, Turn, TurnEvent, TurnListener,
 from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.evict import EvictResults
 from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import Act, Reducer, reduce_window
+from ricordo.middleware.reduce import reduce_window
 from ricordo.models import Reply, TextDelta
 from ricordo.scopes import Scope
 
@@ -83,7 +83,7 @@ def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
 async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() -> None:
     truncate, compact = Halving(act="truncate", over=5, keep=4), Halving(over=3, keep=2)
     sent = Sent([reply("ok")])
-    response = await CompactWindow([("truncate", truncate), ("compact", compact)])(request(6), sent)
+    response = await CompactWindow([truncate, compact])(request(6), sent)
     assert [len(window.messages) for window in (*truncate.seen, *compact.seen)] == [6, 4]
     assert [message.id for message in sent.requests[0].window] == ["m4", "m5"]
     assert response.window == sent.requests[0].window
@@ -92,7 +92,7 @@ async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() ->
 async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_are_to_be_corrected() -> None:
     strategy = Halving()
     measure = Measure(limit=8_000, ratio=1.5)
-    await CompactWindow([("compact", strategy)], measure=measure)(request(2), Sent([reply("ok")]))
+    await CompactWindow([strategy], measure=measure)(request(2), Sent([reply("ok")]))
     (window,) = strategy.seen
     assert (window.agent, window.session, window.limit, window.ratio) == ("main", "s1", 8_000, 1.5)
     assert window.overhead > 0
@@ -102,7 +102,7 @@ async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_a
 async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
     strategy, measure = Halving(), Measure()
     long = request(400)
-    window = CompactWindow([("compact", strategy)], measure=measure)
+    window = CompactWindow([strategy], measure=measure)
     estimated = (await measure.measured(long)).estimate.input
     await window(long, Sent([reply("ok", usage=Usage(input=2 * estimated))]))
     await window(long, Sent([reply("ok")]))
@@ -145,7 +145,7 @@ async def test_every_run_reports_its_start_and_its_end_with_the_reason_messages_
     heard: list[Event] = []
     measured = await Measure().measured(request(6), forced=forced)
     forced_run = forced and status == "skipped"
-    await reduce_window((act, replace(strategy, act=act)), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
+    await reduce_window(replace(strategy, act=act), measured, Emitter(SystemClock(), (heard.append,)), SCOPE)
     begun, end = heard
     assert (begun.stage, begun.status, begun.scope) == (act, "started", SCOPE)
     assert (end.stage, end.status, end.scope) == (act, "finished" if forced_run else status, SCOPE)
@@ -169,7 +169,7 @@ async def test_a_run_that_is_cancelled_reports_that_too() -> None:
             await anyio.sleep_forever()
             return await super().reduce(window)
 
-    middleware = CompactWindow([("compact", Slow())], emitter=Emitter(SystemClock(), (heard.append,)))
+    middleware = CompactWindow([Slow()], emitter=Emitter(SystemClock(), (heard.append,)))
     async with anyio.create_task_group() as group:
         group.start_soon(middleware, request(6), Sent([]))
         await reached.wait()
@@ -184,7 +184,7 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
     heard: list[Event] = []
     emitter = Emitter(SystemClock(), (heard.append,))
     window = CompactWindow(
-        [("truncate", Halving(act="truncate", keep=2)), ("compact", Halving(over=5, keep=3))],
+        [Halving(act="truncate", keep=2), Halving(over=5, keep=3)],
         emitter=emitter,
         recover=True,
     )
@@ -203,14 +203,14 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
 
 async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> None:
     sent = Sent([reply("ok")])
-    await CompactWindow([("compact", Halving(raises=StorageFull()))])(request(6), sent)
+    await CompactWindow([Halving(raises=StorageFull())])(request(6), sent)
     assert sent.requests[0].window == request(6).window
 
 
 async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
     strategy = Halving(keep=2)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
-    middleware = CompactWindow([("compact", strategy)], measure=Measure(limit=100_000), recover=True)
+    middleware = CompactWindow([strategy], measure=Measure(limit=100_000), recover=True)
     response = await middleware(request(6), sent)
     assert [len(asked.window) for asked in sent.requests] == [6, 2]
     assert [(window.forced, window.limit) for window in strategy.seen] == [("", 100_000), ("overflow", 5_000)]
@@ -223,7 +223,7 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
     second.__cause__ = ValueError("the provider's own")
     sent = Sent([first, second])
     with pytest.raises(ModelOverflow, match="second") as raised:
-        await CompactWindow([("compact", Halving())], recover=True)(request(6), sent)
+        await CompactWindow([Halving()], recover=True)(request(6), sent)
     assert len(sent.requests) == 2
     assert isinstance(raised.value.__cause__, ValueError)
     assert raised.value.__context__ is first
@@ -232,9 +232,9 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: CompactWindow([("compact", Halving())]),
-        lambda: CompactWindow([("compact", Halving(fails="no"))], recover=True),
-        lambda: CompactWindow([("compact", Halving(raises=StorageFull()))], recover=True),
+        lambda: CompactWindow([Halving()]),
+        lambda: CompactWindow([Halving(fails="no")], recover=True),
+        lambda: CompactWindow([Halving(raises=StorageFull())], recover=True),
         lambda: CompactWindow([], recover=True),
     ],
     ids=["not asked for", "failed", "raised", "nothing to run"],
@@ -251,12 +251,12 @@ async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: C
 async def test_other_errors_of_the_model_cause_no_reduction() -> None:
     strategy = Halving()
     with pytest.raises(ModelUnavailable):
-        await CompactWindow([("compact", strategy)], recover=True)(request(6), Sent([ModelUnavailable()]))
+        await CompactWindow([strategy], recover=True)(request(6), Sent([ModelUnavailable()]))
     assert [window.forced for window in strategy.seen] == [""]
 
 
 def harness(
-    model: FakeModel, reducers: Sequence[Reducer], kept: list[Message], tools: Sequence[FunctionTool] = ()
+    model: FakeModel, reducers: Sequence[Strategy], kept: list[Message], tools: Sequence[FunctionTool] = ()
 ) -> Harness:
     async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
         named = [replace(message, id=f"r{len(kept) + place}") for place, message in enumerate(messages)]
@@ -283,7 +283,7 @@ async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_g
 
     kept: list[Message] = []
     model = FakeModel(ModelOverflow(), reply("because"))
-    result = await run(harness(model, [("compact", Halving(keep=2))], kept), listen if streamed else None)
+    result = await run(harness(model, [Halving(keep=2)], kept), listen if streamed else None)
     assert [message.text for message in kept] == ["why?", "because"]
     assert [[message.text for message in asked] for asked in model.asked] == [
         ["old 0", "old 1", "old 2", "old 3", "why?"],
@@ -302,7 +302,7 @@ async def test_an_overflow_in_the_middle_of_a_streamed_reply_is_raised_and_nothi
     kept: list[Message] = []
     model = FakeModel(((TextDelta(text="beca"),), ModelOverflow()))
     with pytest.raises(ModelOverflow):
-        await run(harness(model, [("compact", Halving(keep=2))], kept), listen)
+        await run(harness(model, [Halving(keep=2)], kept), listen)
     assert heard == [TextDelta(text="beca")]
     assert [message.text for message in kept] == ["why?", "beca"]
 
@@ -313,6 +313,6 @@ async def test_a_window_that_was_made_smaller_stays_so_for_the_later_requests_of
 
     kept: list[Message] = []
     model = FakeModel(calling(call("act")), reply("done"))
-    made = harness(model, [("compact", Halving(over=4, keep=1))], kept, [FunctionTool("act", act)])
+    made = harness(model, [Halving(over=4, keep=1)], kept, [FunctionTool("act", act)])
     await run(made)
     assert [[message.role for message in asked] for asked in model.asked] == [["user"], ["user", "assistant", "tool"]]

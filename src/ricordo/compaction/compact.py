@@ -19,11 +19,10 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.acceptance import flaw
 from ricordo.compaction.config import CompactionConfig
-from ricordo.compaction.contract import Reduction, Report, Window
+from ricordo.compaction.contract import Act, Reduction, Report, Summarize, Window
 from ricordo.compaction.digest import digest
 from ricordo.compaction.plan import Plan, decide, measured, thresholds
 from ricordo.compaction.shorten import shortened
-from ricordo.compaction.summary import Summarize
 from ricordo.compaction.summary_message import Asked, asked, pinned, summary_message, transcript_at
 from ricordo.errors import RicordoError
 from ricordo.messages import Message, mark_of
@@ -40,6 +39,8 @@ _NOT_SMALLER = "a summary would not be smaller"
 
 class Compact:
     """Sums up older messages; see the module."""
+
+    act: Act = "compact"
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class Compact:
     async def _written(self, dropped: Sequence[Message], limit: int) -> tuple[str, str]:
         """Return what `summarize` wrote, and what is wrong with it; empty when nothing is."""
         try:
-            body = await self._summarize(dropped, limit_tokens=limit)
+            body = (await self._summarize(dropped, limit_tokens=limit)).text
         except (RicordoError, TimeoutError) as error:
             return "", f"{type(error).__name__}"
         return body.strip(), flaw(body)

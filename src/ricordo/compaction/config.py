@@ -11,7 +11,16 @@ from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel
 from ricordo.tokens import Budget, Share, Tokens
 
-__all__ = ["DEFAULT_EXCLUDED", "MESSAGES", "CompactionConfig", "ToolResultEvictionConfig", "TruncateArgsConfig"]
+__all__ = [
+    "DEFAULT_EXCLUDED",
+    "KEPT_RESULTS",
+    "MESSAGES",
+    "ClearResultsConfig",
+    "CompactionConfig",
+    "DedupeReadsConfig",
+    "ToolResultEvictionConfig",
+    "TruncateArgsConfig",
+]
 
 MESSAGES = "{messages}"
 """What a summary prompt holds where the conversation goes."""
@@ -29,6 +38,50 @@ DEFAULT_EXCLUDED = frozenset(
     }
 )
 """Tools whose results stay: those that page or bound what they answer, so an evicted one would come straight back."""
+
+KEPT_RESULTS = frozenset({"remember", "recall", "memory_*", "session_*", "expand"})
+"""Tools whose old results are not cleared: short, and asked for because they were needed later on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearResultsConfig:
+    """When old tool results are cleared, each leaving a handle that opens it again.
+
+    It acts from `trigger_messages` messages or `trigger_tokens` tokens on, whichever comes first; 0 switches that one
+    off. The newest `keep_results` results that could be cleared stay, and so do all of `excluded_tool_names`, where a
+    `*` stands for any characters. Nothing is cleared unless that takes off at least `min_tokens` tokens.
+    """
+
+    trigger_messages: int = 0
+    trigger_tokens: int = 40_000
+    keep_results: int = 5
+    min_tokens: int = 5_000
+    excluded_tool_names: frozenset[str] = field(default=KEPT_RESULTS)
+
+    def __post_init__(self) -> None:
+        """Refuse negative sizes, and names that are none."""
+        for name in ("trigger_messages", "trigger_tokens", "keep_results", "min_tokens"):
+            _require_whole(name, getattr(self, name), least=0)
+        _require_names("excluded_tool_names", self.excluded_tool_names)
+        object.__setattr__(self, "excluded_tool_names", frozenset(self.excluded_tool_names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupeReadsConfig:
+    """Which tools read what may be read again unchanged, and what it must save.
+
+    An earlier result of one of `tool_names` that a later one repeats, for the same arguments, becomes a pointer to it.
+    It acts whenever that takes off at least `min_tokens` tokens.
+    """
+
+    tool_names: frozenset[str] = field(default=frozenset({"read_file", "memory_get"}))
+    min_tokens: int = 500
+
+    def __post_init__(self) -> None:
+        """Refuse a negative size, and names that are none."""
+        _require_whole("min_tokens", self.min_tokens, least=0)
+        _require_names("tool_names", self.tool_names)
+        object.__setattr__(self, "tool_names", frozenset(self.tool_names))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,21 +119,27 @@ class TruncateArgsConfig:
 class CompactionConfig:
     """When a summary takes the place of the older messages, and how many stay.
 
-    It starts at `trigger_messages` messages or `trigger_tokens` tokens, whichever comes first; 0 switches that one off,
-    and with both at 0 it never starts by itself. For tokens alone it waits until a summary takes off a fifth of what
-    the messages hold. `trigger_tokens=None` means the reasoning model's window less
-    `reserved` tokens. The last `keep_messages` messages stay, or those of the last `keep_tokens` tokens when that is
-    not 0; `keep_tokens=None` means the part `keep_tokens_ratio` of the trigger, from `keep_tokens_min` to
-    `keep_tokens_max` tokens. More stays only to keep calls with their results, less only if the window is too small.
+    It starts at `trigger_messages` messages, `trigger_tokens` tokens or the part `trigger_share` of the reasoning
+    model's window, whichever comes first; 0 switches that one off, and with all at 0 it never starts by itself. For
+    tokens alone it waits until a summary takes off a fifth of what the messages hold. `trigger_tokens=None` means the
+    reasoning model's window less `reserved` tokens. The last `keep_messages` messages stay, or those of the last
+    `keep_tokens` tokens when that is not 0; `keep_tokens=None` means the part `keep_tokens_ratio` of the trigger,
+    from `keep_tokens_min` to `keep_tokens_max` tokens. More stays only to keep calls with their results, less only
+    if the window is too small.
 
     `window` is the reasoning model's window in tokens where the model does not know it. `summary_prompt` replaces the
     built-in prompt and holds `{messages}`; `model` is the summary's own, a name or a model, else the agent's is asked.
     A summary takes about `summary_tokens` at most, what the user asked, word for word, about `carry_tokens` beside it,
-    and one request to the model `summary_seconds`.
+    and one request to the model `summary_seconds`. With `combined` the request for the summary yields what was learned
+    too, without it that is left to the inbox. After `breaker` failures in a row the model is not
+    asked for a summary for `breaker_seconds`, and rules write it; 0 never stops asking. Where a summary does not make
+    enough room, whole groups of messages are dropped, unless `drop` is off. A request that overflows the model's window
+    is made again `overflow_retries` times, each after a forced compaction.
     """
 
     trigger_messages: int = 50
     trigger_tokens: int | Budget | None = 80_000
+    trigger_share: float = 0.0
     keep_messages: int = 20
     keep_tokens: int | Budget | None = 0
     reserved: int = 20_000
@@ -93,13 +152,18 @@ class CompactionConfig:
     summary_tokens: int = 2_000
     summary_seconds: float = 60.0
     carry_tokens: int = 1_000
+    combined: bool = True
+    breaker: int = 3
+    breaker_seconds: float = 300.0
+    drop: bool = True
+    overflow_retries: int = 1
     truncate_args: TruncateArgsConfig | None = None
     model: str | ChatModel | None = None
     window: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse sizes below their least, a range turned round, and a prompt without a place for the messages."""
-        for name in ("trigger_messages", "reserved", "keep_tokens_min", "carry_tokens"):
+        for name in ("trigger_messages", "reserved", "keep_tokens_min", "carry_tokens", "breaker", "overflow_retries"):
             _require_whole(name, getattr(self, name), least=0)
         for name in ("keep_messages", "summary_tokens"):
             _require_whole(name, getattr(self, name), least=1)
@@ -107,10 +171,12 @@ class CompactionConfig:
             _require_budget(name, getattr(self, name))
         _require_whole("keep_tokens_max", self.keep_tokens_max, least=self.keep_tokens_min)
         _require_share("keep_tokens_ratio", self.keep_tokens_ratio)
-        for name in ("flush_before_compact", "offload_before_compact"):
+        if self.trigger_share != 0:
+            _require_share("trigger_share", self.trigger_share)
+        for name in ("flush_before_compact", "offload_before_compact", "combined", "drop"):
             _require_switch(name, getattr(self, name))
-        if not _is_number(self.summary_seconds) or not 0 < self.summary_seconds < float("inf"):
-            raise InvalidSetting(f"summary_seconds is a number above 0, not {self.summary_seconds!r}.")
+        for name in ("summary_seconds", "breaker_seconds"):
+            _require_seconds(name, getattr(self, name))
         if self.window is not None:
             _require_whole("window", self.window, least=1)
         self._check_summary()
@@ -175,10 +241,6 @@ class ToolResultEvictionConfig:
         return cls()
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _require_whole(name: str, value: object, *, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidSetting(f"{name} is a whole number of at least {least}, not {value!r}.")
@@ -192,6 +254,11 @@ def _require_budget(name: str, value: object) -> None:
 def _require_share(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
         raise InvalidSetting(f"{name} is a part of the whole, above 0 and up to 1, not {value!r}.")
+
+
+def _require_seconds(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
+        raise InvalidSetting(f"{name} is a number above 0, not {value!r}.")
 
 
 def _require_switch(name: str, value: object) -> None:

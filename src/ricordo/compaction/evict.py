@@ -22,7 +22,7 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.config import ToolResultEvictionConfig
-from ricordo.compaction.contract import Reduction, Report, Window
+from ricordo.compaction.contract import Act, Reduction, Report, Window
 from ricordo.compaction.placeholder import Evicted, Wide, evicted_parts, own_text, with_evicted
 from ricordo.compaction.plan import measured
 from ricordo.errors import AlreadyExists, StorageError, StorageFailed
@@ -53,6 +53,8 @@ class _Source:
 
 class Evict:
     """Moves wide results to files; see the module."""
+
+    act: Act = "evict"
 
     def __init__(self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor) -> None:
         """Write to `files`, the root that holds the workspace."""

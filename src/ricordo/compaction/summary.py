@@ -4,15 +4,15 @@ Invariant: what comes back is a summary of these messages and never an error, wh
 goes to the model as data in a block that it can't leave.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Protocol
 
 import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.acceptance import flaw, missing_sections
 from ricordo.compaction.config import MESSAGES, CompactionConfig
+from ricordo.compaction.contract import Summary
 from ricordo.compaction.digest import digest
 from ricordo.compaction.plan import measured
 from ricordo.compaction.prompts import AGAIN, EARLIER, LIMIT, SUMMARY
@@ -23,7 +23,7 @@ from ricordo.messages import Message, Text
 from ricordo.models import ChatModel, Reply
 from ricordo.tokens import estimate_text
 
-__all__ = ["DigestSummary", "ModelSummary", "Summarize"]
+__all__ = ["DigestSummary", "ModelSummary"]
 
 _UNKNOWN_WINDOW = 32_000
 _LEAST_ROOM = 500
@@ -32,20 +32,20 @@ _MARGIN = 0.8
 _TOO_LONG = 4
 
 
-class Summarize(Protocol):
-    """Writes a summary."""
-
-    async def __call__(self, messages: Sequence[Message], *, limit_tokens: int) -> str:
-        """Return a summary of `messages` in about `limit_tokens` tokens; earlier summaries among them are taken in."""
-        ...
-
-
 class DigestSummary:
     """The summary without a model: the digest."""
 
-    async def __call__(self, messages: Sequence[Message], *, limit_tokens: int) -> str:
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        limit_tokens: int,
+        most_tokens: int | None = None,
+        focus: str = "",
+        pending: Collection[str] = (),
+    ) -> Summary:
         """Return the digest of `messages` in at most `limit_tokens` tokens."""
-        return await run_sync(partial(digest, messages, limit_tokens=limit_tokens))
+        return Summary(text=await run_sync(partial(digest, messages, limit_tokens=limit_tokens)))
 
 
 class ModelSummary:
@@ -67,17 +67,26 @@ class ModelSummary:
         self._config = config or CompactionConfig()
         self._fell_back = fell_back
 
-    async def __call__(self, messages: Sequence[Message], *, limit_tokens: int) -> str:
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        limit_tokens: int,
+        most_tokens: int | None = None,
+        focus: str = "",
+        pending: Collection[str] = (),
+    ) -> Summary:
         """Return the model's summary of `messages`, else their digest in at most `limit_tokens` tokens."""
         most = max(_TOO_LONG * limit_tokens, sum(measured(messages, 1.0)) // 2)
         items = await run_sync(rendered, messages)
         room = self._room(limit_tokens)
         try:
             try:
-                return await self._summed(items, room, limit_tokens, most)
+                return Summary(text=await self._summed(items, room, limit_tokens, most))
             except ModelOverflow as overflow:
                 window = overflow.window or room
-                return await self._summed(items, max(_LEAST_ROOM, min(room, window) // 2), limit_tokens, most)
+                room = max(_LEAST_ROOM, min(room, window) // 2)
+                return Summary(text=await self._summed(items, room, limit_tokens, most))
         except (ModelError, TimeoutError) as error:
             if self._fell_back:
                 self._fell_back(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.config import TruncateArgsConfig
-from ricordo.compaction.contract import Reduction, Report, Window
+from ricordo.compaction.contract import Act, Reduction, Report, Window
 from ricordo.compaction.plan import measured, tail_start
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue, Message, Part, ToolCall, cut_points
@@ -22,6 +22,8 @@ __all__ = ["Truncate", "clipped_arguments"]
 
 class Truncate:
     """Clips the arguments of the calls before the tail that its configuration keeps."""
+
+    act: Act = "truncate"
 
     def __init__(self, config: TruncateArgsConfig) -> None:
         """Clip as `config` says."""

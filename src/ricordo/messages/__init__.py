@@ -2,7 +2,7 @@
 
 from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
-from ricordo.messages.marks import Mark, mark_of, marked
+from ricordo.messages.marks import Mark, is_pinned, mark_of, marked, pinned
 from ricordo.messages.pairs import Group, Pairing, Place, cut_points, groups, orphans, pair, safe_cut
 from ricordo.messages.types import (
     JsonValue,
@@ -42,10 +42,12 @@ __all__ = [
     "encode",
     "fingerprint",
     "groups",
+    "is_pinned",
     "mark_of",
     "marked",
     "orphans",
     "pair",
+    "pinned",
     "safe_cut",
     "with_ids",
     "with_parents",

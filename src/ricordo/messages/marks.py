@@ -3,6 +3,8 @@
 A mark stands in the metadata under one key, so it survives every codec; it says what the message is: a `summary` of
 what was dropped, recalled `memory`, a `notice` of the harness, or the beginning of a reply that was `cut` off.
 
+A message that a person pinned is carried through every compaction word for word; that is no mark of its kind.
+
 Invariant: what is marked is never extracted, and never searched as if somebody had said it, but for what was `cut`.
 """
 
@@ -11,10 +13,11 @@ from typing import Literal, get_args
 
 from ricordo.messages.types import Message
 
-__all__ = ["Mark", "mark_of", "marked"]
+__all__ = ["Mark", "is_pinned", "mark_of", "marked", "pinned"]
 
 Mark = Literal["summary", "memory", "notice", "cut"]
 _KEY = "ricordo"
+_PINNED = "ricordo.pinned"
 
 
 def marked(message: Message, mark: Mark) -> Message:
@@ -26,3 +29,14 @@ def mark_of(message: Message) -> Mark | None:
     """Return the mark of a message; None when somebody said it."""
     found = message.metadata.get(_KEY)
     return next((mark for mark in get_args(Mark) if mark == found), None)
+
+
+def pinned(message: Message, *, on: bool = True) -> Message:
+    """Return `message` as one that a person pinned, or no longer pinned."""
+    others = {key: value for key, value in message.metadata.items() if key != _PINNED}
+    return replace(message, metadata={**others, _PINNED: True} if on else others)
+
+
+def is_pinned(message: Message) -> bool:
+    """Tell whether a person pinned this message."""
+    return message.metadata.get(_PINNED) is True

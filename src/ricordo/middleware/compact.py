@@ -6,11 +6,12 @@ from dataclasses import replace
 import anyio
 
 from ricordo.clock import SystemClock
+from ricordo.compaction import Strategy
 from ricordo.errors import ModelOverflow
 from ricordo.events import Emitter
 from ricordo.middleware.contract import Request, Response, Step, TurnEvent
 from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import Reducer, reduce_request
+from ricordo.middleware.reduce import reduce_request
 
 __all__ = ["CompactWindow"]
 
@@ -20,27 +21,27 @@ class CompactWindow:
 
     def __init__(
         self,
-        reducers: Sequence[Reducer],
+        strategies: Sequence[Strategy],
         *,
         measure: Measure | None = None,
         emitter: Emitter | None = None,
         recover: bool = False,
     ) -> None:
-        """Run `reducers`, such as `[("truncate", ...), ("compact", ...)]`.
+        """Run `strategies`, in their order.
 
         Middleware that adds to the system prompt stands outside of this, to be counted.
 
         With `recover`, a request that overflows the model's window is made once more after forced reductions; a second
         overflow, one that nothing could be done about, and one in the middle of a streamed reply are raised.
         """
-        self._reducers = tuple(reducers)
+        self._strategies = tuple(strategies)
         self._measure = measure or Measure()
         self._emitter = emitter or Emitter(SystemClock())
         self._recover = recover
 
     async def __call__(self, request: Request, step: Step) -> Response:
         """Go on with what is left of the window. Raises `ModelOverflow`."""
-        reduced = await reduce_request(request, self._reducers, self._measure, self._emitter)
+        reduced = await reduce_request(request, self._strategies, self._measure, self._emitter)
         watched, heard = _watched(reduced)
         try:
             response = await step(watched)
@@ -56,7 +57,7 @@ class CompactWindow:
         """Return the request with a smaller window. Raises `overflow` when it did not get any smaller."""
         await self._measure.learn(request, overflow.size or 0)
         smaller = await reduce_request(
-            request, self._reducers, self._measure, self._emitter, forced="overflow", limit=overflow.window
+            request, self._strategies, self._measure, self._emitter, forced="overflow", limit=overflow.window
         )
         if smaller.window == request.window:
             raise overflow

@@ -14,11 +14,11 @@ class EvictResults:
     """Step middleware that runs an eviction strategy over each window; put it outside of `CompactWindow`."""
 
     def __init__(self, strategy: Strategy, *, measure: Measure | None = None, emitter: Emitter | None = None) -> None:
-        """Run `strategy`, reported as the stage `evict`."""
+        """Run `strategy`."""
         self._strategy = strategy
         self._measure = measure or Measure()
         self._emitter = emitter or Emitter(SystemClock())
 
     async def __call__(self, request: Request, step: Step) -> Response:
         """Go on with what is left of the window."""
-        return await step(await reduce_request(request, [("evict", self._strategy)], self._measure, self._emitter))
+        return await step(await reduce_request(request, [self._strategy], self._measure, self._emitter))

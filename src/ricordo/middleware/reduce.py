@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
 
 from ricordo.compaction import Reduction, Report, Strategy
 from ricordo.errors import RicordoError
@@ -11,29 +10,24 @@ from ricordo.middleware.contract import Request
 from ricordo.middleware.measure import Measure, Measured
 from ricordo.scopes import Scope
 
-__all__ = ["Act", "Reducer", "reduce_request", "reduce_window"]
-
-Act: TypeAlias = Literal["evict", "truncate", "compact"]
-Reducer: TypeAlias = tuple[Act, Strategy]
-"""A strategy and what it does, which is the stage that is reported."""
+__all__ = ["reduce_request", "reduce_window"]
 
 
-async def reduce_window(reducer: Reducer, measured: Measured, emitter: Emitter, scope: Scope | None) -> Reduction:
+async def reduce_window(strategy: Strategy, measured: Measured, emitter: Emitter, scope: Scope | None) -> Reduction:
     """Run one strategy and report it, a skipped or failed run too, with messages and tokens before and after.
 
     One that raises an error of ours has failed and leaves the window as it was: nobody's turn ends because of it.
     """
-    act, strategy = reducer
     window = measured.window
     report = Report(
-        act=act,
+        act=strategy.act,
         status="failed",
         messages_before=len(window.messages),
         messages_after=len(window.messages),
         tokens_before=measured.tokens,
         tokens_after=measured.tokens,
     )
-    with emitter.stage(act, scope) as progress:
+    with emitter.stage(strategy.act, scope) as progress:
         _tell(progress, report)
         try:
             reduction = await strategy.reduce(window)
@@ -48,17 +42,17 @@ async def reduce_window(reducer: Reducer, measured: Measured, emitter: Emitter, 
 
 async def reduce_request(
     request: Request,
-    reducers: Sequence[Reducer],
+    strategies: Sequence[Strategy],
     measure: Measure,
     emitter: Emitter,
     *,
     forced: str = "",
     limit: int | None = None,
 ) -> Request:
-    """Return `request` after each of `reducers` in turn; the same window when nothing got smaller."""
-    for reducer in reducers:
+    """Return `request` after each of `strategies` in turn; the same window when nothing got smaller."""
+    for strategy in strategies:
         measured = await measure.measured(request, forced=forced, limit=limit)
-        reduction = await reduce_window(reducer, measured, emitter, request.turn.scope)
+        reduction = await reduce_window(strategy, measured, emitter, request.turn.scope)
         if reduction.messages != request.window:
             request = replace(request, window=reduction.messages)
     return request

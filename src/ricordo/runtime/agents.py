@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
 from ricordo.compaction.config import CompactionConfig
+from ricordo.compaction.contract import Strategy
 from ricordo.errors import (
     DocumentInvalid,
     InvalidInput,
@@ -36,7 +37,6 @@ from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.maintain import Maintain
 from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import Reducer
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
@@ -238,7 +238,7 @@ class _Making:
             inject=inject,
             prompt=prompt,
             measure=measure,
-            reducers=(*evict, *asked),
+            strategies=(*evict, *asked),
             emitter=parts.emitter,
             flush=flush,
             workspace=workspace,
@@ -296,18 +296,18 @@ class _Making:
         return tuple(tools)
 
     def _steps(
-        self, evict: Sequence[Reducer], shrink: Sequence[Reducer], measure: Measure, *, recover: bool
+        self, evict: Sequence[Strategy], shrink: Sequence[Strategy], measure: Measure, *, recover: bool
     ) -> list[StepMiddleware]:
         """Return what makes the window of a request smaller; the prompt is added outside of it, to be counted."""
         emitter = self.parts.emitter
         return [
-            *(EvictResults(strategy, measure=measure, emitter=emitter) for _, strategy in evict),
+            *(EvictResults(strategy, measure=measure, emitter=emitter) for strategy in evict),
             CompactWindow(shrink, measure=measure, emitter=emitter, recover=recover),
         ]
 
     async def _shrinkers(
         self, on: Reductions, model: ChatModel, flush: FlushJobs | None, name: str
-    ) -> Sequence[Reducer]:
+    ) -> Sequence[Strategy]:
         before = partial(flush.before_drop, self.options.scope, self.agent, name) if flush else None
         return await shrinkers(on, model, before_summary=before, base_url=self.parts.settings.base_url)
 

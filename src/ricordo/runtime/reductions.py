@@ -9,11 +9,11 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.compact import Compact, Hook
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.compaction.contract import Strategy, Summarize
 from ricordo.compaction.evict import Evict
-from ricordo.compaction.summary import DigestSummary, ModelSummary, Summarize
+from ricordo.compaction.summary import DigestSummary, ModelSummary
 from ricordo.compaction.truncate import Truncate
 from ricordo.harness.offline import OFFLINE
-from ricordo.middleware.reduce import Reducer
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.runtime.assembly import Workspace
@@ -50,25 +50,25 @@ class Reductions:
         return Reductions(compaction=compaction, tool_result_eviction=evict, truncate_args=truncate)
 
 
-def evictions(config: ToolResultEvictionConfig | None, workspace: Workspace | None) -> list[Reducer]:
+def evictions(config: ToolResultEvictionConfig | None, workspace: Workspace | None) -> list[Strategy]:
     """Return what moves wide results to files; nothing without files."""
     if config is None or workspace is None:
         return []
-    return [("evict", Evict(config, workspace.place.files, workspace.place.redactor))]
+    return [Evict(config, workspace.place.files, workspace.place.redactor)]
 
 
 async def shrinkers(
     on: Reductions, model: ChatModel, *, before_summary: Hook | None = None, base_url: str | None = None
-) -> Sequence[Reducer]:
+) -> Sequence[Strategy]:
     """Return what makes the window smaller after eviction, in its order; `model` is the agent's."""
     config = on.compaction
-    found: list[Reducer] = []
+    found: list[Strategy] = []
     truncate = on.truncate_args or (config.truncate_args if config else None)
     if truncate:
-        found.append(("truncate", Truncate(truncate)))
+        found.append(Truncate(truncate))
     if config:
         summary = await _summary(config, model, base_url)
-        found.append(("compact", Compact(config, summary, before_summary=before_summary)))
+        found.append(Compact(config, summary, before_summary=before_summary))
     return found
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.compaction import Report
+from ricordo.compaction import Report, Strategy
 from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import StorageError
 from ricordo.events import Emitter
@@ -19,7 +19,7 @@ from ricordo.middleware import Request, Turn
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import Reducer, reduce_window
+from ricordo.middleware.reduce import reduce_window
 from ricordo.models import ChatModel
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.prompt import Prompt
@@ -58,7 +58,7 @@ class ContextReport:
 class Session:
     """One session of an agent, open. Where it `keeps` nothing, as without a `workspace`, it ends with the process.
 
-    `reducers` are what makes the window smaller when a person asks for it; `flush` is None when nothing is learned.
+    `strategies` are what makes the window smaller when a person asks for it; `flush` is None when nothing is learned.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Session:
     inject: Inject
     prompt: Prompt
     measure: Measure
-    reducers: tuple[Reducer, ...]
+    strategies: tuple[Strategy, ...]
     emitter: Emitter
     flush: FlushJobs | None = None
     workspace: Workspace | None = None
@@ -110,10 +110,10 @@ class Session:
         reports: list[Report] = []
 
         async def reduced(window: tuple[Message, ...]) -> tuple[Message, ...]:
-            for reducer in self.reducers:
+            for strategy in self.strategies:
                 request = await self.inject.prepared(replace(self._request(), window=window))
                 measured = await self.measure.measured(request, forced="asked")
-                reduction = await reduce_window(reducer, measured, self.emitter, self.scope)
+                reduction = await reduce_window(strategy, measured, self.emitter, self.scope)
                 reports.append(reduction.report)
                 window = reduction.messages
             return window

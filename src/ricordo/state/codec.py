@@ -17,7 +17,7 @@ __all__ = ["VERSION", "decode", "encode"]
 VERSION = 1
 """The version of the documents that `encode` writes."""
 
-_KNOWN = frozenset({"agent", "session", "turns", "ratio", "window", "last"})
+_KNOWN = frozenset({"agent", "session", "user", "turns", "undone", "ratio", "window", "last"})
 
 
 def encode(state: AgentState) -> bytes:
@@ -26,13 +26,15 @@ def encode(state: AgentState) -> bytes:
     version = extra.pop("v", VERSION)
     if not _KNOWN.isdisjoint(extra) or ("v" in state.extra and not _is_newer(version)):
         raise InvalidMessage("The extra fields of a state have names that the document uses itself.")
-    if state.turns < 0 or not state.ratio > 0:
+    if state.turns < 0 or state.undone < 0 or not state.ratio > 0:
         raise InvalidMessage("A state has counted no turn or more, and a ratio above 0.")
     known: dict[str, JsonValue] = {
         "v": version,
         "agent": state.agent,
         "session": state.session,
+        "user": state.user,
         "turns": state.turns,
+        "undone": state.undone,
         "ratio": state.ratio,
         "last": state.last,
         "window": [loads(codec.encode(message)) for message in state.window],
@@ -47,22 +49,32 @@ def decode(data: bytes, *, agent: str, session: str) -> AgentState:
     if version < 1:
         raise InvalidMessage(f"v: a state has a version from 1 up, not {version}.")
     extra = {key: value for key, value in fields.items() if key not in _KNOWN and (key != "v" or version > VERSION)}
-    turns = integer(fields.get("turns", 0), "turns")
-    if turns < 0:
-        raise InvalidMessage(f"turns: a number from 0 up is needed, not {turns}.")
-    last = fields.get("last", "")
-    if not isinstance(last, str):
-        raise InvalidMessage("last: the id of a message is a text.")
     window = records(fields.get("window", []), "window")
     return AgentState(
         agent=agent,
         session=session,
         window=tuple(codec.decode(dumps(message)) for message in window),
-        last=last,
-        turns=turns,
+        last=_text(fields, "last"),
+        user=_text(fields, "user"),
+        turns=_count(fields, "turns"),
+        undone=_count(fields, "undone"),
         ratio=_ratio(fields),
         extra=extra,
     )
+
+
+def _count(fields: Mapping[str, JsonValue], name: str) -> int:
+    found = integer(fields.get(name, 0), name)
+    if found < 0:
+        raise InvalidMessage(f"{name}: a number from 0 up is needed, not {found}.")
+    return found
+
+
+def _text(fields: Mapping[str, JsonValue], name: str) -> str:
+    found = fields.get(name, "")
+    if not isinstance(found, str):
+        raise InvalidMessage(f"{name}: a text is needed.")
+    return found
 
 
 def _ratio(fields: Mapping[str, JsonValue]) -> float:

@@ -19,15 +19,19 @@ class AgentState:
 
     `window` are the messages that the next request begins with, the system prompt not among them. `last` is the id of
     the newest message that was recorded when it was so: what the transcript holds after it is not in the window yet.
-    `turns` counts the turns that ended. `ratio` is what the token estimate is multiplied by, learned from reported
-    usage. `extra` holds fields of other versions, kept as they are.
+    `user` is whose session it is, empty where nobody was named. `turns` counts the turns that ended. `undone`
+    counts the messages that the window had when a person last undid a compaction, 0 when nobody did. `ratio` is
+    what the token estimate is multiplied by, learned from reported usage. `extra` holds fields of other versions,
+    kept as they are.
     """
 
     agent: str
     session: str
     window: tuple[Message, ...] = ()
     last: str = ""
+    user: str = ""
     turns: int = 0
+    undone: int = 0
     ratio: float = 1.0
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
