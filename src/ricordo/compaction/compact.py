@@ -115,12 +115,11 @@ class Compact:
         wanted = size - int(plan.gain / window.ratio)
         frame = estimate_message(built("", requests=requests, lead=True))
         limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - frame))
-        for _ in range(2):
-            body, found = await self._written(dropped, limit)
-            message = None if found else _smaller(_forms(partial(built, body), requests), size, wanted)
-            if message is not None:
-                return message
-            notes.append(f"a summary was not used: {found or 'it is not smaller than what it stands for'}")
+        body, found = await self._written(dropped, limit)
+        message = None if found else _smaller(_forms(partial(built, body), requests), size, wanted)
+        if message is not None:
+            return message
+        notes.append(f"a summary was not used: {found or 'it is not smaller than what it stands for'}")
         for most in (limit, max(_LEAST_BODY, limit // 3), _LEAST_BODY):
             body = await run_sync(partial(digest, dropped, limit_tokens=most))
             message = _smaller(_forms(partial(built, body), requests), size, wanted) if body else None
