@@ -1,6 +1,8 @@
-"""An agent that is killed at the first and the last of each kind of its events, and what the next process finds.
+"""An agent that is killed at its events, and what the next process finds.
 
-`kill_driver.py <folder>` prints one JSON line for each case.
+`kill_driver.py <folder> <kind>...` prints one JSON line for each case: a life without a kill, then a kill at an
+event of each of these kinds, the first one and the last one by turns; without kinds, at the first and at the last
+one of every kind that there was.
 """
 
 import gc
@@ -8,14 +10,15 @@ import json
 import os
 import signal
 import sys
-import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
 
+import ricordo
 from agents_at_work import SCOPE, is_valid, ledgers, settings, spoken, transcript
+from forking import Emit, in_child
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.errors import ModelError
 from ricordo.events import Event
@@ -23,8 +26,6 @@ from ricordo.messages import pair
 from ricordo.models import ChatModel
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
-
-Emit = Callable[[str], None]
 
 SAID = ("We deploy only from main.", "Our fixtures live in tests/data.", "And now?")
 WIDE = "a line of what the tool found\n" * 400
@@ -106,31 +107,6 @@ async def look(root: Path, emit: Emit) -> None:
     emit(json.dumps(told))
 
 
-def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
-    """Run `work` in a forked child; return whether it lived to its end, and what it emitted."""
-    readable, writable = os.pipe()
-
-    def emit(text: str) -> None:
-        os.write(writable, f"{text}\n".encode())
-
-    child = os.fork()
-    if child == 0:
-        os.close(readable)
-        try:
-            anyio.run(work, emit)
-        except BaseException:  # noqa: BLE001 - a forked child must not run on into its parent's code
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    os.close(writable)
-    with os.fdopen(readable, encoding="utf-8") as told:
-        lines = told.read().splitlines()
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
-        sys.exit(f"the child failed after {lines[-3:]}")
-    return os.WIFEXITED(status), lines
-
-
 def case(folder: Path, kind: str = "", at: int = -1) -> tuple[list[str], dict[str, object]]:
     """Return the events up to the kill, and what was found after it."""
     root = folder / f"{kind} {at}" / ".ricordo"
@@ -149,15 +125,24 @@ def case(folder: Path, kind: str = "", at: int = -1) -> tuple[list[str], dict[st
     return events, {"event": kind, "killed": not lived, "acked": acked, **json.loads(told[0])}
 
 
+def kills(events: list[str], kinds: list[str]) -> Iterator[tuple[str, int]]:
+    """Yield the kind and the number of each event to be killed at."""
+    counts = Counter(events)
+    for number, kind in enumerate(kinds):
+        yield kind, counts[kind] if number % 2 else 1
+    if not kinds:
+        yield from ((kind, at) for kind, count in counts.items() for at in sorted({1, count}))
+
+
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder, kinds = Path(sys.argv[1]), sys.argv[2:]
+    print(json.dumps(ricordo.__file__), flush=True)
     anyio.run(anyio.sleep, 0)
     gc.freeze()
     events, told = case(folder)
     print(json.dumps(told), flush=True)
-    for kind, count in Counter(events).items():
-        for at in sorted({1, count}):
-            print(json.dumps(case(folder, kind, at)[1]), flush=True)
+    for kind, at in kills(events, kinds):
+        print(json.dumps(case(folder, kind, at)[1]), flush=True)
 
 
 if __name__ == "__main__":

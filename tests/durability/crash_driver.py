@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -22,6 +21,7 @@ import anyio
 
 import ricordo
 from disks import KillingDisk
+from forking import Emit, in_child
 from ricordo import Memory, Message, Scope
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
@@ -30,7 +30,6 @@ from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
-Emit = Callable[[str], None]
 Act = Callable[[Path, Disk, Emit], Awaitable[None]]
 Look = Callable[[Path], Awaitable[dict[str, object]]]
 
@@ -160,31 +159,6 @@ SCENARIOS = {
     "remember": Scenario(prepare=nothing, act=remember_some, look=memories),
     "replace": Scenario(prepare=old_file, act=replace_file, look=file_left),
 }
-
-
-def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
-    """Run `work` in a forked child; return whether it lived to its end, and what it emitted."""
-    readable, writable = os.pipe()
-
-    def emit(text: str) -> None:
-        os.write(writable, f"{text}\n".encode())
-
-    child = os.fork()
-    if child == 0:
-        os.close(readable)
-        try:
-            anyio.run(work, emit)
-        except BaseException:  # noqa: BLE001 - a forked child must not run on into its parent's code
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    os.close(writable)
-    with os.fdopen(readable, encoding="utf-8") as told:
-        lines = told.read().splitlines()
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
-        sys.exit(f"the child failed after {lines[-3:]}")
-    return os.WIFEXITED(status), lines
 
 
 class TellingDisk(KillingDisk):

@@ -1,0 +1,69 @@
+"""Work in forked children that may be killed, and the drivers that fork them.
+
+A driver is a script of its own: forking wants a process without threads, and imports the package once for all children.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import anyio
+
+import ricordo
+
+__all__ = ["Case", "Emit", "driven", "in_child"]
+
+Case: TypeAlias = dict[str, Any]
+"""What a driver found in one case."""
+
+Emit: TypeAlias = Callable[[str], None]
+"""Tells the parent one line, which a kill right after it does not lose."""
+
+_SUPPORT = Path(__file__).parent
+
+
+def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
+    """Run `work` in a forked child; return whether it lived to its end, and what it emitted."""
+    readable, writable = os.pipe()
+
+    def emit(text: str) -> None:
+        os.write(writable, f"{text}\n".encode())
+
+    child = os.fork()
+    if child == 0:
+        os.close(readable)
+        try:
+            anyio.run(work, emit)
+        except BaseException:  # noqa: BLE001 - a forked child must not run on into its parent's code
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writable)
+    with os.fdopen(readable, encoding="utf-8") as told:
+        lines = told.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
+        sys.exit(f"the child failed after {lines[-3:]}")
+    return os.WIFEXITED(status), lines
+
+
+def driven(script: Path, *arguments: object, seconds: float = 110) -> list[Case]:
+    """Run a driver and return its cases: each of its lines but the first, which names the package that it drove."""
+    source = str(Path(ricordo.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, str(script), *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_SUPPORT), source])},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    driver, *cases = [json.loads(line) for line in done.stdout.splitlines()]
+    assert driver == ricordo.__file__, "the driver runs another package than the tests"
+    return cases
