@@ -16,7 +16,8 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import ReplyInvalid, ToolFailed
 from ricordo.messages import JsonValue, Message, Place, Text, ToolCall, ToolResult, ToolSpec, pair
-from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
+from ricordo.models import Reply, ReplyEvent
+from ricordo.models.streaming import streamed
 from ricordo.tokens import estimate_message
 
 if TYPE_CHECKING:
@@ -191,10 +192,8 @@ class RecordedModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the next reply, its text as one piece."""
-        reply = await self.complete(messages, tools=tools, schema=schema)
-        if reply.message.text:
-            yield TextDelta(text=reply.message.text)
-        yield Finished(reply=reply)
+        for event in streamed(await self.complete(messages, tools=tools, schema=schema)):
+            yield event
 
 
 def _tokens(messages: Sequence[Message]) -> int:

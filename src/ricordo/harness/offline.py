@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 
 from ricordo.harness.wording import asks, to_remember
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, mark_of, marked
-from ricordo.models import Finished, Reply, ReplyEvent, TextDelta
+from ricordo.models import Reply, ReplyEvent
+from ricordo.models.streaming import streamed
 
 __all__ = ["NOTED", "OFFLINE", "UNKEPT", "UNKNOWN", "OfflineModel"]
 
@@ -61,10 +62,8 @@ class OfflineModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the same reply, its text as one piece."""
-        reply = await self.complete(messages, tools=tools, schema=schema)
-        if reply.message.text:
-            yield TextDelta(text=reply.message.text)
-        yield Finished(reply=reply)
+        for event in streamed(await self.complete(messages, tools=tools, schema=schema)):
+            yield event
 
     async def _answered(self, text: str) -> str:
         found = await self._answer(text)

@@ -16,9 +16,10 @@ import anyio
 
 from ricordo.errors import ModelError
 from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.models.around import Around
 from ricordo.models.closing import closing_events
 from ricordo.models.config import RetryConfig
-from ricordo.models.contract import ChatModel, Reply, ReplyEvent
+from ricordo.models.contract import Reply, ReplyEvent
 from ricordo.models.plan import Tries, next_delay
 
 __all__ = ["Pausing", "Retrying", "Sleep"]
@@ -66,10 +67,9 @@ class Pausing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retrying:
+class Retrying(Around):
     """A `ChatModel` that asks the one inside again: see `RetryConfig`."""
 
-    model: ChatModel
     config: RetryConfig = field(default_factory=RetryConfig)
     sleep: Sleep = anyio.sleep
     chance: Callable[[], float] = random.random
@@ -77,16 +77,6 @@ class Retrying:
     @property
     def _pausing(self) -> Pausing:
         return Pausing(config=self.config, sleep=self.sleep, chance=self.chance)
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    @property
-    def window(self) -> int | None:
-        """The window of the model inside, in tokens."""
-        return self.model.window
 
     async def complete(
         self,

@@ -10,17 +10,17 @@ import anyio
 
 from ricordo.errors import InvalidSetting, ModelTimeout
 from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.models.around import Around
 from ricordo.models.closing import closing_events
-from ricordo.models.contract import ChatModel, Reply, ReplyEvent
+from ricordo.models.contract import Reply, ReplyEvent
 
 __all__ = ["Timed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed:
+class Timed(Around):
     """A `ChatModel` with limits in seconds: `seconds` for a whole reply, `stall_seconds` between parts of a stream."""
 
-    model: ChatModel
     seconds: float
     stall_seconds: float
 
@@ -28,16 +28,6 @@ class Timed:
         """Refuse limits that nothing can keep."""
         if min(self.seconds, self.stall_seconds) <= 0:
             raise InvalidSetting("The timeouts of a model are seconds above 0.")
-
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    @property
-    def window(self) -> int | None:
-        """The window of the model inside, in tokens."""
-        return self.model.window
 
     async def complete(
         self,
