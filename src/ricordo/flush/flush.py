@@ -3,9 +3,11 @@
 A cursor per session says how far it was extracted. Before a block goes to the ledger the cursor keeps the block
 itself, so whoever finds it there after a crash writes what is missing of it, and nothing is lost or added twice.
 Extraction holds no lock: who finds that somebody else moved the cursor meanwhile begins anew.
+
+What somebody else learned from messages goes the same way, so no message is extracted by both.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from zlib import crc32
@@ -23,13 +25,14 @@ from ricordo.flush.saved import saved_words
 from ricordo.flush.types import Finding
 from ricordo.guard.redact import Redactor
 from ricordo.language import words
-from ricordo.messages import Message
+from ricordo.messages import Message, mark_of
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
 from ricordo.workspace.redaction import redacted_entry
 from ricordo.workspace.tombstones import content_digest, read_tombstones
+from ricordo.workspace.transcript import Logged
 
 __all__ = ["CORRECTION", "Flushed", "Flusher"]
 
@@ -46,6 +49,42 @@ class Flushed:
 
     block: Block | None = None
     messages: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many messages were read, and how many entries written."""
+        return {"messages": self.messages, "entries": len(self.block.entries) if self.block else 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ahead:
+    """What a log holds around its cursor, which stands before the message number `position`."""
+
+    cursor: Cursor
+    logged: Logged
+    position: int
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        return self.logged.messages[self.position :]
+
+    @property
+    def context(self) -> Sequence[Message]:
+        return self.logged.messages[max(0, self.position - _CONTEXT) : self.position]
+
+    def through(self, ids: Collection[str]) -> Sequence[Message]:
+        """Return the messages after the cursor up to the last of `ids`; empty when none of them stands there."""
+        found = max((number for number, each in enumerate(self.messages, start=1) if each.id in ids), default=0)
+        return self.messages[:found]
+
+    def passed(self, messages: Sequence[Message]) -> Cursor:
+        """Return the cursor on its way past `messages`, which are the first ones after it."""
+        start = max(0, self.position + len(messages) - _CONTEXT)
+        return self.cursor.moved(
+            [message.id for message in messages],
+            place=self.logged.offsets[start],
+            anchor=self.logged.messages[start].id,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,24 +103,61 @@ class Flusher:
 
         `scope` is stamped on the entries. A second flush without new messages does nothing.
         """
-        path = cursor_path(agent, session)
         while True:
-            cursor = await self._settled(path, session)
-            logged = await log_after(self.files, transcript_path(agent, session), cursor)
-            position = cursor.position(message.id for message in logged.messages)
-            new = logged.messages[position:]
+            ahead = await self._ahead(agent, session)
+            new = ahead.messages
             if not new:
                 return Flushed()
-            context = logged.messages[max(0, position - _CONTEXT) : position]
-            entries = await self._entries(session, context, new, scope)
-            if cursor.rebuilt:
+            # nothing is written yet, so who is cancelled need not wait for the end of it
+            findings = await run_sync(self.extract, [*ahead.context, *new], abandon_on_cancel=True)
+            entries = await self._entries(session, findings, ahead.context, new, scope)
+            if ahead.cursor.rebuilt:
                 entries = await self._unknown(session, entries)
-            start = max(0, len(logged.messages) - _CONTEXT)
-            moved = cursor.moved(
-                [message.id for message in new], place=logged.offsets[start], anchor=logged.messages[start].id
-            )
             with suppress(VersionConflict):
-                return Flushed(block=await self._write(moved, entries), messages=len(new))
+                return Flushed(block=await self._write(ahead.passed(new), entries), messages=len(new))
+
+    async def pending(self, agent: str, session: str, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the messages `ids` that were not extracted yet, in the order of the session's transcript."""
+        ahead, wanted = await self._ahead(agent, session), frozenset(ids)
+        return tuple(message.id for message in ahead.messages if message.id in wanted)
+
+    async def learned(
+        self,
+        agent: str,
+        session: str,
+        findings: Sequence[Finding],
+        *,
+        pending: Collection[str],
+        scope: Scope | None = None,
+    ) -> Flushed:
+        """Write what somebody learned from the messages `pending`, durably, and move the cursor past them.
+
+        What stands between them in the transcript, such as a message that is pinned, is extracted here. Findings that
+        rest only on messages before the cursor are left out, so a second call does nothing. Where a damaged cursor was
+        made anew only what is extracted here can be told from what memory holds: then `findings` are not used. Raises:
+        InvalidEntry when one of them can't be kept; then nothing is written.
+        """
+        asked = frozenset(pending)
+        given = [finding for finding in findings if not asked.isdisjoint(finding.message_ids)]
+        while True:
+            ahead = await self._ahead(agent, session)
+            if ahead.cursor.rebuilt:
+                return await self.flush(agent, session, scope=scope)
+            new = ahead.through(asked)
+            if not new:
+                return Flushed()
+            between = {each.id for each in new if each.id not in asked and mark_of(each) in {None, "cut"}}
+            found = await run_sync(self.extract, [*ahead.context, *new], abandon_on_cancel=True) if between else ()
+            rest = [finding for finding in found if not between.isdisjoint(finding.message_ids[:1])]
+            entries = await self._entries(session, [*given, *rest], ahead.context, new, scope)
+            checked = [entry.checked() for entry in entries]
+            with suppress(VersionConflict):
+                return Flushed(block=await self._write(ahead.passed(new), checked), messages=len(new))
+
+    async def _ahead(self, agent: str, session: str) -> _Ahead:
+        cursor = await self._settled(cursor_path(agent, session), session)
+        logged = await log_after(self.files, transcript_path(agent, session), cursor)
+        return _Ahead(cursor=cursor, logged=logged, position=cursor.position(message.id for message in logged.messages))
 
     @asynccontextmanager
     async def _lock(self, path: str) -> AsyncIterator[None]:
@@ -96,11 +172,15 @@ class Flusher:
             return await settled_cursor(self.files, path, session)
 
     async def _entries(
-        self, session: str, context: Sequence[Message], new: Sequence[Message], scope: Scope | None
+        self,
+        session: str,
+        findings: Sequence[Finding],
+        context: Sequence[Message],
+        new: Sequence[Message],
+        scope: Scope | None,
     ) -> list[Entry]:
+        """Return what `findings` say of `new`, but for what was forgotten or saved while it was said."""
         fresh = {message.id for message in new}
-        # nothing is written yet, so who is cancelled need not wait for the end of it
-        findings = await run_sync(self.extract, [*context, *new], abandon_on_cancel=True)
         forgotten = (await read_tombstones(self.files)).digests
         saved = saved_words([*context, *new])
         now = self.clock.now()
