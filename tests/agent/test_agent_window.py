@@ -68,13 +68,13 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     root.mkdir()
     (root / "config.toml").write_text("compaction = true\ntool_result_eviction = true\ntruncate_args = true\n")
     long = "y" * 5_000
-    script: list[ScriptItem] = [Call("wide", {"size": 200_000}), Call("write", {"text": long})]
-    script += [Say("Done."), *[Say(f"Reply {number}.") for number in range(40)], Fail(400, overflow=True)]
+    script: list[ScriptItem] = [Call("wide", {"size": 100_000}), Call("write", {"text": long})]
+    script += [Say("Done."), *[Say(f"Reply {number}.") for number in range(26)], Fail(400, overflow=True)]
     events: list[Event] = []
     model = ScriptedModel(script, window=1_000)
     async with agent(model, root, on_event=events.append, settings=None) as one:
         await one.send("Look.")
-        for number in range(40):
+        for number in range(26):
             await one.send(f"Number {number}. {LONG}")
         with pytest.raises(ModelOverflow):
             await one.send("One more.")
@@ -82,27 +82,27 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     assert [each.id for each in window] == [each.id for each in await transcript(root)]
     assert not {"evict", "truncate", "compact"} & {event.stage for event in events}
     last = model.requests[-1].messages[1:]
-    assert len(last) == 6 + 80 + 1
+    assert len(last) == 6 + 52 + 1
     assert long in str(last)
-    assert any(len(text) > 190_000 for _, text in spoken(last))
-    assert len(model.requests) == 3 + 40 + 1, "a request that overflows is not made again"
+    assert any(len(text) > 90_000 for _, text in spoken(last))
+    assert len(model.requests) == 3 + 26 + 1, "a request that overflows is not made again"
 
     shrinking = talking()
     async with agent(shrinking, tmp_path / "2", compaction=CompactionConfig(model="offline")) as one:
-        for number in range(30):
+        for number in range(26):
             await one.send(f"Number {number}. {LONG * 5}")
     assert max(counts(shrinking)) == 49
 
-    truncating = ScriptedModel([Call("write", {"text": long}), *[Say("Done.")] * 30])
+    truncating = ScriptedModel([Call("write", {"text": long}), *[Say("Done.")] * 14])
     async with agent(truncating, tmp_path / "3", truncate_args=TruncateArgsConfig()) as one:
-        for number in range(30):
+        for number in range(14):
             await one.send(f"Number {number}.")
     assert long in str(truncating.requests[1].messages)
     assert long not in str(truncating.requests[-1].messages)
 
-    recovering = ScriptedModel([*[Say(LONG * 9)] * 20, Fail(400, overflow=True), Say("Fits.")])
+    recovering = ScriptedModel([*[Say(LONG * 9)] * 12, Fail(400, overflow=True), Say("Fits.")])
     async with agent(recovering, tmp_path / "4", compaction=CompactionConfig(model="offline")) as one:
-        for number in range(20):
+        for number in range(12):
             await one.send(f"Number {number}. {LONG}")
         assert str(await one.send("One more.")) == "Fits."
     assert counts(recovering)[-1] < counts(recovering)[-2]
@@ -111,7 +111,7 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
 @pytest.mark.req("AS-EVICT-08")
 async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    script = [Call("wide", {"size": 80_000}), Call("wide", {"size": 80_001}), Call("wide", {"size": 5_000_000})]
+    script = [Call("wide", {"size": 80_000}), Call("wide", {"size": 80_001}), Call("wide", {"size": 300_000})]
     model = ScriptedModel([*script, Say("Done.")])
     async with agent(model, root, tool_result_eviction=ToolResultEvictionConfig.defaults()) as one:
         await one.send("Look.")
@@ -119,7 +119,7 @@ async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> 
     assert sizes[0] == 80_000, "a result of the documented size stays"
     assert all(4_000 <= size < 5_000 for size in sizes[1:]), "2,000 characters stay at each end"
     files = sorted((root / "workspace" / "large_tool_results" / "s").iterdir(), key=lambda path: path.stat().st_size)
-    assert [len(path.read_text()) for path in files] == [80_001, 5_000_000]
+    assert [len(path.read_text()) for path in files] == [80_001, 300_000]
 
 
 @pytest.mark.req("AS-COMPACT-11")
@@ -347,7 +347,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
         model, workspace=root, scope=SCOPE, session="s", tools=[wide, write], on_event=events.append
     ) as one:
         assert (await one.send("Look.")).ending == "max_iters", "the limit is that of config.toml"
-        for number in range(40):
+        for number in range(26):
             await one.send(f"Number {number}. {LONG}")
     ended = [event for event in events if event.status == "finished"]
     assert {"evict", "compact"} <= {event.stage for event in ended}

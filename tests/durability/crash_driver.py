@@ -128,7 +128,7 @@ async def undo_last(root: Path, disk: Disk, emit: Emit) -> None:
 
 async def remember_some(root: Path, disk: Disk, emit: Emit) -> None:
     async with open_memory(root, disk) as memory:
-        for text in ("A first memory.", "The long one. " * 400, "One more memory, told by the user."):
+        for text in ("The long one. " * 400, "One more memory, told by the user."):
             await memory.remember(text)
             emit(f"ack {text[:40]}")
 

@@ -103,9 +103,9 @@ def _check_ingest(told: list[dict[str, Any]]) -> None:
         assert again["unwell"] == (["lines"] if torn else []), where
 
 
-def test_an_ingest_killed_at_any_third_step_is_completed_by_the_next_and_doubles_nothing(crashes: Crashes) -> None:
-    told = crashes("ingest", every=3)
-    assert len(told) > 20
+def test_an_ingest_killed_at_any_sixth_step_is_completed_by_the_next_and_doubles_nothing(crashes: Crashes) -> None:
+    told = crashes("ingest", every=6)
+    assert len(told) > 12
     _check_ingest(told)
 
 

@@ -113,7 +113,7 @@ async def check_hard_life(root: Path, seconds: float) -> None:
 
 @pytest.mark.req("FC-LOCKED")
 async def test_eight_processes_on_one_root_lock_nobody_out_and_lose_nothing(tmp_path: Path) -> None:
-    await check_hard_life(tmp_path / "root", 5)
+    await check_hard_life(tmp_path / "root", 2)
 
 
 @pytest.mark.soak
@@ -158,8 +158,8 @@ async def check_random_kills(root: Path, times: int) -> None:
     assert max(kept.values()) == 1
 
 
-async def test_ten_kills_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
-    await check_random_kills(tmp_path / "root", 10)
+async def test_five_kills_at_random_moments_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    await check_random_kills(tmp_path / "root", 5)
 
 
 @pytest.mark.soak
