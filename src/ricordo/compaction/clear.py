@@ -1,0 +1,130 @@
+"""Clear: old tool results go, each leaving a short handle that opens it again; no model is asked.
+
+The transcript holds every result by the id of its message, so a handle and the transcript give the result back exactly.
+
+Invariants: only the parts of results change; ids, order, calls, names, times and usage stay. What is a handle is known
+by the metadata and is not cleared again. A result that the assistant has not answered yet stays, so that a model sees
+it once; so do errors, and whatever is no longer than its handle.
+"""
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from anyio.lowlevel import checkpoint
+
+from ricordo.compaction.config import ClearResultsConfig
+from ricordo.compaction.contract import Act, Reduction, Window
+from ricordo.compaction.plan import measured
+from ricordo.compaction.reports import changed, unchanged
+from ricordo.compaction.results import CLEARED, REPEATED, Answer, answers, files_of, records, shorter, with_pointer
+from ricordo.messages import Media, Message, Text, ToolResult, Unknown
+
+__all__ = ["ClearResults"]
+
+_LONGEST_NAME = 60
+_NAMED = 3
+
+
+class ClearResults:
+    """Clears old tool results; see the module."""
+
+    act: Act = "clear"
+
+    def __init__(self, config: ClearResultsConfig | None = None) -> None:
+        """Clear as `config` says, by default all but the newest five."""
+        self._config = config or ClearResultsConfig()
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window with its old results cleared, once a threshold is met and that takes off enough.
+
+        A forced one is cleared whatever the thresholds say, and however little that takes off.
+        """
+        await checkpoint()
+        tokens = measured(window.messages, window.ratio)
+        reason = _cause(window, self._config, sum(tokens) + window.overhead)
+        if not reason:
+            return unchanged(self.act, window, "below the thresholds", sum(tokens))
+        messages = list(window.messages)
+        gained = 0
+        for at, message in _cleared(window.messages, self._config):
+            gained += tokens[at] - measured([message], window.ratio)[0]
+            messages[at] = message
+        least = 1 if window.forced else max(1, self._config.min_tokens)
+        if gained < least:
+            told = f"clearing would take off {gained} tokens, less than {least}" if gained else "no result is to clear"
+            return unchanged(self.act, window, told, sum(tokens))
+        return changed(self.act, window, messages, reason)
+
+
+def _cause(window: Window, config: ClearResultsConfig, total: int) -> str:
+    if window.forced:
+        return window.forced
+    if config.trigger_messages and len(window.messages) >= config.trigger_messages:
+        return f"{len(window.messages)} messages"
+    return f"{total} tokens" if config.trigger_tokens and total >= config.trigger_tokens else ""
+
+
+def _cleared(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:
+    """Yield each message with results to clear, without them, by its index."""
+    spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    clearable = [
+        (answer, handle)
+        for answer in answers(messages)
+        if _may_go(answer, messages[answer.place.message], config)
+        and shorter(answer.result, handle := _handle(answer, messages[answer.place.message]))
+    ]
+    found: dict[int, Message] = {}
+    for answer, handle in clearable[: max(0, len(clearable) - config.keep_results)]:
+        at = answer.place.message
+        if at < spoken:
+            found[at] = with_pointer(found.get(at, messages[at]), answer.place.part, handle, CLEARED, {})
+    yield from found.items()
+
+
+def _may_go(answer: Answer, message: Message, config: ClearResultsConfig) -> bool:
+    """Tell whether a result may be cleared: not without a known tool, which might be one that is left alone."""
+    excluded = not answer.tool or any(fnmatchcase(answer.tool, pattern) for pattern in config.excluded_tool_names)
+    done = answer.place.part in records(message, CLEARED) or answer.place.part in records(message, REPEATED)
+    return not (excluded or done or answer.result.is_error)
+
+
+def _handle(answer: Answer, message: Message) -> str:
+    files = files_of(message, answer.place.part)
+    told = "; ".join(filter(None, ("" if files else _size(answer.result.text), *_others(answer.result))))
+    held = f" It is kept in {' and '.join(files)}." if files else ""
+    opened = (
+        f"`expand` with `m:{message.id}` shows it whole."
+        if message.id
+        else "`expand` can't show it: its message has no id."
+    )
+    return f"[An earlier result of {_name(answer.tool)}{f' ({told})' if told else ''} was cleared.{held} {opened}]"
+
+
+def _size(text: str) -> str:
+    if not text:
+        return ""
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return f"{len(text):,} characters, {lines:,} {'line' if lines == 1 else 'lines'}"
+
+
+def _others(result: ToolResult) -> Iterator[str]:
+    """Yield what goes beside the texts, such as `image/png chart.png`."""
+    others = [part for part in result.parts if not isinstance(part, Text)]
+    for part in others[:_NAMED]:
+        yield _name(" ".join(filter(None, _told(part))))
+    if len(others) > _NAMED:
+        yield f"{len(others) - _NAMED} more media"
+
+
+def _told(part: Media | Text | Unknown) -> tuple[str, str]:
+    match part:
+        case Media():
+            return part.media_type or "a medium", part.name or ""
+        case Unknown():
+            return part.kind, ""
+        case Text():
+            return "", ""
+
+
+def _name(name: str) -> str:
+    return " ".join(name.split())[:_LONGEST_NAME]
