@@ -1,0 +1,147 @@
+"""Drop: the last rung. Whole groups of messages go, oldest first, until the rest fits; one notice says where they are.
+
+Invariants: calls and results stay together. Summaries, system messages, what a person pinned, the newest request and
+the last group stay. There is one notice at most: a later one takes the earlier ones in. What still does not fit is
+shortened, never what a person pinned, and the report says so.
+"""
+
+from collections.abc import Collection, Sequence
+
+from anyio.lowlevel import checkpoint
+
+from ricordo.compaction.config import CompactionConfig
+from ricordo.compaction.contract import Act, Reduction, Window
+from ricordo.compaction.handles import handle_of
+from ricordo.compaction.plan import measured, thresholds
+from ricordo.compaction.reports import changed, unchanged
+from ricordo.compaction.shorten import shortened
+from ricordo.compaction.stays import droppable, newest_request
+from ricordo.compaction.summary_message import transcript_at
+from ricordo.messages import JsonValue, Message, Text, groups, is_pinned, marked, with_ids
+
+__all__ = ["DropGroups"]
+
+_KEY = "ricordo.dropped"
+_NAMED = 3
+_SLACK = 16
+_SHORTENED = "messages that were too long were shortened"
+
+
+class DropGroups:
+    """Drops the oldest messages; see the module."""
+
+    act: Act = "drop"
+
+    def __init__(self, config: CompactionConfig | None = None) -> None:
+        """Drop as `config` says; of it count `drop`, `window` and `reserved`."""
+        self._config = config or CompactionConfig()
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the window without its oldest messages when it takes more than its target, else than its model takes.
+
+        The target counts where there is one. Without it and without a known window nothing is dropped.
+        """
+        await checkpoint()
+        tokens = measured(window.messages, window.ratio)
+        total = sum(tokens)
+        room = _room(window, self._config)
+        hindrance = _hindrance(self._config, room, total)
+        if hindrance or room is None:
+            return unchanged(self.act, window, hindrance, total)
+        going = _going(window, tokens, room)
+        dropped = tuple(window.messages[at] for at in going)
+        kept = _with_notice(window, going) if going else window.messages
+        messages = _fitted(kept, window, room)
+        left = sum(measured(messages, window.ratio))
+        short = any(new is not old for new, old in zip(messages, kept, strict=True))
+        over = f"{left} tokens are left, more than the {room} that fit" if left > room else ""
+        note = "; ".join(filter(None, (_SHORTENED if short else "", over)))
+        reason = f"{total} tokens are more than the {room} that fit"
+        if not short and not dropped:
+            return unchanged(self.act, window, f"{reason}, but nothing may go", total, note=note)
+        return changed(self.act, window, messages, reason, dropped=dropped, note=note)
+
+
+def _room(window: Window, config: CompactionConfig) -> int | None:
+    """Return what the messages may take; None when that is not known."""
+    if window.target is not None:
+        return max(0, window.target)
+    ceiling = thresholds(config, window.limit).ceiling
+    return None if ceiling is None else max(0, ceiling - window.overhead)
+
+
+def _hindrance(config: CompactionConfig, room: int | None, total: int) -> str:
+    if not config.drop:
+        return "dropping is off"
+    if room is None:
+        return "it is not known what the messages may take"
+    return "the messages fit" if total <= room else ""
+
+
+def _going(window: Window, tokens: Sequence[int], room: int) -> tuple[int, ...]:
+    """Return the indexes of the messages to drop, ascending; none when a notice would take more than they do."""
+    messages = window.messages
+    notices = [at for at, message in enumerate(messages) if _KEY in message.metadata]
+    request = newest_request(messages)
+    keep = {*notices, *(() if request is None else (request,))}
+    last = groups(messages)[-1].start if messages else 0
+    sample = _notice(window, (*messages[:last], *(messages[at] for at in notices)))
+    cost = measured([sample], window.ratio)[0] + _SLACK - sum(tokens[at] for at in notices)
+    going: list[int] = []
+    freed = 0
+    for group in droppable(messages, last, keep):
+        if sum(tokens) + cost - freed <= room:
+            break
+        going += group
+        freed += sum(tokens[at] for at in group)
+    return tuple(sorted((*going, *notices))) if freed > max(cost, 0) else ()
+
+
+def _with_notice(window: Window, going: Collection[int]) -> tuple[Message, ...]:
+    """Return the messages with a notice in the place of the first one that goes."""
+    first = min(going)
+    notice = _notice(window, [message for at, message in enumerate(window.messages) if at in going])
+    staying = [message for at, message in enumerate(window.messages[first:], first) if at not in going]
+    return (*window.messages[:first], notice, *staying)
+
+
+def _notice(window: Window, dropped: Sequence[Message]) -> Message:
+    """Return what stands for `dropped`, the earlier notices among them taken in."""
+    count = sum(_count(message) for message in dropped)
+    before = [handle for message in reversed(dropped) for handle in _handles(message)]
+    handles = list(dict.fromkeys((handle_of(dropped), *before)))[:_NAMED]
+    path = transcript_at(window.agent, window.session)
+    held = f"They stand in {path}. " if path else ""
+    latest, *earlier = (f"`{handle}`" for handle in handles)
+    others = f", with {' and '.join(earlier)} those that went before" if earlier else ""
+    what = f"{count:,} earlier {'message was' if count == 1 else 'messages were'}"
+    text = f"[{what} left out to make room. {held}`expand` with {latest} opens them{others}.]"
+    noted: list[JsonValue] = [*handles]
+    message = Message(
+        role="user",
+        parts=(Text(text=text),),
+        time=dropped[-1].time if dropped else None,
+        metadata={_KEY: {"messages": count, "handles": noted}},
+    )
+    return marked(with_ids([message], session=window.session)[0], "notice")
+
+
+def _count(message: Message) -> int:
+    record = message.metadata.get(_KEY)
+    count = record.get("messages") if isinstance(record, dict) else None
+    return count if isinstance(count, int) else 1
+
+
+def _handles(message: Message) -> list[str]:
+    record = message.metadata.get(_KEY)
+    listed = record.get("handles") if isinstance(record, dict) else None
+    return [handle for handle in listed if isinstance(handle, str)] if isinstance(listed, list) else []
+
+
+def _fitted(messages: tuple[Message, ...], window: Window, room: int) -> tuple[Message, ...]:
+    """Return the messages, those that nobody pinned shortened where that is needed to fit."""
+    bound = sum(measured([message for message in messages if is_pinned(message)], window.ratio))
+    free = [message for message in messages if not is_pinned(message)]
+    path = transcript_at(window.agent, window.session)
+    short = iter(shortened(free, max(0, room - bound), ratio=window.ratio, path=path))
+    return tuple(message if is_pinned(message) else next(short) for message in messages)

@@ -1,0 +1,62 @@
+"""Slide: the newest messages stay, whatever was said before goes; no summary, no model.
+
+Invariants: calls and results stay together. System messages, summaries and what a person pinned stay; where what is
+left does not begin with a user's words, the newest of those before it stay too, so that every provider takes it.
+"""
+
+from anyio.lowlevel import checkpoint
+
+from ricordo.compaction.contract import Act, Reduction, Window
+from ricordo.compaction.plan import measured, tail_start
+from ricordo.compaction.reports import changed, unchanged
+from ricordo.compaction.stays import droppable, newest_request, opens
+from ricordo.errors import InvalidSetting
+from ricordo.messages import Message, cut_points
+
+__all__ = ["SlidingWindow"]
+
+
+class SlidingWindow:
+    """Keeps the newest messages; see the module."""
+
+    act: Act = "slide"
+
+    def __init__(self, *, keep_messages: int = 20, keep_tokens: int = 0) -> None:
+        """Keep the last `keep_messages` messages, or those of the last `keep_tokens` tokens when that is not 0.
+
+        More stays to keep a call with its results. Raises `InvalidSetting` for no message, and for less than none.
+        """
+        for name, value, least in (("keep_messages", keep_messages, 1), ("keep_tokens", keep_tokens, 0)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InvalidSetting(f"{name} is a whole number of at least {least}, not {value!r}.")
+        self._keep_messages = keep_messages
+        self._keep_tokens = keep_tokens
+
+    async def reduce(self, window: Window) -> Reduction:
+        """Return the newest messages, whenever there are more."""
+        await checkpoint()
+        tokens = measured(window.messages, window.ratio)
+        points = cut_points(window.messages)
+        if self._keep_tokens:
+            cut = tail_start(points, tokens, self._keep_tokens)
+        else:
+            cut = max((point for point in points if point <= len(tokens) - self._keep_messages), default=0)
+        keep = _beginning(window.messages, cut)
+        going = {at for group in droppable(window.messages, cut, keep) for at in group}
+        if not going:
+            return unchanged(self.act, window, "there is no more than what stays", sum(tokens))
+        messages = [message for at, message in enumerate(window.messages) if at not in going]
+        dropped = [window.messages[at] for at in sorted(going)]
+        reason = f"the last {len(tokens) - cut} messages stay"
+        return changed(self.act, window, messages, reason, dropped=dropped)
+
+
+def _beginning(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:
+    """Return the index of the message that has to stay before the cut; empty when none has to."""
+    if any(opens(message) for message in messages[cut : cut + 1]):
+        return ()
+    request = newest_request(messages[:cut])
+    if request is not None and opens(messages[request]):
+        return (request,)
+    opening = next((at for at in range(cut - 1, -1, -1) if opens(messages[at])), None)
+    return tuple(at for at in (request, opening) if at is not None)

@@ -1,0 +1,47 @@
+"""What dropping never takes, and what goes together.
+
+Pure. What stays: system messages and summaries, what a person pinned, and whatever the caller names. Invariant: calls
+and results are parted nowhere; where a part of such a group stays, all of it does.
+"""
+
+from collections.abc import Collection, Sequence
+
+from ricordo.messages import Media, Message, groups, is_pinned, mark_of
+
+__all__ = ["droppable", "newest_request", "opens"]
+
+
+def droppable(messages: Sequence[Message], stop: int, keep: Collection[int]) -> tuple[tuple[int, ...], ...]:
+    """Return the indexes that may go before the cut point `stop`, group by group, oldest first.
+
+    `keep` are indexes of further messages that stay.
+    """
+    staying = {at for at, message in enumerate(messages[:stop]) if _stays(message)} | set(keep)
+    found = []
+    for group in groups(messages[:stop]):
+        inside = range(group.start, group.stop)
+        bound = any(at in staying and (messages[at].tool_calls or messages[at].tool_results) for at in inside)
+        going = () if bound else tuple(at for at in inside if at not in staying)
+        if going:
+            found.append(going)
+    return tuple(found)
+
+
+def newest_request(messages: Sequence[Message]) -> int | None:
+    """Return where the newest message stands in which a user asks something; None when there is none."""
+    asked = (at for at in range(len(messages) - 1, -1, -1) if _asks(messages[at]))
+    return next(asked, None)
+
+
+def opens(message: Message) -> bool:
+    """Tell whether a conversation can begin with this message by every provider's rules: a user says something."""
+    return message.role == "user" and bool(message.text.strip()) and not message.tool_results
+
+
+def _asks(message: Message) -> bool:
+    said = bool(message.text.strip()) or any(isinstance(part, Media) for part in message.parts)
+    return message.role == "user" and mark_of(message) is None and said
+
+
+def _stays(message: Message) -> bool:
+    return message.role == "system" or is_pinned(message) or mark_of(message) == "summary"
