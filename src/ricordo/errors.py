@@ -19,7 +19,9 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── FileMissing
     │   ├── EntryNotFound
     │   ├── SessionNotFound
-    │   └── ChangeNotFound
+    │   ├── ChangeNotFound
+    │   ├── CompactionNotFound
+    │   └── MessageNotFound
     ├── StorageError              the disk, or what is on it
     │   ├── PathRefused
     │   ├── AlreadyExists
@@ -51,6 +53,7 @@ is its default message; backends translate their drivers' errors at their own ed
 __all__ = [
     "AlreadyExists",
     "ChangeNotFound",
+    "CompactionNotFound",
     "DocumentInvalid",
     "EditRefused",
     "EntryNotFound",
@@ -66,6 +69,7 @@ __all__ = [
     "InvalidSetting",
     "LeaseLost",
     "MemoryClosed",
+    "MessageNotFound",
     "ModelError",
     "ModelKeyMissing",
     "ModelNotFound",
@@ -166,6 +170,14 @@ class SessionNotFound(NotFound):
 
 class ChangeNotFound(NotFound):
     """No change has this id: `ricordo history` shows the ids."""
+
+
+class CompactionNotFound(NotFound):
+    """No compaction has this handle: `ricordo compact --list` shows them."""
+
+
+class MessageNotFound(NotFound):
+    """No message of this session has this id."""
 
 
 class StorageError(RicordoError):

@@ -270,9 +270,9 @@ async def test_a_window_is_made_smaller_on_demand_where_compaction_is_off(tmp_pa
     async with agent(ScriptedModel([*[Say(LONG * 9)] * 20, *[Say("no summary")] * 2]), root) as one:
         for number in range(20):
             await one.send(f"Number {number}. {LONG}")
-        before = await one.context()
+        before = await one.get_context_usage()
         reports = await one.compact()
-        after = await one.context()
+        after = await one.get_context_usage()
         assert [(report.act, report.status) for report in reports] == [("compact", "done")]
         assert after.messages < before.messages == 40
         assert after.tokens < before.tokens

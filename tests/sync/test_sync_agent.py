@@ -69,12 +69,12 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
         agent.record([Message(role="user", parts=(Text(text="Our fixtures live in tests/data."),))])
         for number in range(15):
             agent.send(f"Number {number}. " + "words " * 40)
-        before = agent.context().tokens
+        before = agent.get_context_usage().tokens
         assert [report.status for report in agent.compact()] == ["done"]
-        assert agent.context().tokens < before
+        assert agent.get_context_usage().tokens < before
         assert agent.settle() == 0
         assert agent.consolidate().kept >= 2
-        agent.refresh()
+        agent.system_prompt(anew=True)
         agent.clear()
         assert agent.window == ()
         assert FACT in agent.system_prompt()

@@ -71,6 +71,7 @@ ENTRIES = st.builds(
     state=st.sampled_from(["active", "superseded", "retired"]),
     supersedes=st.none() | NAMES,
     pinned=st.booleans(),
+    confirmed=st.none() | TIMES,
     reason=st.none() | TEXTS,
     extra=st.lists(st.tuples(st.sampled_from(["due", "x-other", "status"]), TEXTS), max_size=2).map(tuple),
 )

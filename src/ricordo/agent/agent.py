@@ -11,12 +11,12 @@ from typing import Any, Concatenate, ParamSpec
 from ricordo.agent.stream import TurnStream
 from ricordo.beside import beside
 from ricordo.clock import Clock
-from ricordo.compaction import Report
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import InvalidMessage, MemoryClosed, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
+from ricordo.harness.compactions import Compactions
 from ricordo.memory import Memory
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
@@ -24,7 +24,8 @@ from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.runtime.agents import AgentOptions, open_session
 from ricordo.runtime.reductions import Reductions
-from ricordo.runtime.session import ContextReport, Session
+from ricordo.runtime.session import Compacted, Session
+from ricordo.runtime.usage import ContextReport
 from ricordo.scopes import Scope
 from ricordo.tools import Approve, Tool
 
@@ -193,28 +194,35 @@ class HarnessAgent:
         """
         return await self._session.record(_messages(messages))
 
-    async def system_prompt(self) -> str:
-        """Return the system prompt of this session, its memory included."""
-        return await self._session.system_prompt()
+    @property
+    def compactions(self) -> Compactions:
+        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        return self._session.compactions
 
-    async def context(self) -> ContextReport:
-        """Return what the next request is made of, in tokens."""
-        return await self._session.context()
+    async def system_prompt(self, *, anew: bool = False) -> str:
+        """Return the system prompt of this session, its memory included.
 
-    async def compact(self) -> tuple[Report, ...]:
-        """Make the window smaller now, whatever its size, and return what each reduction did.
-
-        Where compaction is off, a summary with the default configuration is made all the same. Raises `StorageError`.
+        It stays the same until a compaction; `anew` makes it of memory as it is now, such as when something was
+        forgotten outside of this agent.
         """
-        return await self._session.compact()
+        return await self._session.system_prompt(anew=anew)
+
+    async def get_context_usage(self) -> ContextReport:
+        """Return what fills the window of the next request, by section, in tokens."""
+        return await self._session.usage()
+
+    async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
+        """Make the window smaller now, whatever its size, and return what each reduction did; it is their sequence.
+
+        `focus` is what a summary is to dwell on. With `dry_run` nothing is changed or written and no model is asked:
+        the summary is the one that rules would write. Where compaction is off, a summary with the default
+        configuration is made all the same. Raises `StorageError`.
+        """
+        return await self._session.compact(focus=focus, dry_run=dry_run)
 
     async def clear(self) -> None:
         """Begin with an empty window; the transcript keeps what was said. Raises `StorageError`."""
         await self._session.clear()
-
-    def refresh(self) -> None:
-        """Show memory in the next request as it is then, when something was forgotten outside of this agent."""
-        self._session.inject.refresh(self._session.name)
 
     async def settle(self, *, seconds: float = 10.0) -> int:
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""

@@ -3,16 +3,20 @@
 from ricordo.audit.find import chosen_id, find_entry, located_by_id
 from ricordo.audit.forget import Forgotten, forget
 from ricordo.audit.history import HistoryItem, history
+from ricordo.audit.marking import MarkAct, Marked, mark
 from ricordo.audit.undo import chosen_item, undo
 
 __all__ = [
     "Forgotten",
     "HistoryItem",
+    "MarkAct",
+    "Marked",
     "chosen_id",
     "chosen_item",
     "find_entry",
     "forget",
     "history",
     "located_by_id",
+    "mark",
     "undo",
 ]

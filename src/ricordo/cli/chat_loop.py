@@ -256,7 +256,7 @@ class Chat:
         except Interrupted:
             code = _INTERRUPTED
         if arguments[0] in {"forget", "undo"} and self.agent is not None:
-            self.agent.refresh()
+            await self.agent.system_prompt(anew=True)
         if not self.input.is_terminal:
             self.code = self.code or code
 

@@ -12,7 +12,7 @@ __all__ = ["clear", "compact", "context"]
 
 async def context(agent: "HarnessAgent") -> list[str]:
     """Tell the tokens of the next request by part, and what waits in the inbox."""
-    report = await agent.context()
+    report = await agent.get_context_usage()
     waiting = await agent.settle(seconds=0)
     parts = report.estimate
     rows = [
@@ -31,9 +31,9 @@ async def context(agent: "HarnessAgent") -> list[str]:
 
 async def compact(agent: "HarnessAgent") -> list[str]:
     """Make the window smaller, and tell its size before and after, and what each reduction did."""
-    before = await agent.context()
+    before = await agent.get_context_usage()
     reports = await agent.compact()
-    after = await agent.context()
+    after = await agent.get_context_usage()
     told = [f"  {each.act}: {each.reason or each.status}" for each in reports if each.status == "failed" or each.note]
     return [
         f"{before.tokens:,} tokens in {counted(before.messages, 'message')} before, "

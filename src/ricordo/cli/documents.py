@@ -35,6 +35,7 @@ def entry_document(entry: "Entry") -> dict[str, JsonValue]:
         "state": entry.state,
         "supersedes": entry.supersedes,
         "pinned": entry.pinned,
+        "confirmed": entry.confirmed.isoformat() if entry.confirmed else None,
         "reason": entry.reason,
         "source": {
             "session": entry.source.session,

@@ -4,14 +4,15 @@ The transcript is what was said; the window is what the next request begins with
 state whenever it got shorter, and at the end of each turn, a failed or cancelled one too. What stands in the transcript
 and not in the state, because a process was killed between the two, is taken up again when the session is opened.
 
-Invariants: one turn at a time; nothing enters the window that was not recorded before; and no turn fails because the
-window could not be kept, since it can be made again from the transcript.
+Invariants: one turn at a time; nothing enters the window that was not recorded before; whose session it is, is durable
+before its first words; and no turn fails because the window could not be kept, since it can be made again from the
+transcript.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -40,8 +41,13 @@ class Keeper:
         record: Record | None = None,
         states: StateStore | None = None,
         version: str = ABSENT,
+        logged: Sequence[Message] = (),
     ) -> None:
-        """Go on from `state`, which has this `version` in the store; without a store nothing outlives the process."""
+        """Go on from `state`, which has this `version` in the store; without a store nothing outlives the process.
+
+        `logged` is what the transcript holds, as far as it was read.
+        """
+        self.turn = anyio.Lock()
         self._state = state
         self._kept: AgentState | None = None
         self._states = states
@@ -49,11 +55,18 @@ class Keeper:
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
         self._said = Counter(count_fingerprints(state.window))
+        self._recorded = _those_in(state.window, logged) if record else {}
 
     @property
     def state(self) -> AgentState:
         """Where the agent stands."""
         return self._state
+
+    def is_recorded(self, message: Message) -> bool:
+        """Tell whether the transcript is known to hold `message` just so, but for its parent; a False proves
+        nothing."""
+        known = self._recorded.get(message.id)
+        return known is not None and replace(known, parent=None) == replace(message, parent=None)
 
     def learn_from(self, ratio: Callable[[], float]) -> None:
         """Keep what `ratio` returns as that of the token estimate."""
@@ -61,12 +74,14 @@ class Keeper:
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Make `messages` durable and take them into the window; return them as they are stored."""
+        await self._claim()
         window = self._state.window
         if self._record is None:
             stored = tuple(with_ids(messages, session=self._state.session, known=self._said))
             self._said.update(count_fingerprints(messages))
         else:
             stored = await self._record(messages)
+            self._recorded.update({message.id: message for message in stored})
         known = {message.id for message in window}
         self._state = replace(
             self._state,
@@ -83,9 +98,11 @@ class Keeper:
                 await self.save()
         return await step(request)
 
-    def go_on(self, window: Sequence[Message], *, turns: int = 0) -> None:
-        """Go on from `window`, after so many more `turns`."""
-        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns)
+    def go_on(self, window: Sequence[Message], *, turns: int = 0, undone: int | None = None) -> None:
+        """Go on from `window`, after so many more `turns`; `undone` is as in `AgentState`, None leaves it."""
+        left = self._state.undone if undone is None else undone
+        self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=left)
+        self._recorded = _those_in(window, self._recorded.values())
 
     async def save(self) -> None:
         """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
@@ -93,6 +110,16 @@ class Keeper:
         if self._states is not None and self._state != self._kept:
             with anyio.CancelScope(shield=True):
                 await uncut(partial(self._save, self._states))
+
+    async def _claim(self) -> None:
+        """Save a session that has an owner, or is new, before its first words; a cancellation waits for it."""
+        if self._kept is not None or not (self._state.user or self._version == ABSENT):
+            return
+        try:
+            await self.save()
+        except StorageError:
+            if self._state.user:
+                raise
 
     async def _save(self, states: StateStore) -> None:
         state = self._state
@@ -116,14 +143,13 @@ class Conversation:
     scope: Scope
     run: TurnHandler
     keeper: Keeper
-    _turn: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def send(self, messages: Sequence[Message], listener: TurnListener | None = None) -> TurnResult:
         """Answer `messages`; another turn that is still running is waited for.
 
         Raises: ModelError; what was said is kept, and the next turn goes on from it.
         """
-        async with self._turn:
+        async with self.keeper.turn:
             state = self.keeper.state
             turn = Turn(
                 scope=self.scope,
@@ -143,14 +169,22 @@ class Conversation:
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model."""
-        async with self._turn:
+        async with self.keeper.turn:
             stored = await self.keeper.record(messages)
             with suppress(StorageError):
                 await self.keeper.save()
             return stored
 
     async def rework(self, act: Callable[[tuple[Message, ...]], Awaitable[Sequence[Message]]]) -> None:
-        """Go on from what `act` makes of the window; the transcript keeps what it has. Raises `StorageError`."""
-        async with self._turn:
-            self.keeper.go_on(await act(valid(self.keeper.state.window)))
+        """Go on from what `act` makes of the window; the transcript keeps what it has. Raises `StorageError`.
+
+        An undone compaction no longer holds back the next one.
+        """
+        async with self.keeper.turn:
+            self.keeper.go_on(await act(valid(self.keeper.state.window)), undone=0)
             await self.keeper.save()
+
+
+def _those_in(window: Sequence[Message], messages: Iterable[Message]) -> dict[str, Message]:
+    ids = {message.id for message in window}
+    return {message.id: message for message in messages if message.id in ids}

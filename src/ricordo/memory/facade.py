@@ -7,7 +7,6 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit import HistoryItem
 from ricordo.audit.doctor import Check, inspect, inspect_inbox
 from ricordo.clock import Clock
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope, InvalidSetting, MemoryClosed, ScopeRequired
@@ -15,6 +14,7 @@ from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.memory.by_hand import ByHand
 from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
 from ricordo.queue import Job
@@ -37,7 +37,7 @@ __all__ = ["Memory"]
 _OPEN_TRANSCRIPTS = 64
 
 
-class Memory:
+class Memory(ByHand):
     """The memory of one scope, open. Use `async with Memory.open(...) as memory`.
 
     `scope` says whose memory this is, `root` is the folder where it lies. A project's root belongs to the project:
@@ -162,26 +162,6 @@ class Memory:
     async def entry(self, entry_id: str) -> Entry:
         """Return one memory by its id, or six or more characters of its beginning or end. Raises `EntryNotFound`."""
         return await self._layers.get(entry_id)
-
-    async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
-        """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
-        with self._workspace.emitter.stage("forget", self.scope) as progress:
-            progress.counts["entries"] = 1
-            return await self._layers.forget(entry_id, who="user", why=reason)
-
-    async def undo(self, change_id: str | None = None) -> HistoryItem:
-        """Take back one write and return it, the newest when none is named.
-
-        A consolidation, and what was written for all of a user's projects, is taken back by its id only: the former is
-        passed over by a call without an id, which is refused when the latter is the newest. Raises: ChangeNotFound,
-        UndoRefused.
-        """
-        with self._workspace.emitter.stage("undo", self.scope):
-            return await self._layers.undo(change_id, who="user")
-
-    async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes (all when None), newest first. Raises `InvalidQuery` if it is below 1."""
-        return await self._layers.history(limit=limit)
 
     async def ingest(
         self, messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None

@@ -254,12 +254,16 @@ def _session_scores(passages: Sequence[Passage], config: RecallConfig) -> dict[t
 
 
 def _freshness(entry: Entry, now: datetime, config: RecallConfig) -> float:
-    """Return 1 for a memory of today and a pinned one, 0.5 after its kind's half-life, 0 for one without a date."""
+    """Return 1 for a memory of today and a pinned one, 0.5 after its kind's half-life, 0 for one without a date.
+
+    Age counts from the last confirmation, where there is one.
+    """
     if entry.pinned:
         return 1.0
-    time = entry.since or entry.time
-    if time is None:
+    times = [time for time in (entry.since or entry.time, entry.confirmed) if time is not None]
+    if not times:
         return 0.0
+    time = max(times)
     days = max((now - time).total_seconds(), 0.0) / 86_400
     return float(0.5 ** (days / config.half_lives.get(entry.kind, config.default_half_life)))
 

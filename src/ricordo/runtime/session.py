@@ -4,16 +4,22 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from typing import overload
 
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.compaction import Report, Strategy
+from ricordo.clock import SystemClock
+from ricordo.compaction import CompactionConfig, Reduction, Report, Strategy, Window
+from ricordo.compaction.ladder import Noted, descend
+from ricordo.compaction.plan import thresholds
 from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import StorageError
 from ricordo.events import Emitter
+from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation
+from ricordo.harness.taking_up import valid
 from ricordo.messages import Message
 from ricordo.middleware import Request, Turn
 from ricordo.middleware.flush import FlushJobs
@@ -24,41 +30,47 @@ from ricordo.models import ChatModel
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.prompt import Prompt
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.usage import ContextReport, context_report
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Layers
-from ricordo.tokens import RequestEstimate, estimate_request, estimate_text
+from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 
-__all__ = ["ContextReport", "Session"]
+__all__ = ["Compacted", "Session"]
 
+_ASKED = "asked"
 _PAUSE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContextReport:
-    """What the next request is made of: tokens by part, as far as they are known before the provider counts them.
+class Compacted(Sequence[Report]):
+    """What making the window smaller came to: what each reduction did, in order, and the request before and after."""
 
-    `ratio` is what the provider's counts have taught; `limit` is the model's window, None where it is not known.
-    """
+    reports: tuple[Report, ...]
+    before: ContextReport
+    after: ContextReport
 
-    session: str
-    model: str
-    messages: int
-    estimate: RequestEstimate
-    ratio: float = 1.0
-    limit: int | None = None
+    @overload
+    def __getitem__(self, place: int) -> Report: ...
 
-    @property
-    def tokens(self) -> int:
-        """All of the request, corrected."""
-        return round(self.estimate.input * self.ratio)
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Report, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Report | tuple[Report, ...]:
+        """Return what one reduction did, or several."""
+        return self.reports[place]
+
+    def __len__(self) -> int:
+        """Return how many reductions there were."""
+        return len(self.reports)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
     """One session of an agent, open. Where it `keeps` nothing, as without a `workspace`, it ends with the process.
 
-    `strategies` are what makes the window smaller when a person asks for it; `flush` is None when nothing is learned.
+    `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
+    would do; `compaction` says what is kept for the reply. `flush` is None when nothing is learned.
     """
 
     name: str
@@ -73,11 +85,27 @@ class Session:
     measure: Measure
     strategies: tuple[Strategy, ...]
     emitter: Emitter
+    journal: Compactions | None = None
+    dry: tuple[Strategy, ...] = ()
+    compaction: CompactionConfig | None = None
     flush: FlushJobs | None = None
     workspace: Workspace | None = None
     layers: Layers | None = None
     keeps: bool = False
     settings: Settings | None = None
+
+    @cached_property
+    def compactions(self) -> Compactions:
+        """Every compaction of the session; where nothing is kept, those of this process."""
+        place = self.workspace.place if self.workspace and self.keeps else None
+        return self.journal or Compactions(
+            self.conversation.keeper,
+            files=place.files if place else None,
+            redactor=place.redactor if place else None,
+            clock=place.clock if place else None,
+            emitter=self.emitter,
+            scope=self.scope,
+        )
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model, and let it be learned from."""
@@ -87,41 +115,37 @@ class Session:
             self.workspace.worker.wake()
         return stored
 
-    async def system_prompt(self) -> str:
-        """Return the system prompt, made now if no request was made yet."""
+    async def system_prompt(self, *, anew: bool = False) -> str:
+        """Return the system prompt, made now if no request was made yet, or if it is to be made `anew`."""
+        if anew:
+            self.inject.refresh(self.name)
         return (await self.inject.prepared(self._request())).system
 
-    async def context(self) -> ContextReport:
-        """Return the size of the next request."""
-        request = await self.inject.prepared(self._request())
-        estimate = await run_sync(partial(estimate_request, request.window, system=request.system, tools=request.tools))
-        memory = min(estimate.system, estimate_text(self.prompt.preamble))
-        return ContextReport(
-            session=self.name,
-            model=self.model.name,
-            messages=len(request.window),
-            estimate=replace(estimate, system=estimate.system - memory, memory=memory),
-            ratio=self.measure.ratio,
-            limit=self.model.window,
-        )
+    async def usage(self) -> ContextReport:
+        """Return what fills the window of the next request."""
+        return await self._usage(await self.inject.prepared(self._request()))
 
-    async def compact(self) -> tuple[Report, ...]:
-        """Run every reduction now, forced, and return what each did."""
-        reports: list[Report] = []
+    async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
+        """Run every reduction now, forced; with `dry_run` nobody hears of it and nothing is kept."""
+        if dry_run:
+            unheard = Emitter(SystemClock())
+            window = valid(self.conversation.keeper.state.window)
+            return (await self._compacted(window, self.dry, focus=focus, emitter=unheard))[1]
+        done: list[Compacted] = []
 
         async def reduced(window: tuple[Message, ...]) -> tuple[Message, ...]:
-            for strategy in self.strategies:
-                request = await self.inject.prepared(replace(self._request(), window=window))
-                measured = await self.measure.measured(request, forced="asked")
-                reduction = await reduce_window(strategy, measured, self.emitter, self.scope)
-                reports.append(reduction.report)
-                window = reduction.messages
-            return window
+            found = self._compacted(
+                window, self.strategies, focus=focus, emitter=self.emitter, noted=self.compactions.note
+            )
+            left, compacted = await found
+            done.append(compacted)
+            return left
 
         await self.conversation.rework(reduced)
-        if any(report.act == "compact" and report.status == "done" for report in reports):
+        (compacted,) = done
+        if any(report.act == "compact" and report.status == "done" for report in compacted):
             self.inject.refresh(self.name)
-        return tuple(reports)
+        return compacted
 
     async def clear(self) -> None:
         """Begin with an empty window and a new prompt."""
@@ -152,8 +176,47 @@ class Session:
             return Consolidated(skipped="consolidation is switched off" if self.workspace else "memory is off")
         return await curation.run(force=True)
 
+    async def _compacted(
+        self,
+        window: tuple[Message, ...],
+        strategies: Sequence[Strategy],
+        *,
+        focus: str,
+        emitter: Emitter,
+        noted: Noted | None = None,
+    ) -> tuple[tuple[Message, ...], Compacted]:
+        """Run `strategies` over `window` and return what is left of it, and what that came to."""
+        request = await self.inject.prepared(replace(self._request(), window=window))
+
+        async def run(strategy: Strategy, left: Window) -> Reduction:
+            measured = await self.measure.measured(replace(request, window=left.messages), forced=_ASKED)
+            return await reduce_window(strategy, replace(measured, window=left), emitter, self.scope)
+
+        measured = await self.measure.measured(request, forced=_ASKED)
+        left, reports = await descend(replace(measured.window, focus=focus), strategies, run=run, noted=noted)
+        before, after = await self._usage(request), await self._usage(replace(request, window=left.messages))
+        return left.messages, Compacted(reports=reports, before=before, after=after)
+
+    async def _usage(self, request: Request) -> ContextReport:
+        """Return what fills the window of a request that has its prompt."""
+        measured = await self.measure.measured(request)
+        estimate, window = measured.estimate, measured.window
+        memory = min(estimate.system, estimate_text(self.prompt.preamble))
+        report = partial(
+            context_report,
+            request.window,
+            replace(estimate, system=estimate.system - memory, memory=memory),
+            session=self.name,
+            model=self.model.name,
+            total=window.overhead + measured.tokens,
+            ratio=window.ratio,
+            limit=window.limit,
+            ceiling=thresholds(self.compaction, window.limit).ceiling if self.compaction else None,
+        )
+        return await run_sync(report)
+
     def _request(self) -> Request:
-        window = self.conversation.keeper.state.window
+        window = valid(self.conversation.keeper.state.window)
         turn = Turn(scope=self.scope, agent=self.agent, session=self.name, messages=(), window=window)
         return Request(turn=turn, system=self.base, window=window, tools=tuple(tool.spec for tool in self.tools))
 

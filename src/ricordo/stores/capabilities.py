@@ -2,11 +2,11 @@
 
 from typing import Protocol, runtime_checkable
 
-from ricordo.audit import HistoryItem
+from ricordo.audit import HistoryItem, MarkAct
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Forgets", "Layers", "Lists", "Undoes"]
+__all__ = ["Forgets", "Layers", "Lists", "Marks", "Undoes"]
 
 
 @runtime_checkable
@@ -32,6 +32,15 @@ class Forgets(Protocol):
 
 
 @runtime_checkable
+class Marks(Protocol):
+    """A backend in which a person can pin an entry, and confirm it."""
+
+    async def mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+        """Pin, unpin or confirm an entry and return it as it is now. Raises `EntryNotFound`."""
+        ...
+
+
+@runtime_checkable
 class Undoes(Protocol):
     """A backend that knows what was written and can take it back."""
 
@@ -45,7 +54,7 @@ class Undoes(Protocol):
 
 
 @runtime_checkable
-class Layers(Lists, Forgets, Undoes, Protocol):
+class Layers(Lists, Forgets, Marks, Undoes, Protocol):
     """A backend over visible workspaces, with everything that people do to what is remembered there."""
 
     async def places(self) -> list[Place]:

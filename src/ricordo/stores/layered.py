@@ -10,8 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from ricordo.audit import HistoryItem, chosen_id, chosen_item, forget, history, located_by_id, undo
+from ricordo.audit import HistoryItem, MarkAct, chosen_id, chosen_item, forget, history, located_by_id, mark, undo
 from ricordo.audit.ledgers import newest_ledgers
+from ricordo.clock import milliseconds
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.files import FileStore
@@ -24,8 +25,8 @@ from ricordo.stores.place import Place
 from ricordo.stores.preamble import MOST_SAVED, preamble_text, said
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, prompt_lines
-from ricordo.workspace.layout import MEMORY, WORKSPACE, is_ledger
+from ricordo.workspace.entry_codec import PINNED, Located, prompt_lines
+from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_ledger, is_memory
 from ricordo.workspace.ledger import append_entries, is_curated, read_curated, read_entries, read_memory
 from ricordo.workspace.tombstones import read_tombstones
 
@@ -91,6 +92,7 @@ class LayeredDriver:
         """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
         curated = b""
         saved: list[tuple[str, Entry]] = []
+        pinned: list[tuple[str, Entry]] = []
         unread = 0
         for place in await self.places():
             with suppress(FileMissing, StorageError):
@@ -98,12 +100,15 @@ class LayeredDriver:
                 curated += document.rstrip(b"\n") + b"\n" if _says_something(document) else b""
             newest, more = await _newest_saved(place.files)
             placed = _placed(await read_curated(place.files))
+            stuck = await _pinned(place.files)
+            pinned += stuck
+            placed |= {entry.id for _, entry in stuck}
             shown = [row for row in newest if row[1].state == "active" and placed.isdisjoint(_names(row[1]))]
             saved += shown
             # what is not read is mostly placed too
             unread += max(more - max(len(placed) - len(newest) + len(shown), 0), 0)
         saved.sort(key=lambda row: _newest(row[1]), reverse=True)
-        return preamble_text(curated, saved, budget, unread=unread)
+        return preamble_text(curated, saved, budget, pinned=pinned, unread=unread)
 
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
@@ -130,6 +135,18 @@ class LayeredDriver:
             await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason)
             await place.index.refresh()
         return gone
+
+    async def mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
+        """Pin, unpin or confirm an entry wherever it stands, a change set for each place. Raises `EntryNotFound`."""
+        standing = await self._standing(entry_id)
+        place, found = standing[0]
+        now = milliseconds(self._place.clock.now())
+        for where in {each.label: each for each, _ in standing}.values():
+            marked = await mark(where.files, where.changes, found.entry.id, act, at=now, who=who)
+            await where.index.refresh()
+            if where.label == place.label:
+                found = replace(found, entry=marked.entry)
+        return place.outward(found.entry)
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes to the visible places, newest first."""
@@ -247,6 +264,18 @@ def _names(entry: Entry) -> set[str]:
 
 def _newest(entry: Entry) -> tuple[float, str]:
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
+
+
+async def _pinned(files: FileStore) -> list[tuple[str, Entry]]:
+    """Return what people pinned, with the document of each; one that stands in several is named once."""
+    found: dict[str, tuple[str, Entry]] = {}
+    for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+        with suppress(FileMissing, StorageError):
+            if PINNED in (await files.read(path)).data:
+                source = path.removeprefix(f"{WORKSPACE}/")
+                pins = [each.entry for each in await read_entries(files, path) if each.entry.pinned]
+                found |= {pin.id: (source, pin) for pin in pins if pin.id not in found and pin.state == "active"}
+    return sorted(found.values(), key=lambda row: _newest(row[1]), reverse=True)
 
 
 async def _newest_saved(files: FileStore) -> tuple[list[tuple[str, Entry]], int]:

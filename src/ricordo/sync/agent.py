@@ -9,12 +9,13 @@ from anyio.from_thread import start_blocking_portal
 
 from ricordo.agent import HarnessAgent as AsyncAgent
 from ricordo.agent import TurnStream as AsyncStream
+from ricordo.harness.compactions import Compactions as AsyncCompactions
 from ricordo.messages import Message
 from ricordo.middleware import TurnEvent, TurnResult
 from ricordo.sync.face import Face, blocking, waited_for
 from ricordo.sync.memory import Memory
 
-__all__ = ["HarnessAgent", "TurnStream"]
+__all__ = ["Compactions", "HarnessAgent", "TurnStream"]
 
 _P = ParamSpec("_P")
 
@@ -48,6 +49,16 @@ class TurnStream(Face[AsyncStream]):
         return await anext(self._inner, None)
 
 
+class Compactions(Face[AsyncCompactions]):
+    """The compactions of one session; the methods are those of `ricordo.HarnessAgent.compactions`."""
+
+    all = blocking(AsyncCompactions.all)
+    expand = blocking(AsyncCompactions.expand)
+    undo = blocking(AsyncCompactions.undo)
+    pin = blocking(AsyncCompactions.pin)
+    unpin = blocking(AsyncCompactions.unpin)
+
+
 class HarnessAgent(Face[AsyncAgent]):
     """An agent in one session. Use `with HarnessAgent.open(...) as agent`; it takes what `ricordo.HarnessAgent` takes.
 
@@ -78,6 +89,11 @@ class HarnessAgent(Face[AsyncAgent]):
         """What the next request begins with, without the system prompt."""
         return self._inner.window
 
+    @property
+    def compactions(self) -> Compactions:
+        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        return Compactions(self._portal, self._inner.compactions)
+
     @contextmanager
     def stream(self, message: str | Message | Sequence[Message]) -> Iterator[TurnStream]:
         """Give the reply as it comes: `with agent.stream("...") as events: for event in events`.
@@ -87,14 +103,10 @@ class HarnessAgent(Face[AsyncAgent]):
         with self._portal.wrap_async_context_manager(self._inner.stream(message)) as events:
             yield TurnStream(self._portal, events)
 
-    def refresh(self) -> None:
-        """Show memory in the next request as it is then, when something was forgotten outside of this agent."""
-        self._portal.call(self._inner.refresh)
-
     send = blocking(AsyncAgent.send)
     record = blocking(AsyncAgent.record)
     system_prompt = blocking(AsyncAgent.system_prompt)
-    context = blocking(AsyncAgent.context)
+    get_context_usage = blocking(AsyncAgent.get_context_usage)
     compact = blocking(AsyncAgent.compact)
     clear = blocking(AsyncAgent.clear)
     settle = blocking(AsyncAgent.settle)

@@ -13,14 +13,15 @@ from anyio.from_thread import BlockingPortal
 __all__ = ["Face", "blocking", "waited_for"]
 
 _T = TypeVar("_T")
+_Inner_co = TypeVar("_Inner_co", covariant=True)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class Face(Generic[_T]):
+class Face(Generic[_Inner_co]):
     """The blocking face of an object that lives on the loop of `portal`."""
 
-    def __init__(self, portal: BlockingPortal, inner: _T) -> None:
+    def __init__(self, portal: BlockingPortal, inner: _Inner_co) -> None:
         """Stand for `inner`."""
         self._portal = portal
         self._inner = inner

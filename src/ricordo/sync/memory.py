@@ -46,6 +46,8 @@ class Memory(Face[AsyncMemory]):
     entries = blocking(AsyncMemory.entries)
     entry = blocking(AsyncMemory.entry)
     forget = blocking(AsyncMemory.forget)
+    pin = blocking(AsyncMemory.pin)
+    confirm = blocking(AsyncMemory.confirm)
     undo = blocking(AsyncMemory.undo)
     history = blocking(AsyncMemory.history)
     ingest = blocking(AsyncMemory.ingest)

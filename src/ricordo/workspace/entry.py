@@ -23,7 +23,7 @@ _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _OWN_FIELDS = (
     frozenset(("kind", "at", "since", "confidence", "by", "from", "quote", "origin", "state", "supersedes", "pinned"))
-    | frozenset(("reason", "long", "tag"))
+    | frozenset(("confirmed", "reason", "long", "tag"))
     | frozenset(part.name for part in fields(Scope))
 )
 
@@ -46,8 +46,9 @@ class Entry:
     """One memory.
 
     `id` and `time` (when it was saved) are empty until the store gives them. `since` is when it was said or became
-    true, where that is not the time of saving. `confidence` is in 0..1. `reason` says why it is visible beyond one
-    project. `extra` holds fields of other tools in their order.
+    true, where that is not the time of saving; `confirmed` is when a person last said that it holds. `confidence`
+    is in 0..1. `reason` says why it is visible beyond one project. `extra` holds fields of other tools in their
+    order.
 
     A given `id` has 1 to 64 ASCII letters, digits and dashes; the name of an extra field begins with a letter, has
     letters, digits, `_` and `-`, and is none of our own.
@@ -66,6 +67,7 @@ class Entry:
     state: State = "active"
     supersedes: str | None = None
     pinned: bool = False
+    confirmed: datetime | None = None
     reason: str | None = None
     extra: tuple[tuple[str, str], ...] = ()
 

@@ -24,6 +24,7 @@ from ricordo.workspace.entry import Author, Entry, Source, State
 from ricordo.workspace.escapes import escape_content, escape_value, unescape
 
 __all__ = [
+    "PINNED",
     "Located",
     "content_line",
     "derived_id",
@@ -33,6 +34,9 @@ __all__ = [
     "render_entry",
     "without_entries",
 ]
+
+PINNED = b"[pinned:: yes]"
+"""What the line of a pinned entry holds."""
 
 _SUFFIX = re.compile(
     r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
@@ -165,6 +169,7 @@ def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
         "state": None if entry.state == "active" else entry.state,
         "supersedes": entry.supersedes,
         "pinned": "yes" if entry.pinned else None,
+        "confirmed": rfc3339(entry.confirmed) if entry.confirmed else None,
         "reason": entry.reason,
     }
     yield from ((key, value) for key, value in optional.items() if value is not None)
@@ -289,6 +294,7 @@ def _entry(
         state=state,
         supersedes=known.get("supersedes"),
         pinned="pinned" in known,
+        confirmed=_time(known["confirmed"]) if "confirmed" in known else None,
         reason=known.get("reason"),
         extra=extra,
     )
@@ -336,6 +342,7 @@ _READABLE: dict[str, Callable[[str], bool]] = {
     "state": lambda text: text in get_args(State),
     "supersedes": lambda _: True,
     "pinned": lambda text: text == "yes",
+    "confirmed": _is_time,
     "reason": lambda _: True,
     "long": lambda text: _LONG.fullmatch(text) is not None,
     **dict.fromkeys(_SCOPE_KEYS, _is_scope_part),

@@ -22,6 +22,7 @@ __all__ = [
     "TOPICS",
     "WORKSPACE",
     "agent_of",
+    "compactions_path",
     "cursor_beside",
     "cursor_path",
     "is_ledger",
@@ -110,6 +111,11 @@ def state_path(agent: str, session: str) -> str:
     stem, dot, end = _checked(session).rpartition(".")
     name = f"{stem}%2E{end}" if dot and end.lower() == "cursor" else session
     return f"{WORKSPACE}/agents/{path_part(agent)}/state/{name}.json"
+
+
+def compactions_path(agent: str, session: str) -> str:
+    """Return where the journal of a session's compactions lies. Raises as `transcript_path`."""
+    return f"{WORKSPACE}/agents/{path_part(agent)}/compactions/{_checked(session)}.jsonl"
 
 
 def session_of(path: str) -> tuple[str, str] | None:

@@ -233,6 +233,7 @@ def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
         ("state", entry.state),
         ("supersedes", entry.supersedes or ""),
         ("pinned", "yes" if entry.pinned else ""),
+        ("confirmed", entry.confirmed.isoformat(" ", "minutes") if entry.confirmed else ""),
         ("session", entry.source.session or ""),
         ("messages", ", ".join(entry.source.messages)),
         ("origin", entry.source.origin or ""),

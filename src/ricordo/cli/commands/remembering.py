@@ -1,4 +1,4 @@
-"""`remember` and `forget`: a person's own hand in memory."""
+"""`remember`, `forget`, `pin` and `confirm`: a person's own hand in memory."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory
     from ricordo.workspace.entry import Entry
 
-__all__ = ["forget", "remember"]
+__all__ = ["confirm", "forget", "pin", "remember"]
 
 _KIND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
@@ -104,3 +104,38 @@ def forget(
         emit({"forgotten": entry_document(gone)})
     else:
         say(f"Forgot {gone.id}. `ricordo undo` brings it back.")
+
+
+def pin(
+    *,
+    entry_id: EntryId,
+    off: Annotated[bool, typer.Option("--off", help="Pin it no longer.")] = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep a memory in view: it stands in every prompt, does not age, and is never rewritten."""
+    entry = with_memory(existing(root, user, project), lambda memory: memory.pin(entry_id, on=not off))
+    if as_json:
+        emit({"pinned": not off, "entry": entry_document(entry)})
+        return
+    say(f"{'Unpinned' if off else 'Pinned'} {entry.id}")
+    say(dim(wrapped(entry.content, "  ")))
+
+
+def confirm(
+    *,
+    entry_id: EntryId,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say that a memory holds: it is sure from now on, and as fresh as if it was learned today."""
+    entry = with_memory(existing(root, user, project), lambda memory: memory.confirm(entry_id))
+    if as_json:
+        emit({"confirmed": entry_document(entry)})
+        return
+    say(f"Confirmed {entry.id}")
+    say(dim(wrapped(entry.content, "  ")))

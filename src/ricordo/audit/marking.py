@@ -1,0 +1,74 @@
+"""Marking: a person pins an entry, so that it always stays in view, or confirms that it still holds.
+
+The entry's line is rewritten in every document of the root that holds it, in one change set that can be undone. A
+bullet without an id gets the one it was known by, so that the mark stays with it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from ricordo.audit.find import find_entry, located_by_id
+from ricordo.errors import EntryNotFound
+from ricordo.files import FileStore
+from ricordo.workspace.changes import Change, ChangeSets, Edit
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
+
+__all__ = ["MarkAct", "Marked", "mark"]
+
+MarkAct: TypeAlias = Literal["pin", "unpin", "confirm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marked:
+    """The entry as it is now, the first document it stands in, and the change set; None when it was so before."""
+
+    entry: Entry
+    path: str
+    change: Change | None
+
+
+async def mark(
+    files: FileStore, changes: ChangeSets, entry_id: str, act: MarkAct, *, at: datetime, who: str, why: str = ""
+) -> Marked:
+    """Pin, unpin or confirm the entry with this id at the time `at`. Raises `EntryNotFound`."""
+    found = await find_entry(files, entry_id)
+    name = found.entry.id
+
+    def as_marked(entry: Entry) -> Entry:
+        return replace(_with(entry, act, at), id=name)
+
+    if act != "confirm" and as_marked(found.entry) == found.entry:
+        return Marked(entry=found.entry, path=found.path, change=None)
+
+    async def plan() -> list[Edit]:
+        standing = [one for one in await located_by_id(files, name) if one.entry.id == name]
+        if not standing:
+            raise EntryNotFound(f"The memory {name} was forgotten meanwhile.")
+        return [await _rewritten(files, path, name, as_marked) for path in dict.fromkeys(_paths(standing))]
+
+    change = await changes.rebase(plan, act=act, who=who, why=why)
+    return Marked(entry=as_marked(found.entry), path=found.path, change=change)
+
+
+def _paths(standing: Sequence[Located]) -> list[str]:
+    return [found.path for found in standing]
+
+
+def _with(entry: Entry, act: MarkAct, at: datetime) -> Entry:
+    if act == "confirm":
+        return replace(entry, confirmed=at, confidence=1.0)
+    return replace(entry, pinned=act == "pin")
+
+
+async def _rewritten(files: FileStore, path: str, name: str, as_marked: Callable[[Entry], Entry]) -> Edit:
+    """Return the edit that rewrites the bullets of one entry in a document; every other byte stays."""
+    stored = await files.read(path)
+    data = stored.data
+    for found in reversed(parse_entries(data, path)):
+        if found.entry.id == name:
+            bullet = render_entry(as_marked(found.entry), long=found.long).encode("utf-8", "surrogatepass")
+            data = data[: found.offset] + bullet + data[found.offset + found.length :]
+    return Edit(path=path, expected=stored.version, data=data)

@@ -1,0 +1,263 @@
+"""Compactions: the journal of one session, by which every compaction can be opened and taken back.
+
+What a compaction takes away stays in the transcript; the journal keeps, before the window gets smaller, what the window
+was. It is appended to and never rewritten; without files it lasts as long as the process.
+
+Invariants: a compaction that can't be noted does not happen; a window is kept durably before its compaction counts as
+undone, and undoing the same one again after a kill gives the same window; what came in after a compaction is in the
+window that its undoing restores.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, SystemClock
+from ricordo.compaction import Reduction, Window
+from ricordo.errors import CompactionNotFound, FileMissing, MessageNotFound, StorageError, UndoRefused
+from ricordo.events import Emitter
+from ricordo.files import FileStore
+from ricordo.guard import Redactor
+from ricordo.harness.conversation import Keeper
+from ricordo.harness.journal import Compaction, Journal, Kept, Noted, Reference, line, read, undone_line
+from ricordo.messages import Message, is_pinned, pinned
+from ricordo.scopes import Scope
+from ricordo.workspace.layout import compactions_path, transcript_path
+from ricordo.workspace.redaction import redacted_message
+from ricordo.workspace.transcript import read_log
+
+__all__ = ["Compactions"]
+
+_LOG = logging.getLogger("ricordo.agent")
+_MESSAGE = "m:"
+
+
+class Compactions:
+    """The compactions of the session that `keeper` keeps; see the module."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        *,
+        files: FileStore | None = None,
+        redactor: Redactor | None = None,
+        clock: Clock | None = None,
+        emitter: Emitter | None = None,
+        scope: Scope | None = None,
+    ) -> None:
+        """Keep the journal in `files`, in this process's memory when None; `redactor` takes secrets out on the way."""
+        self._keeper = keeper
+        self._files = files
+        self._redactor = redactor
+        self._clock = clock or SystemClock()
+        self._emitter = emitter or Emitter(self._clock)
+        self._scope = scope
+        self._lines: list[bytes] = []
+        self._told = 0
+
+    async def note(self, window: Window, reduction: Reduction) -> None:
+        """Keep, durably, what brings `window` back after `reduction`. Raises `StorageError`; then nothing is noted."""
+        await self._append(await run_sync(self._noted, window, reduction))
+        self._keeper.go_on(self._keeper.state.window, undone=0)
+
+    async def all(self) -> tuple[Compaction, ...]:
+        """Return every compaction of this session, newest first; empty when there was none, or its record is lost."""
+        return tuple(each.compaction for each in reversed((await self._journal()).noted))
+
+    async def expand(self, handle: str) -> tuple[Message, ...]:
+        """Return what a compaction took away, as it was said, in order; `m:` and an id opens one message.
+
+        A summary that was among it is given as the summary. What a person erased meanwhile is left out. Raises:
+        CompactionNotFound; MessageNotFound.
+        """
+        with self._emitter.stage("expand", self._scope) as progress:
+            opened = await self._opened(handle)
+            progress.counts["messages"] = len(opened)
+            return opened
+
+    async def undo(self, handle: str | None = None) -> Compaction:
+        """Bring back the window as it was before a compaction, the newest one when None, and what came in since.
+
+        A running turn is waited for. The window is kept durably before this returns, and is not compacted again at
+        once. Raises: CompactionNotFound; UndoRefused for one that is undone already, or that a later one builds on;
+        StorageError, and then the window stays as it was.
+        """
+        async with self._keeper.turn:
+            journal = await self._journal()
+            noted = _newest(journal) if handle is None else _named(handle, journal)
+            _refuse(noted, journal, self._keeper.state.window)
+            before = self._keeper.state
+            window = _restored(noted, await self._said(), before.window)
+            self._keeper.go_on(window, undone=len(window))
+            try:
+                await self._keeper.save()
+            except StorageError:
+                self._keeper.go_on(before.window, undone=before.undone)
+                raise
+            await self._append(undone_line(noted.compaction.handle, self._clock.now()))
+            return replace(noted.compaction, undone=True)
+
+    async def pin(self, message_id: str) -> Message:
+        """Let a message of the window be carried through every compaction, word for word; return it.
+
+        A running turn is waited for. Raises: MessageNotFound; StorageError.
+        """
+        return await self._pinned(message_id, on=True)
+
+    async def unpin(self, message_id: str) -> Message:
+        """Let a message go again as others do; return it. Raises: MessageNotFound; StorageError."""
+        return await self._pinned(message_id, on=False)
+
+    async def _pinned(self, message_id: str, *, on: bool) -> Message:
+        async with self._keeper.turn:
+            window = self._keeper.state.window
+            found = next((message for message in window if message.id == message_id), None)
+            if found is None:
+                raise MessageNotFound(f"No message of the window has the id {message_id}.")
+            marked = pinned(found, on=on)
+            self._keeper.go_on([marked if message is found else message for message in window])
+            await self._keeper.save()
+            return marked
+
+    async def _opened(self, handle: str) -> tuple[Message, ...]:
+        if handle.startswith(_MESSAGE):
+            return (await self._message(handle.removeprefix(_MESSAGE)),)
+        noted = _named(handle, await self._journal())
+        said = await self._said()
+        found = (_original(noted.before[place], said) for place in noted.gone)
+        return tuple(message for message in found if message is not None)
+
+    def _noted(self, window: Window, reduction: Reduction) -> bytes:
+        report, dropped = reduction.report, reduction.dropped
+        known = {message.id for message in window.messages}
+        took = {id(message) for message in dropped}
+        made = Compaction(
+            handle=report.handle,
+            act=report.act,
+            at=self._clock.now(),
+            reason=report.reason,
+            first=dropped[0].id if dropped else "",
+            last=dropped[-1].id if dropped else "",
+            messages=len(dropped),
+            tokens_before=report.tokens_before,
+            tokens_after=report.tokens_after,
+        )
+        return line(
+            Noted(
+                compaction=made,
+                before=tuple(map(self._kept, window.messages)),
+                gone=tuple(place for place, message in enumerate(window.messages) if id(message) in took),
+                put=tuple(message.id for message in reduction.messages if message.id not in known),
+            )
+        )
+
+    def _kept(self, message: Message) -> Kept:
+        if self._files is not None and self._keeper.is_recorded(message):
+            return Reference(id=message.id, parent=message.parent)
+        return message if self._redactor is None else redacted_message(message, self._redactor)
+
+    async def _message(self, message_id: str) -> Message:
+        """Return a message as it was said; one that the transcript lacks as the window or the journal has it."""
+        said = await self._said()
+        if message_id in said:
+            return said[message_id]
+        kept = [each for noted in (await self._journal()).noted for each in noted.before if isinstance(each, Message)]
+        for message in (*self._keeper.state.window, *kept):
+            if message.id == message_id and message_id:
+                return message
+        raise MessageNotFound(f"No message of this session has the id {message_id}.")
+
+    async def _said(self) -> Mapping[str, Message]:
+        """Return what the transcript holds, by id."""
+        if self._files is None:
+            return {}
+        state = self._keeper.state
+        logged = await read_log(self._files, transcript_path(state.agent, state.session))
+        return {message.id: message for message in logged.messages}
+
+    async def _journal(self) -> Journal:
+        data = b"".join(self._lines)
+        if self._files is not None:
+            try:
+                data = (await self._files.read(self._path)).data
+            except FileMissing:
+                data = b""
+        found = await run_sync(read, data)
+        if len(found.broken) > self._told:
+            self._told = len(found.broken)
+            _LOG.warning("%d lines of %s can't be read: those compactions can't be undone.", self._told, self._path)
+        return found
+
+    async def _append(self, data: bytes) -> None:
+        if self._files is None:
+            self._lines.append(data)
+        else:
+            await self._files.append(self._path, data)
+
+    @property
+    def _path(self) -> str:
+        return compactions_path(self._keeper.state.agent, self._keeper.state.session)
+
+
+def _newest(journal: Journal) -> Noted:
+    for noted in reversed(journal.noted):
+        if not noted.compaction.undone:
+            return noted
+    raise CompactionNotFound("Nothing can be undone: no compaction of this session is on record.")
+
+
+def _named(handle: str, journal: Journal) -> Noted:
+    for noted in journal.noted:
+        if noted.compaction.handle == handle:
+            return noted
+    raise CompactionNotFound(f"No compaction on record has the handle {handle}: `ricordo compact --list` shows them.")
+
+
+def _refuse(noted: Noted, journal: Journal, window: Sequence[Message]) -> None:
+    """Raise `UndoRefused` where what stood before can't be told from what came later."""
+    made = noted.compaction
+    if made.undone:
+        raise UndoRefused(f"The compaction {made.handle} is undone already.")
+    mine = {*map(_id_of, noted.before), *noted.put}
+    for later in reversed(journal.noted[journal.noted.index(noted) + 1 :]):
+        took = {_id_of(later.before[place]) for place in later.gone}
+        if not later.compaction.undone and not mine.isdisjoint(took):
+            raise UndoRefused(
+                f"The compaction {made.handle} can't be undone yet: "
+                f"{later.compaction.handle} was made of what it left, so undo that one first."
+            )
+    if noted.put and not mine.intersection(message.id for message in window):
+        raise UndoRefused(f"The compaction {made.handle} can't be undone: the window was emptied since.")
+
+
+def _restored(noted: Noted, said: Mapping[str, Message], window: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the window from before, and what came in since; a message pinned or unpinned meanwhile is so."""
+    now = {message.id: message for message in window}
+    known = {*map(_id_of, noted.before), *noted.put}
+    back = [_back(each, said, now) for each in noted.before]
+    return (
+        *(message for message in back if message is not None),
+        *(message for message in window if message.id not in known),
+    )
+
+
+def _back(kept: Kept, said: Mapping[str, Message], now: Mapping[str, Message]) -> Message | None:
+    current = now.get(kept.id)
+    if isinstance(kept, Message):
+        found = kept
+    elif kept.id in said:
+        found = replace(said[kept.id], parent=kept.parent)
+    else:
+        return current
+    changed = current is not None and is_pinned(current) != is_pinned(found)
+    return pinned(found, on=not is_pinned(found)) if changed else found
+
+
+def _original(kept: Kept, said: Mapping[str, Message]) -> Message | None:
+    return said.get(kept.id) or (kept if isinstance(kept, Message) else None)
+
+
+def _id_of(kept: Kept) -> str:
+    return kept.id

@@ -1,0 +1,57 @@
+"""What a person does to what is remembered: forget, take back, look at what was written, pin and confirm."""
+
+from abc import ABC, abstractmethod
+
+from ricordo.audit import HistoryItem
+from ricordo.runtime import Workspace
+from ricordo.scopes import Scope
+from ricordo.stores.capabilities import Layers
+from ricordo.workspace.entry import Entry
+
+__all__ = ["ByHand"]
+
+
+class ByHand(ABC):
+    """The part of `Memory` by which people govern it."""
+
+    scope: Scope
+
+    async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
+        """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
+        with self._workspace.emitter.stage("forget", self.scope) as progress:
+            progress.counts["entries"] = 1
+            return await self._layers.forget(entry_id, who="user", why=reason)
+
+    async def undo(self, change_id: str | None = None) -> HistoryItem:
+        """Take back one write and return it, the newest when none is named.
+
+        A consolidation, and what was written for all of a user's projects, is taken back by its id only: the former is
+        passed over by a call without an id, which is refused when the latter is the newest. Raises: ChangeNotFound,
+        UndoRefused.
+        """
+        with self._workspace.emitter.stage("undo", self.scope):
+            return await self._layers.undo(change_id, who="user")
+
+    async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
+        """Return at most `limit` writes (all when None), newest first. Raises `InvalidQuery` if it is below 1."""
+        return await self._layers.history(limit=limit)
+
+    async def pin(self, entry_id: str, *, on: bool = True) -> Entry:
+        """Keep a memory in view whatever else there is, or no longer, and return it as it is now.
+
+        A pinned one stands in every preamble as long as its budget allows, does not lose weight with age, and is never
+        rewritten or retired by consolidation. Raises `EntryNotFound`.
+        """
+        return await self._layers.mark(entry_id, "pin" if on else "unpin", who="user")
+
+    async def confirm(self, entry_id: str) -> Entry:
+        """Say that a memory holds: it is sure, and as fresh as if it was learned now. Raises `EntryNotFound`."""
+        return await self._layers.mark(entry_id, "confirm", who="user")
+
+    @property
+    @abstractmethod
+    def _workspace(self) -> Workspace: ...
+
+    @property
+    @abstractmethod
+    def _layers(self) -> Layers: ...

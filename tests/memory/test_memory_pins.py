@@ -1,0 +1,114 @@
+"""What a person pins stays in view, and what a person confirms is sure and fresh; both can be taken back."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ricordo import Memory
+from ricordo.errors import EntryNotFound
+from ricordo.tokens import Tokens, estimate_text
+
+pytestmark = pytest.mark.anyio
+Opened = Callable[..., AbstractAsyncContextManager[Memory]]
+
+
+@dataclass
+class HandClock:
+    """A clock that stands until it is moved."""
+
+    at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.at
+
+    def today(self) -> date:
+        return self.at.date()
+
+
+async def test_a_pinned_memory_stays_in_a_preamble_that_has_no_room_for_the_rest(opened: Opened) -> None:
+    async with opened() as memory:
+        rule = await memory.remember("Never deploy on a Friday.", kind="convention")
+        for number in range(60):
+            await memory.remember(f"Fact number {number} about the shop and its {number} shelves.")
+        tight = Tokens(200)
+        assert "Friday" not in await memory.preamble(tight)
+        assert (await memory.pin(rule.id)).pinned
+        shown = await memory.preamble(tight)
+        assert "Never deploy on a Friday." in shown
+        assert shown.count("Friday") == 1
+        assert estimate_text(shown) <= tight.count
+        assert not (await memory.pin(rule.id, on=False)).pinned
+        assert "Friday" not in await memory.preamble(tight)
+
+
+async def test_a_pinned_line_of_curated_memory_outlives_the_cut_of_its_tail(opened: Opened, root: Path) -> None:
+    lines = [f"- Fact number {number} about the shop and its shelves.\n" for number in range(60)]
+    async with opened():
+        (root / "workspace").mkdir(exist_ok=True)
+        (root / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "".join(lines) + "- We ship on Mondays.\n")
+    async with opened() as memory:
+        tight = Tokens(250)
+        assert "Mondays" not in await memory.preamble(tight)
+        (found,) = [entry for entry in await memory.entries() if "Mondays" in entry.content]
+        await memory.pin(found.id)
+        shown = await memory.preamble(tight)
+        assert shown.count("Mondays") == 1
+        assert estimate_text(shown) <= tight.count
+    line = (root / "workspace" / "MEMORY.md").read_text().splitlines()[-1]
+    assert line.startswith("- We ship on Mondays. ")
+    assert "[pinned:: yes]" in line
+    assert line.endswith(f"^{found.id}")
+
+
+async def test_pinning_changes_one_line_and_undo_brings_back_every_byte(opened: Opened, root: Path) -> None:
+    async with opened() as memory:
+        await memory.remember("We use uv.")
+        kept = await memory.remember("We deploy from main.", kind="decision", tags=("deploy",))
+        (ledger,) = (root / "workspace" / "memory").glob("*.md")
+        before = ledger.read_bytes()
+        await memory.pin(kept.id[-8:])
+        changed = ledger.read_bytes()
+        assert [line for line in changed.splitlines() if line not in before.splitlines()] != []
+        assert len(changed.splitlines()) == len(before.splitlines())
+        item = await memory.undo()
+        assert item.act == "pin"
+        assert ledger.read_bytes() == before
+        assert not (await memory.entry(kept.id)).pinned
+
+
+async def test_a_confirmed_memory_is_sure_and_as_fresh_as_today(opened: Opened) -> None:
+    clock = HandClock()
+    async with opened(clock=clock) as memory:
+        old = await memory.remember("The office closes at six.")
+        clock.at += timedelta(days=30)
+        await memory.remember("The office closes at eight.")
+        clock.at += timedelta(days=300)
+        assert "eight" in (await memory.recall("when does the office close"))[0].entry.content
+        confirmed = await memory.confirm(old.id)
+        assert confirmed.confidence == 1.0
+        assert confirmed.confirmed == clock.now()
+        assert (await memory.entry(old.id)).confirmed == clock.now()
+        fresh = {hit.entry.id: hit.signals["recency"] for hit in await memory.recall("when does the office close")}
+        assert fresh.pop(old.id) == 1.0
+        assert all(value < 1.0 for value in fresh.values())
+
+
+async def test_what_does_not_exist_can_be_neither_pinned_nor_confirmed(opened: Opened) -> None:
+    async with opened() as memory:
+        with pytest.raises(EntryNotFound):
+            await memory.pin("nothing-here")
+        with pytest.raises(EntryNotFound):
+            await memory.confirm("nothing-here")
+
+
+async def test_pinning_twice_writes_once(opened: Opened) -> None:
+    async with opened() as memory:
+        kept = await memory.remember("We use uv.")
+        await memory.pin(kept.id)
+        count = len(await memory.history())
+        assert (await memory.pin(kept.id)).pinned
+        assert len(await memory.history()) == count
