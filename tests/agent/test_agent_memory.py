@@ -292,4 +292,4 @@ async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
         with monkeypatch.context() as patched:
             patched.setattr("ricordo.stores.layered.LayeredDriver.preface", unreadable)
             assert str(await one.send("Hello.")).startswith("Reply 1.")
-    assert system(model.requests[0]).endswith("What is remembered can't be read at the moment.")
+    assert "\n\nWhat is remembered can't be read at the moment.\n\n" in system(model.requests[0])

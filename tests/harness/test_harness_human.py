@@ -67,7 +67,7 @@ async def test_a_file_that_is_too_long_is_cut_at_the_end_of_a_line_and_says_so(t
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n" * 10)
     found = await agents_file(tmp_path, longest=11)
     assert found is not None
-    assert found.text == "one\ntwo\n[Cut here: only the first 11 bytes are shown.]"
+    assert found.text == "one\ntwo\n[Cut here: only whole lines of the first 11 bytes are shown.]"
     whole = await agents_file(tmp_path, longest=140)
     assert whole is not None
     assert "Cut" not in whole.text
@@ -111,8 +111,8 @@ async def test_each_rule_is_cut_and_those_past_the_total_are_only_named() -> Non
     files = await with_rules(a=b"12345678\n" * 4, b=b"12345678\n" * 4, c=b"short")
     found = await rules(files, longest=20, total=25)
     assert [each.source for each in found] == ["rules/a.md", "rules/b.md", "rules/c.md"]
-    assert "only the first 20 bytes" in found[0].text
-    assert "only the first 5 bytes" in found[1].text
+    assert "of the first 20 bytes" in found[0].text
+    assert "of the first 5 bytes" in found[1].text
     assert "Left out" in found[2].text
 
 

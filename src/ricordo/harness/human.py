@@ -86,6 +86,7 @@ def _shown(data: bytes, longest: int) -> str:
     """Return the text of a file, cut at the end of a line when there are more than `longest` bytes."""
     kept = data[:longest]
     if len(data) > longest:
-        kept = kept[: kept.rfind(b"\n") + 1] or kept
+        kept = kept[: kept.rfind(b"\n") + 1]
     text = kept.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    return text if len(data) <= longest else f"{text.rstrip()}\n[Cut here: only the first {longest:,} bytes are shown.]"
+    notice = f"[Cut here: only whole lines of the first {longest:,} bytes are shown.]"
+    return text if len(data) <= longest else f"{text.rstrip()}\n{notice}".lstrip("\n")

@@ -1,19 +1,42 @@
 """The system prompt: its parts in their order, and what it says about the tools of memory. Pure.
 
 The order is from what changes least to what changes most, and from who may command to what is only data: the base
-prompt, AGENTS.md, the rules, the guidance about memory, the preamble. Missing parts leave no trace. What people wrote
-is framed with the file it comes from; the frame can't be closed from inside.
+prompt, AGENTS.md, the rules, the guidance about memory, the preamble, and last the date and the session. So two
+sessions with the same memory share all but the last line. Missing parts leave no trace. What people wrote is framed
+with the file it comes from; the frame can't be closed from inside.
+
+Invariant: what stands between the base prompt and the last line is within one budget of tokens, by the built-in
+estimate. Texts are cut between lines, and what is left out is said, with the file that holds it.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 
 from ricordo.guard import Quoted, Trust, fence
+from ricordo.tokens import Tokens, estimate_text
 
-__all__ = ["HumanText", "memory_guidance", "system_prompt"]
+__all__ = [
+    "WORKSPACE_BUDGET",
+    "HumanText",
+    "closing",
+    "instructions",
+    "memory_guidance",
+    "memory_notice",
+    "room_left",
+    "system_prompt",
+]
+
+WORKSPACE_BUDGET = Tokens(8_000)
+"""Tokens of what a workspace puts into the prompt when none are named: AGENTS.md, rules, guidance and preamble."""
+
+_JOINT = 2
+"""Tokens of the empty line between two parts."""
 
 _WRITTEN = "Written by people for this project: follow it."
 _FRAME = "instructions"
+_MOST_NAMED = 5
+_LONGEST_NAME = 80
 _SAVING = {
     "remember": "`remember` keeps what will matter in later sessions: decisions, preferences, conventions, lessons.",
 }
@@ -35,15 +58,42 @@ class HumanText:
     text: str
 
 
-def system_prompt(*, base: str = "", human: Sequence[HumanText] = (), guidance: str = "", preamble: str = "") -> str:
+def system_prompt(*, base: str = "", written: str = "", guidance: str = "", preamble: str = "", end: str = "") -> str:
     """Return the prompt of these parts, in this order, an empty line between them; empty for none.
 
-    `human` is AGENTS.md first, then the rules.
+    `written` is what `instructions` made, `end` what `closing` did.
     """
-    written = [Quoted(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
-    shown = fence([each for each in written if each.text.strip()], name=_FRAME, note=_WRITTEN)
-    parts = (base.strip("\n"), shown, guidance, preamble)
+    parts = (base.strip("\n"), written, guidance, preamble, end)
     return "\n\n".join(part for part in parts if part.strip())
+
+
+def room_left(budget: int, *parts: str) -> int:
+    """Return the tokens of `budget` that these parts leave to one more; at least 0."""
+    return max(0, budget - sum(estimate_text(part) + _JOINT for part in parts if part))
+
+
+def instructions(human: Sequence[HumanText], room: int | None = None) -> str:
+    """Return what people wrote in its frame, within `room` tokens; without one nothing is cut. Empty for nothing.
+
+    `human` is AGENTS.md first, then the rules; the first ones are served first. A text that does not fit is cut after
+    its last line that does, one of which no line fits is only named.
+    """
+    texts = [Quoted(text=each.text.strip("\n"), source=each.source, trust=Trust.USER) for each in human]
+    found = [each for each in texts if each.text.strip()]
+    if room is None or _fits(found, room):
+        return _framed(found)
+    kept: list[Quoted] = []
+    missing: list[Quoted] = []
+    for at, item in enumerate(found):
+        rest = [*missing, *found[at + 1 :]]
+        shown = item if _fits([*kept, item, *_named(rest)], room) else _cut(item, kept, rest, room)
+        if shown:
+            kept.append(shown)
+        else:
+            missing.append(item)
+    while kept and not _fits([*kept, *_named(missing)], room):
+        missing.insert(0, kept.pop())
+    return _framed([*kept, *_named(missing)]) if _fits([*kept, *_named(missing)], room) else ""
 
 
 def memory_guidance(tools: Collection[str]) -> str:
@@ -52,3 +102,49 @@ def memory_guidance(tools: Collection[str]) -> str:
     if not lines:
         return ""
     return "\n".join(["There is a memory store that lasts beyond this session.", *(f"- {line}" for line in lines)])
+
+
+def memory_notice(tools: Collection[str]) -> str:
+    """Return what stands in the place of a preamble for which no room is left; it names only tools that there are."""
+    opener = next((f": `{name}` finds it" for name in ("recall", "memory_search") if name in tools), "")
+    return f"[More is remembered than there is room for here{opener}. It stands in MEMORY.md and memory/.]"
+
+
+def closing(session: str, day: date) -> str:
+    """Return the last line of the prompt: what differs from session to session."""
+    return f"The date was {day.isoformat()} when this was written; the session is `{session}`."
+
+
+def _framed(items: Sequence[Quoted]) -> str:
+    return fence(items, name=_FRAME, note=_WRITTEN)
+
+
+def _fits(items: Sequence[Quoted], room: int) -> bool:
+    return estimate_text(_framed(items)) <= room
+
+
+def _cut(item: Quoted, before: Sequence[Quoted], rest: Sequence[Quoted], room: int) -> Quoted | None:
+    """Return as many of the first lines of `item` as fit, with a notice; None when not one does."""
+    lines = item.text.split("\n")
+    fitting, too_many = 0, len(lines)
+    while too_many - fitting > 1:
+        middle = (fitting + too_many) // 2
+        if _fits([*before, _first(item, lines[:middle]), *_named(rest)], room):
+            fitting = middle
+        else:
+            too_many = middle
+    return _first(item, lines[:fitting]) if fitting else None
+
+
+def _first(item: Quoted, lines: Sequence[str]) -> Quoted:
+    return replace(item, text="\n".join([*lines, f"[Cut here: the rest stands in {item.source}.]"]))
+
+
+def _named(items: Sequence[Quoted]) -> list[Quoted]:
+    """Return the notice about files that are not shown."""
+    if not items:
+        return []
+    more = f" and {len(items) - _MOST_NAMED} more" if len(items) > _MOST_NAMED else ""
+    names = ", ".join(item.source[:_LONGEST_NAME] for item in items[:_MOST_NAMED])
+    text = f"[Left out, there is no room for them here: {names}{more}. Read them before you act on their subject.]"
+    return [Quoted(text=text, source="the prompt", trust=Trust.AGENT)]

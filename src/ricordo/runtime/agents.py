@@ -38,6 +38,7 @@ from ricordo.middleware.inject import Inject
 from ricordo.middleware.maintain import Maintain
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.transcript import TranscriptRecord
+from ricordo.middleware.update import UpdateMemory
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
@@ -199,7 +200,7 @@ class _Making:
         keeper = await self._keeper(name)
         measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
         keeper.learn_from(lambda: measure.ratio)
-        prompt = Prompt(self.folder, workspace, self._budget())
+        prompt = Prompt(self.folder, workspace, self._budget(), clock=parts.clock)
         inject = Inject(prompt)
         learns = self.keeps and options.memory_hooks
         flush = FlushJobs(workspace.inbox, emitter=parts.emitter) if workspace and learns else None
@@ -220,6 +221,7 @@ class _Making:
                 inject,
                 *self._steps(evict, shrink, measure, recover=on.compaction is not None),
                 renewal,
+                UpdateMemory(prompt, inject, base=base),
                 keeper.watch,
             ],
             turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
