@@ -1,9 +1,12 @@
 """The flush of one session as a job: extract, write to the ledger, and let the index know at once."""
 
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ricordo.events import Emitter
 from ricordo.flush.flush import Flushed, Flusher
+from ricordo.flush.types import Finding
 from ricordo.queue import Job
 from ricordo.scopes import Scope
 from ricordo.stores.place import Place
@@ -25,10 +28,17 @@ class SessionFlush:
 
     async def __call__(self, job: Job) -> Flushed:
         """Extract what the job's session holds after its cursor, and index what was learned."""
+        return await self._done(partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job)))
+
+    async def learned(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> Flushed:
+        """Write what was learned elsewhere from the messages `pending` of the job's session, and index it."""
+        learned = partial(self.flusher.learned, job.agent, job.session, findings, pending=pending)
+        return await self._done(partial(learned, scope=self._authorship(job)))
+
+    async def _done(self, act: Callable[[], Awaitable[Flushed]]) -> Flushed:
         with self.emitter.stage("extract", self.scope) as progress:
-            flushed = await self.flusher.flush(job.agent, job.session, scope=self._authorship(job))
-            entries = flushed.block.entries if flushed.block else ()
-            progress.counts.update(messages=flushed.messages, entries=len(entries))
+            flushed = await act()
+            progress.counts.update(flushed.counts)
             if not flushed.messages:
                 progress.skipped = "no new messages"
         if flushed.block:

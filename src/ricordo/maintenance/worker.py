@@ -147,9 +147,23 @@ class Worker:
         except BaseException as error:
             await self._given_back(lease, error)
             raise
-        await self._settled(lease, _counts(flushed))
-        await self._signal(flushed)
+        await self._settled(lease, flushed.counts)
+        await self.learned(flushed)
         return flushed
+
+    async def learned(self, flushed: Flushed) -> None:
+        """Ask for a consolidation when a flush wrote something and it is time, one that another did included."""
+        if self._consolidate is None or flushed.block is None:
+            return
+        self._learned = True
+        try:
+            ended = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
+        except StorageError as error:
+            self._report(error)
+            return
+        last = max([self._began, *(record.changed for record in ended)])
+        if self._due(Signal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
+            await self._ask_for_consolidation()
 
     async def _next(self, kinds: Collection[str]) -> Lease | None:
         try:
@@ -191,8 +205,8 @@ class Worker:
         if job.kind == "consolidate" and self._consolidate is not None:
             return await self._consolidate()
         flushed = await self._flush(job)
-        await self._signal(flushed)
-        return _counts(flushed)
+        await self.learned(flushed)
+        return flushed.counts
 
     async def _kept(self, lease: Lease, act: Callable[[Job], Awaitable[_T]]) -> _T:
         """Return what `act` returns, the lease renewed meanwhile."""
@@ -227,20 +241,6 @@ class Worker:
             except (LeaseLost, StorageError) as trouble:
                 self._report(trouble)
 
-    async def _signal(self, flushed: Flushed) -> None:
-        """Ask for a consolidation when a flush wrote something and it is time."""
-        if self._consolidate is None or flushed.block is None:
-            return
-        self._learned = True
-        try:
-            ended = await self._queue.jobs(states={"done"}, kinds={"consolidate"}, limit=1)
-        except StorageError as error:
-            self._report(error)
-            return
-        last = max([self._began, *(record.changed for record in ended)])
-        if self._due(Signal(now=self._clock.now(), last=last, entries=len(flushed.block.entries))):
-            await self._ask_for_consolidation()
-
     async def _ask_for_consolidation(self) -> None:
         self._learned = False
         try:
@@ -269,7 +269,3 @@ class Worker:
     def _report(self, error: Exception) -> None:
         with suppress(type(error)), self._emitter.stage("drain", self._scope):
             raise error
-
-
-def _counts(flushed: Flushed) -> dict[str, int]:
-    return {"messages": flushed.messages, "entries": len(flushed.block.entries) if flushed.block else 0}

@@ -1,0 +1,153 @@
+"""The handover of a compaction: one request sums messages up and learns from them, and no worker learns from them too.
+
+What was not extracted yet is leased in the inbox before the model is asked. Lessons that can be used are written like
+any flush, which moves the session's cursor, and then end the job; without them the job goes back to the workers.
+
+Invariant: each message is extracted once, by the one or the other, whoever is killed when. The job is durable before
+the request, and the cursor tells who was first: a job that was not ended any more finds nothing left to do.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+import anyio
+
+from ricordo.compaction.contract import Taken
+from ricordo.errors import InvalidInput, LeaseLost, RicordoError
+from ricordo.flush.types import Finding
+from ricordo.maintenance.plan import backoff
+from ricordo.maintenance.session_flush import SessionFlush
+from ricordo.maintenance.worker import Worker
+from ricordo.messages import Message
+from ricordo.queue import Job, Lease, Outcome, Queue
+from ricordo.uncut import uncut
+
+__all__ = ["CompactionHandover"]
+
+
+class CompactionHandover:
+    """Takes messages of one session out of the workers' hands; see `ricordo.compaction.contract.Handover`."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        *,
+        flush: SessionFlush,
+        worker: Worker,
+        agent: str,
+        session: str,
+        user: str = "",
+        seconds: float = 240.0,
+    ) -> None:
+        """Lease from `queue`, write by `flush`, and leave to `worker` what is not done here.
+
+        The lease lasts `seconds` and is not renewed, as nothing of this runs while the model writes. So let it be as
+        long as all requests of a summary may take, four times what one may. When it runs out nothing is lost or
+        doubled: a worker learns from the messages, and the lessons that come later are left out.
+        """
+        self._queue = queue
+        self._flush = flush
+        self._worker = worker
+        self._job = Job(kind="flush", agent=agent, session=session, user=user)
+        self._seconds = seconds
+
+    async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+        """Take those of `messages` that were not learned from yet.
+
+        None when there are none, when somebody else works on the session, for whom the job waits in the inbox, and
+        when the inbox or the transcript can't be used, which is reported as a failed `extract`.
+        """
+        taken: list[_Taken] = []
+        try:
+            with anyio.CancelScope(shield=True):
+                await uncut(partial(self._take, [message.id for message in messages], taken))
+        except RicordoError as error:
+            self._flush.emitter.failed("extract", self._flush.scope, error, "the inbox did not take the job")
+        except BaseException:
+            # nobody will know of the lease
+            for each in taken:
+                await each.release()
+            raise
+        return taken[0] if taken else None
+
+    async def _take(self, ids: Sequence[str], taken: "list[_Taken]") -> None:
+        job = self._job
+        pending = await self._flush.flusher.pending(job.agent, job.session, ids)
+        if not pending:
+            return
+        lease = await self._queue.begin(replace(job, first=pending[0], last=pending[-1]), seconds=self._seconds)
+        if lease is not None:
+            taken.append(_Taken(self._queue, lease, pending, flush=self._flush, worker=self._worker))
+
+
+class _Taken:
+    """Messages under a lease, until they are accepted or released; whatever comes after that does nothing."""
+
+    def __init__(
+        self, queue: Queue, lease: Lease, pending: tuple[str, ...], *, flush: SessionFlush, worker: Worker
+    ) -> None:
+        self._queue = queue
+        self._lease: Lease | None = lease
+        self._pending = pending
+        self._flush = flush
+        self._worker = worker
+
+    @property
+    def pending(self) -> Collection[str]:
+        """The ids of the messages to learn from, in the order of the transcript."""
+        return self._pending
+
+    async def accept(self, lessons: Sequence[Finding]) -> None:
+        """Write `lessons`, then end the job; what can't be written is reported, and left to the workers."""
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        with anyio.CancelScope(shield=True):
+            await uncut(partial(self._accept, lease, lessons))
+
+    async def release(self) -> None:
+        """Let the workers do it, at once; an inbox that can't be written to is reported."""
+        lease, self._lease = self._lease, None
+        if lease is None:
+            return
+        with anyio.CancelScope(shield=True):
+            await uncut(partial(self._give_back, lease))
+
+    async def _accept(self, lease: Lease, lessons: Sequence[Finding]) -> None:
+        job = lease.job
+        try:
+            flushed = await self._flush.learned(job, lessons, self._pending)
+            if job.last != self._pending[-1]:
+                # a job that waited for more was taken along
+                await self._queue.put(Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user))
+        except RicordoError as error:
+            # lessons that are no entries are as good as none; other trouble needs a pause
+            await self._give_back(lease, None if isinstance(error, InvalidInput) else error)
+            return
+        except BaseException as error:
+            await self._give_back(lease, error)
+            raise
+        try:
+            await self._queue.settle(lease, Outcome(state="done", counts=flushed.counts))
+        except LeaseLost:
+            # whoever has it finds that the cursor moved
+            pass
+        except RicordoError as error:
+            self._failed(error)
+        await self._worker.learned(flushed)
+        self._worker.wake()
+
+    async def _give_back(self, lease: Lease, error: BaseException | None = None) -> None:
+        after = self._flush.place.clock.now() + backoff(lease.job.attempts) if error else None
+        try:
+            await self._queue.release(lease, error=type(error).__name__ if error else None, after=after)
+        except LeaseLost:
+            # somebody took it over
+            pass
+        except RicordoError as trouble:
+            self._failed(trouble)
+        self._worker.wake()
+
+    def _failed(self, error: RicordoError) -> None:
+        self._flush.emitter.failed("extract", self._flush.scope, error, "the inbox did not take the job back")
