@@ -72,6 +72,13 @@ async def test_a_binary_file_is_described_and_not_shown(desks: Desks) -> None:
     shown = await desk.use("read_file", path="a.png")
     assert shown == ("[a.png: not a text, 16 bytes, a PNG picture. It begins with 89 50 4e 47 0d 0a 1a 0a.]")
     assert "of an unknown format" in await desk.use("read_file", path="b.bin")
+    desks.put("c.bin", "SQLite format 3" + "\0" * 100)
+    assert "an SQLite database" in await desk.use("read_file", path="c.bin")
+
+
+async def test_a_text_with_a_zero_byte_in_it_is_still_read(desks: Desks) -> None:
+    desks.put("log.txt", "started\0 and ended\n" * 20)
+    assert "ended" in await desks().use("read_file", path="log.txt")
 
 
 @given(

@@ -22,6 +22,7 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.config import ToolResultEvictionConfig
+from ricordo.compaction.content import content_kind
 from ricordo.compaction.contract import Act, Reduction, Report, Window
 from ricordo.compaction.placeholder import Evicted, Wide, evicted_parts, own_text, with_evicted
 from ricordo.compaction.plan import measured
@@ -82,14 +83,14 @@ class Evict:
 
     async def _written(self, wide: Wide, session: str, failures: list[str]) -> Evicted | None:
         """Store one piece; None, and the reason among `failures`, when that is not possible."""
-        text = await run_sync(self._redactor.clean, wide.text) if wide.text else ""
+        text, kind = await run_sync(_looked_at, wide.text, self._redactor)
         data = wide.data or text.encode("utf-8", "surrogatepass")
         try:
             path = await self._stored(data, wide, session)
         except StorageError as error:
             failures.append(str(error))
             return None
-        return Evicted(wide=wide, path=path.removeprefix(WORKSPACE), text=text)
+        return Evicted(wide=wide, path=path.removeprefix(WORKSPACE), text=text, kind=kind)
 
     async def _stored(self, data: bytes, wide: Wide, session: str) -> str:
         """Write `data` under a name made of its digest and return the path; a longer one when somebody changed that
@@ -104,6 +105,12 @@ class Evict:
                     continue
             return path
         raise StorageFailed(f"{path} was changed, so what stood there can't be told from this result.")
+
+
+def _looked_at(text: str, redactor: Redactor) -> tuple[str, str]:
+    """Return the text without secrets, and what kind of content it is."""
+    cleaned = redactor.clean(text) if text else ""
+    return cleaned, content_kind(cleaned)
 
 
 def _all_wide(

@@ -1,4 +1,4 @@
-"""What stays in the window where a wide result was: its beginning and end, its size, and how to read the rest.
+"""What stays in the window where a wide result was: its beginning and end, its size and kind, and how to read on.
 
 Pure. Invariants: what is evicted is recognised by the message's metadata, never by its text; ids, names, error flags
 and order stay; neither end that is shown is more than a quarter of the whole.
@@ -36,11 +36,15 @@ class Wide:
 
 @dataclass(frozen=True, kw_only=True)
 class Evicted:
-    """A wide piece that is in a file now: `path` as the agent's file tool reads it, `text` as it was stored."""
+    """A wide piece that is in a file now: `path` as the agent's file tool reads it, `text` as it was stored.
+
+    `kind` says what the text is, such as JSON.
+    """
 
     wide: Wide
     path: str
     text: str = ""
+    kind: str = "text"
 
 
 def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
@@ -93,9 +97,10 @@ def _preview(evicted: Evicted, preview: int) -> str:
     start = safe_boundary(text, len(text) - ends)
     left = start - len(head)
     return (
-        f"[This result of {evicted.wide.tool} is too long: {len(text):,} characters in {_lines(text):,} lines. "
-        f"All of it is in {evicted.path}. Read it in pages: `read_file` with that path, an offset and a limit. "
-        f"Its beginning and end:]\n{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
+        f"[This result of {evicted.wide.tool} is too long: {evicted.kind}, {len(text):,} characters in "
+        f"{_counted(text)}. All of it is in {evicted.path}. Read it in pages: `read_file` with that path, an offset "
+        f"and a limit. Its beginning and end:]\n"
+        f"{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
     )
 
 
@@ -108,8 +113,9 @@ def _medium_line(part: Text | Media | Unknown, evicted: Evicted) -> str:
     return f"[A medium of an earlier result, {told}, is in {evicted.path}.]"
 
 
-def _lines(text: str) -> int:
-    return text.count("\n") + (not text.endswith("\n"))
+def _counted(text: str) -> str:
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return "one line" if lines == 1 else f"{lines:,} lines"
 
 
 def _size(count: int) -> str:

@@ -32,13 +32,19 @@ class Page:
 
 
 def decoded(data: bytes) -> str | None:
-    """Return the text, with a mark for each byte that is none; None for what is no text at all."""
+    """Return the text, with a mark for each byte that is none; None for what is no text at all.
+
+    A tool may print a zero byte or two; a format of its own holds more of them, or what is no UTF-8 beside them.
+    """
     head = data[:_LOOKED_AT]
-    if b"\0" in head:
+    zeros = head.count(b"\0")
+    if zeros > _UNREADABLE_SHARE * len(head):
         return None
     try:
         return data.decode()
     except UnicodeDecodeError:
+        if zeros:
+            return None
         lost = head.decode("utf-8", "replace").count("\ufffd")
         return None if lost > max(1, _UNREADABLE_SHARE * len(head)) else data.decode("utf-8", "replace")
 

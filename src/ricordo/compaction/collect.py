@@ -1,0 +1,142 @@
+"""Collect: files of evicted results that nothing refers to any more are removed.
+
+A file stays while its name stands in the state of its session or in the journal of its compactions, of any agent, and
+while the session is in use. What is removed is not lost: the transcript holds every result in whole.
+
+Invariant: only the files of a session are touched that left both a state and a transcript, and none that is young.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import unquote
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock
+from ricordo.errors import FileMissing
+from ricordo.files import FileInfo, FileStore
+from ricordo.scopes import path_part
+from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE
+
+__all__ = ["GRACE", "Collected", "Kept", "collect", "plan"]
+
+GRACE = timedelta(days=1)
+"""How long a file stays, and a session counts as in use, after the last change."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+# the digest tells a file apart; a whole name would be looked for in time that grows with the square of a long word
+_REFERENCE = re.compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
+_KEPT = re.compile(rf"{WORKSPACE}/agents/[^/]+/(state|sessions|compactions)/([^/]+)")
+_ENDINGS: Mapping[str, str] = {"state": ".json", "sessions": ".log.jsonl", "compactions": ".jsonl"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """How many files were removed, and how many bytes they had."""
+
+    count: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What is known of one session: its state files and journals, and when its state and its transcript last changed.
+
+    `referring` are the paths of what may refer to evicted files, those of states that were set aside included.
+    """
+
+    referring: list[str] = field(default_factory=list)
+    changed: dict[str, int] = field(default_factory=dict)
+
+
+def plan(files: Iterable[FileInfo], kept: Kept, mentioned: Collection[str], *, before: int) -> list[FileInfo]:
+    """Return which files of one session may go; `before` is a time in nanoseconds that all of it must be older than.
+
+    `mentioned` are the ends of names, digest and type, that its documents refer to.
+    """
+    if not {"state", "sessions"} <= kept.changed.keys() or max(kept.changed.values()) >= before:
+        return []
+    return [info for info in files if info.modified_ns < before and _reference(info.path) not in mentioned]
+
+
+async def collect(
+    files: FileStore, clock: Clock, *, eviction_path: str | None = None, grace: timedelta = GRACE
+) -> Collected:
+    """Remove the files that nothing refers to, of all sessions of the workspace in `files`.
+
+    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. Raises `StorageError`.
+    """
+    folder = f"{WORKSPACE}/{eviction_path.strip('/')}" if eviction_path else LARGE_RESULTS
+    by_session = _by_session(folder, await files.list(folder))
+    before = _nanoseconds(clock.now() - grace)
+    if not any(info.modified_ns < before for evicted in by_session.values() for info in evicted):
+        return Collected()
+    kept = _kept(await files.list(f"{WORKSPACE}/agents"))
+    gone: list[FileInfo] = []
+    for part, evicted in by_session.items():
+        known = kept.get(part, Kept())
+        if not plan(evicted, known, (), before=before):
+            continue
+        mentioned = await _mentioned(files, known.referring)
+        gone += [info for info in plan(evicted, known, mentioned, before=before) if await _removed(files, info)]
+    return Collected(count=len(gone), bytes=sum(info.size for info in gone))
+
+
+def _by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
+    """Return the evicted files by the folder of their session; nothing that stands elsewhere or has another name."""
+    found: defaultdict[str, list[FileInfo]] = defaultdict(list)
+    for info in evicted:
+        session, slash, name = info.path.removeprefix(f"{folder}/").partition("/")
+        if slash and _NAME.fullmatch(name):
+            found[session].append(info)
+    return found
+
+
+def _kept(documents: Iterable[FileInfo]) -> Mapping[str, Kept]:
+    """Return what is known of each session, by the folder of its evicted files."""
+    found: defaultdict[str, Kept] = defaultdict(Kept)
+    for info in documents:
+        match = _KEPT.fullmatch(info.path)
+        if match is None:
+            continue
+        role, name = match[1], match[2]
+        stem, ending, aside = name.partition(_ENDINGS[role])
+        if not ending or (role == "state" and stem.endswith(".cursor")):
+            continue
+        kept = found[path_part(unquote(stem) if role == "state" else stem)]
+        if role != "sessions":
+            kept.referring.append(info.path)
+        if role != "compactions" and not aside:
+            kept.changed[role] = max(info.modified_ns, kept.changed.get(role, 0))
+    return found
+
+
+async def _mentioned(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
+    """Return the end of every name in these documents that an evicted file could have."""
+    found: set[str] = set()
+    for path in paths:
+        try:
+            data = (await files.read(path)).data
+        except FileMissing:
+            continue
+        found.update(name.decode() for name in await run_sync(_REFERENCE.findall, data))
+    return frozenset(found)
+
+
+def _reference(path: str) -> str:
+    return f"-{path.rpartition('-')[2]}"
+
+
+async def _removed(files: FileStore, info: FileInfo) -> bool:
+    try:
+        await files.delete(info.path)
+    except FileMissing:
+        return False
+    return True
+
+
+def _nanoseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000_000)
