@@ -37,6 +37,7 @@ from pydantic_ai.tools import ToolDefinition
 from ricordo.errors import ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
 from ricordo.messages.dialects.pydantic_ai import from_pydantic_ai, to_pydantic_ai
+from ricordo.models.caching import Caching, cache_settings
 from ricordo.models.contract import Delta, Finished, Reply, ReplyEvent, Stop, TextDelta, ThinkingDelta
 from ricordo.models.failures import fail
 from ricordo.models.overflow import WINDOW_STOP, was_shortened
@@ -55,7 +56,7 @@ class ProviderModel:
 
     `keys` are never shown in an error. `given_window` is what the user said the window is, in tokens; `told_window` is
     what the provider said when it was exceeded, which is believed before any table. `shortens` says that the server
-    drops what does not fit without a word.
+    drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ProviderModel:
     given_window: int | None = None
     told_window: int | None = None
     shortens: bool = False
+    caching: Caching = "none"
 
     @property
     def window(self) -> int | None:
@@ -83,7 +85,7 @@ class ProviderModel:
         written, parameters = _written(messages), self._parameters(tools, schema)
         try:
             response = await model_request(
-                self.model, written, model_settings=self._settings(), model_request_parameters=parameters
+                self.model, written, model_settings=self._settings(messages, tools), model_request_parameters=parameters
             )
         except failures_of_packages() as error:
             self._fail(error)
@@ -100,7 +102,7 @@ class ProviderModel:
         written, parameters = _written(messages), self._parameters(tools, schema)
         try:
             async with model_request_stream(
-                self.model, written, model_settings=self._settings(), model_request_parameters=parameters
+                self.model, written, model_settings=self._settings(messages, tools), model_request_parameters=parameters
             ) as events:
                 async for event in events:
                     delta = _delta(event)
@@ -113,10 +115,10 @@ class ProviderModel:
             raise ReplyInvalid(f"{self.name}: the stream broke off before the reply was whole.")
         yield Finished(reply=self._reply(response, messages, tools, schema))
 
-    def _settings(self) -> ModelSettings:
+    def _settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
         """Let the package wait as long as we do and never try again; what a package can't be told is left out."""
         unknown: Collection[str] = getattr(self.model, "unsupported_settings", ())
-        settings = ModelSettings()
+        settings = cache_settings(self.caching, self.name, messages, tools)
         if "timeout" not in unknown:
             settings["timeout"] = self.seconds
         if "max_retries" not in unknown:

@@ -16,6 +16,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 
 from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
 from ricordo.models.adapter import ProviderModel
+from ricordo.models.caching import caching_of
 from ricordo.models.failures import extra_missing, key_missing, missing_variable
 
 __all__ = ["connect_embedder", "connect_model", "keys_of"]
@@ -45,6 +46,7 @@ def connect_model(
         seconds=seconds,
         given_window=window,
         shortens=name.startswith("ollama:"),
+        caching=caching_of(model),
     )
 
 

@@ -33,7 +33,14 @@ _ERROR_TYPES = {
 }
 
 
+_MOST_BREAKPOINTS = 4
+
+
 def _read(body: Body) -> Asked:
+    if (marks := _breakpoints(dict(body))) > _MOST_BREAKPOINTS:
+        raise InvalidMessage(
+            f"A maximum of {_MOST_BREAKPOINTS} blocks with cache_control may be provided. Found {marks}."
+        )
     output = optional_record(body, "output_config", "request") or {}
     form = optional_record(output, "format", "output_config") or {}
     return Asked(
@@ -41,6 +48,15 @@ def _read(body: Body) -> Asked:
         tools=tuple(tool_spec(tool, parameters="input_schema", where="tools") for tool in tools_of(body)),
         schema=optional_record(form, "schema", "output_config.format"),
     )
+
+
+def _breakpoints(value: JsonValue) -> int:
+    """Return how often `cache_control` is set in blocks and tools, at any depth."""
+    if isinstance(value, list):
+        return sum(map(_breakpoints, value))
+    if not isinstance(value, dict):
+        return 0
+    return int(bool(value.get("cache_control"))) + sum(map(_breakpoints, value.values()))
 
 
 def _whole(answer: Answer, body: Body) -> JsonValue:
