@@ -426,10 +426,10 @@ async def test_what_was_said_can_not_leave_the_block_of_the_summary() -> None:
     assert first == evil
 
 
-async def test_system_messages_stay_before_the_summary_and_recalled_memory_is_not_summed_up() -> None:
+async def test_system_messages_at_the_head_stay_and_recalled_memory_is_not_summed_up() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="sys")
     memory = marked(said("The tide is high at the zebra crossing.", id="mem"), "memory")
-    messages = (*talk(5), rule, memory, *with_ids(talk(50), session="s9"))
+    messages = (rule, *talk(5), memory, *with_ids(talk(50), session="s9"))
     found = await compacted(messages, summarize=DigestSummary())
     assert found.messages[0] == rule
     assert mark_of(found.messages[1]) == "summary"

@@ -186,7 +186,7 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
     window = CompactWindow(
         [Halving(act="truncate", keep=2), Halving(over=5, keep=3)],
         emitter=emitter,
-        recover=True,
+        retries=1,
     )
     evict = EvictResults(Halving(act="evict"), emitter=emitter)
     sent = Sent([ModelOverflow(), reply("ok")])
@@ -197,8 +197,9 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
         ("compact", "finished", "too many messages"),
         ("truncate", "finished", "overflow: too many messages"),
         ("compact", "finished", "overflow: too many messages"),
+        ("overflow", "finished", "the request was larger than the model's window"),
     ]
-    assert [event.status for event in heard].count("started") == 5
+    assert [event.status for event in heard].count("started") == 6
 
 
 async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> None:
@@ -210,7 +211,7 @@ async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> N
 async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
     strategy = Halving(keep=2)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
-    middleware = CompactWindow([strategy], measure=Measure(limit=100_000), recover=True)
+    middleware = CompactWindow([strategy], measure=Measure(limit=100_000), retries=1)
     response = await middleware(request(6), sent)
     assert [len(asked.window) for asked in sent.requests] == [6, 2]
     assert [(window.forced, window.limit) for window in strategy.seen] == [("", 100_000), ("overflow", 5_000)]
@@ -223,7 +224,7 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
     second.__cause__ = ValueError("the provider's own")
     sent = Sent([first, second])
     with pytest.raises(ModelOverflow, match="second") as raised:
-        await CompactWindow([Halving()], recover=True)(request(6), sent)
+        await CompactWindow([Halving()], retries=1)(request(6), sent)
     assert len(sent.requests) == 2
     assert isinstance(raised.value.__cause__, ValueError)
     assert raised.value.__context__ is first
@@ -233,9 +234,9 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
     "make",
     [
         lambda: CompactWindow([Halving()]),
-        lambda: CompactWindow([Halving(fails="no")], recover=True),
-        lambda: CompactWindow([Halving(raises=StorageFull())], recover=True),
-        lambda: CompactWindow([], recover=True),
+        lambda: CompactWindow([Halving(fails="no")], retries=1),
+        lambda: CompactWindow([Halving(raises=StorageFull())], retries=1),
+        lambda: CompactWindow([], retries=1),
     ],
     ids=["not asked for", "failed", "raised", "nothing to run"],
 )
@@ -251,7 +252,7 @@ async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: C
 async def test_other_errors_of_the_model_cause_no_reduction() -> None:
     strategy = Halving()
     with pytest.raises(ModelUnavailable):
-        await CompactWindow([strategy], recover=True)(request(6), Sent([ModelUnavailable()]))
+        await CompactWindow([strategy], retries=1)(request(6), Sent([ModelUnavailable()]))
     assert [window.forced for window in strategy.seen] == [""]
 
 
@@ -263,7 +264,7 @@ def harness(
         kept.extend(named)
         return tuple(named)
 
-    return Harness(model, tools=tools, steps=[CompactWindow(reducers, recover=True)], record=record)
+    return Harness(model, tools=tools, steps=[CompactWindow(reducers, retries=1)], record=record)
 
 
 async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult:

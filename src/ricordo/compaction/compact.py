@@ -1,16 +1,17 @@
 """Compact: a summary takes the place of the older messages.
 
-The steps, in this order: the triggers, the cut, the prefix handed on for extraction, the transcript acknowledged, the
-summary asked for, accepted or replaced by the digest, the hook before the messages go, the new window.
+The steps, in this order: the triggers, the cut, the prefix handed on to be learned from, the transcript acknowledged,
+the summary asked for, accepted or replaced by the digest, what it learned accepted, the hook before the messages go,
+the new window.
 
 Invariants: calls and results stay together. A summary takes the place of history only when it is not empty, is no
 error and is smaller; otherwise the digest does, and if that isn't smaller either, nothing happens and the report says
-so. Everything that goes is in `dropped`, in order.
+so. Everything that goes is in `dropped`, in order. A cancellation, however it is wrapped, leaves all as it was.
 """
 
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -18,12 +19,24 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.acceptance import flaw
+from ricordo.compaction.cancelled import unwrapped
 from ricordo.compaction.config import CompactionConfig
-from ricordo.compaction.contract import Act, Reduction, Report, Summarize, Window
+from ricordo.compaction.contract import Act, Handover, Reduction, Report, Summarize, Summary, Window
 from ricordo.compaction.digest import digest
-from ricordo.compaction.plan import Plan, decide, measured, thresholds
+from ricordo.compaction.handles import handle_of
+from ricordo.compaction.learning import Learning, learning
+from ricordo.compaction.plan import LEAST_ADDED, Plan, decide, measured, thresholds
 from ricordo.compaction.shorten import shortened
-from ricordo.compaction.summary_message import Asked, asked, pinned, summary_message, transcript_at
+from ricordo.compaction.summary_message import (
+    Asked,
+    asked,
+    carried,
+    handle_in,
+    instructions,
+    leading,
+    summary_message,
+    transcript_at,
+)
 from ricordo.errors import RicordoError
 from ricordo.messages import Message, mark_of
 from ricordo.tokens.estimate import estimate_message
@@ -35,6 +48,19 @@ Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 
 _LEAST_BODY = 16
 _NOT_SMALLER = "a summary would not be smaller"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Futile:
+    """What a summary was asked for in vain: of which messages, and in a window of how many."""
+
+    session: str
+    handle: str
+    count: int
+
+
+class _NotHeldError(Exception):
+    """The transcript does not hold what is about to go."""
 
 
 class Compact:
@@ -50,19 +76,26 @@ class Compact:
         *,
         before_summary: Hook | None = None,
         offload: Hook | None = None,
+        handover: Handover | None = None,
+        recorded: bool = True,
     ) -> None:
-        """Ask `summarize` for the summary.
+        """Ask `summarize` for the summary, once.
 
-        `before_summary` gets what people and the assistant said in the messages that go, if `flush_before_compact`;
-        `offload` gets them all and returns when the transcript holds them, if `offload_before_compact`; `before_drop`
-        gets them all once a summary is accepted. A `RicordoError` of `offload` leaves the window as it is; what
-        `before_summary` and `before_drop` raise stops nothing.
+        With `flush_before_compact`, what people and the assistant said in the messages that go is learned from:
+        `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets
+        them. `offload` gets all that goes and returns when the transcript holds them, if `offload_before_compact`;
+        `recorded` says that somebody else records them. `before_drop` gets them all once a summary is accepted. A
+        `RicordoError` of `offload` leaves the window as it is; what the others raise stops nothing.
         """
+        combined = config.combined and handover is not None
         self._config = config
         self._summarize = summarize
         self._before_drop = before_drop
-        self._before_summary = before_summary if config.flush_before_compact else None
+        self._handover = handover if config.flush_before_compact and combined else None
+        self._before_summary = before_summary if config.flush_before_compact and not combined else None
         self._offload = offload if config.offload_before_compact else None
+        self._recorded = recorded or self._offload is not None
+        self._futile: _Futile | None = None
         self._warned = False
 
     async def reduce(self, window: Window) -> Reduction:
@@ -71,70 +104,125 @@ class Compact:
         self._warn(window)
         tokens = measured(window.messages, window.ratio)
         plan = decide(window, self._config, tokens)
-        if not plan.cut:
-            return self._shortened(window, plan, _unchanged(window, plan.reason, tokens))
-        prefix = window.messages[: plan.cut]
-        dropped = tuple(message for message in prefix if not pinned(message))
-        if not _worth(dropped, window):
-            return self._shortened(window, plan, _unchanged(window, f"{plan.reason}, but {_NOT_SMALLER}", tokens))
+        head = leading(window.messages)
+        dropped = window.messages[head : plan.cut]
+        hindrance = self._hindrance(window, plan, dropped)
+        if hindrance:
+            return self._shortened(window, plan, _unchanged(window, hindrance, tokens))
         notes: list[str] = []
-        failed = await self._handed_on(dropped, notes)
-        if failed:
-            unchanged = _unchanged(window, failed, tokens)
+        try:
+            found = await self._replaced(window, plan, dropped, notes)
+        except _NotHeldError as error:
+            unchanged = _unchanged(window, str(error), tokens)
             return replace(unchanged, report=replace(unchanged.report, status="failed"))
-        summary = await self._summary(window, plan, dropped, notes)
-        if summary is None:
-            return self._shortened(window, plan, _unchanged(window, f"{plan.reason}, but {_NOT_SMALLER}", tokens))
+        if found is None:
+            self._futile = _Futile(session=window.session, handle=handle_of(dropped), count=len(window.messages))
+            reason, note = f"{plan.reason}, but {_NOT_SMALLER}", "; ".join(notes)
+            unchanged = _unchanged(window, reason, tokens)
+            return self._shortened(window, plan, replace(unchanged, report=replace(unchanged.report, note=note)))
+        handle = handle_in(found)
+        if not self._recorded:
+            notes.append("this can't be undone, as nothing keeps these messages")
         if self._before_drop:
             await _told(self._before_drop, dropped, notes)
-        kept = tuple(message for message in prefix if pinned(message))
-        messages = (*kept, summary, *window.messages[plan.cut :])
-        report = replace(_skipped(window, plan.reason, tokens), status="done", note="; ".join(notes))
+        messages = (*window.messages[:head], found, *window.messages[plan.cut :])
+        report = replace(
+            _skipped(window, plan.reason, tokens), status="done", note="; ".join(notes), handle=handle, due=plan.by
+        )
         return self._shortened(window, plan, Reduction(messages=messages, report=report, dropped=dropped))
 
-    async def _handed_on(self, dropped: Sequence[Message], notes: list[str]) -> str:
-        """Hand on what is about to go; return why it may not go, empty when it may."""
-        said = [message for message in dropped if mark_of(message) in {None, "cut"}]
-        if self._before_summary and said:
-            await _told(self._before_summary, said, notes)
-        if self._offload:
-            try:
+    def _hindrance(self, window: Window, plan: Plan, dropped: tuple[Message, ...]) -> str:
+        """Say why nothing is summed up; empty when something is. What came to nothing is not tried again at once."""
+        if not plan.cut:
+            return plan.reason
+        tried = self._futile
+        if tried and not window.forced and tried.session == window.session:
+            near = not plan.pressed and abs(len(window.messages) - tried.count) < LEAST_ADDED
+            if near or tried.handle == handle_of(dropped):
+                return f"{plan.reason}, but {_NOT_SMALLER} a moment ago"
+        return "" if _worth(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER}"
+
+    async def _replaced(
+        self, window: Window, plan: Plan, dropped: tuple[Message, ...], notes: list[str]
+    ) -> Message | None:
+        """Return the summary's message, with all that comes before and after its request; None when there is none.
+
+        Raises: _NotHeldError.
+        """
+        said = [message for message in dropped if mark_of(message) in {None, "cut"} and message.role != "system"]
+        async with learning(self._handover, said, notes) as learned:
+            if self._before_summary and said:
+                await _told(self._before_summary, said, notes)
+            await self._offloaded(dropped)
+            return await self._summary(window, plan, dropped, learned)
+
+    async def _offloaded(self, dropped: Sequence[Message]) -> None:
+        if self._offload is None:
+            return
+        try:
+            with unwrapped():
                 await self._offload(dropped)
-            except RicordoError as error:
-                return f"the transcript does not hold these messages: {error}"
-        return ""
+        except RicordoError as error:
+            raise _NotHeldError(f"the transcript does not hold these messages: {error}") from error
 
     async def _summary(
-        self, window: Window, plan: Plan, dropped: tuple[Message, ...], notes: list[str]
+        self, window: Window, plan: Plan, dropped: tuple[Message, ...], learned: Learning
     ) -> Message | None:
         """Return the message that takes the place of `dropped`, smaller than they are; None when there is none."""
         size = sum(map(estimate_message, dropped))
         requests = asked(dropped, min(self._config.carry_tokens, size // 4))
-        kept = len(window.messages) - plan.cut
-        built = partial(summary_message, dropped=dropped, agent=window.agent, session=window.session, kept=kept)
+        standing = instructions(dropped)
+        built = partial(
+            summary_message,
+            dropped=dropped,
+            agent=window.agent,
+            session=window.session,
+            kept=len(window.messages) - plan.cut,
+            standing=standing,
+            handle=handle_of(dropped) if self._recorded else "",
+        )
         wanted = size - int(plan.gain / window.ratio)
         frame = estimate_message(built("", requests=requests, lead=True))
+        barest = min(map(estimate_message, _forms(partial(built, ""), requests)))
         limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - frame))
-        body, found = await self._written(dropped, limit)
-        message = None if found else _smaller(_forms(partial(built, body), requests), size, wanted)
+        # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
+        told = tuple(
+            message
+            for message in dropped
+            if not carried(message) or message.tool_calls or message.id in learned.pending
+        )
+        found = await self._written(told, limit, max(limit, size - 1 - barest), window.focus, learned)
+        message = _smaller(_forms(partial(built, found.text), requests), size, wanted) if found.text else None
+        if found.text and message is None:
+            learned.notes.append("a summary was not used: it is not smaller than what it stands for")
+        await learned.settle(found)
         if message is not None:
             return message
-        notes.append(f"a summary was not used: {found or 'it is not smaller than what it stands for'}")
         for most in (limit, max(_LEAST_BODY, limit // 3), _LEAST_BODY):
-            body = await run_sync(partial(digest, dropped, limit_tokens=most))
+            body = await run_sync(partial(digest, told, limit_tokens=most))
             message = _smaller(_forms(partial(built, body), requests), size, wanted) if body else None
             if message is not None:
-                notes.append("the digest took its place")
+                learned.notes.append("the digest took its place")
                 return message
         return None
 
-    async def _written(self, dropped: Sequence[Message], limit: int) -> tuple[str, str]:
-        """Return what `summarize` wrote, and what is wrong with it; empty when nothing is."""
+    async def _written(
+        self, told: tuple[Message, ...], limit: int, most: int, focus: str, learned: Learning
+    ) -> Summary:
+        """Return what `summarize` wrote; without a text where that is no summary."""
         try:
-            body = (await self._summarize(dropped, limit_tokens=limit)).text
+            with unwrapped():
+                found = await self._summarize(
+                    told, limit_tokens=limit, most_tokens=most, focus=focus, pending=learned.pending
+                )
         except (RicordoError, TimeoutError) as error:
-            return "", f"{type(error).__name__}"
-        return body.strip(), flaw(body)
+            learned.notes.append(f"a summary was not used: {type(error).__name__}")
+            return Summary(text="")
+        learned.notes.extend(found.notes)
+        if wrong := flaw(found.text):
+            learned.notes.append(f"a summary was not used: {wrong}")
+            return replace(found, text="")
+        return replace(found, text=found.text.strip())
 
     def _limit(self, window: Window, plan: Plan) -> int:
         """How long a summary may be: a quarter of a small room, so that what stays still fits beside it."""
@@ -188,7 +276,16 @@ def _unchanged(window: Window, reason: str, tokens: Sequence[int]) -> Reduction:
 
 def _worth(dropped: tuple[Message, ...], window: Window) -> bool:
     """Tell whether the barest summary would be smaller than what it stands for, before anybody is asked for one."""
-    build = partial(summary_message, "None.", dropped, agent=window.agent, session=window.session, kept=0)
+    build = partial(
+        summary_message,
+        "None.",
+        dropped,
+        agent=window.agent,
+        session=window.session,
+        kept=0,
+        standing=instructions(dropped),
+        handle=handle_of(dropped),
+    )
     return _smaller(_forms(build, asked(dropped, 0)), sum(map(estimate_message, dropped))) is not None
 
 
@@ -214,6 +311,7 @@ def _smaller(forms: Iterator[Message], size: int, wanted: int = 0) -> Message | 
 
 async def _told(hook: Hook, messages: Sequence[Message], notes: list[str]) -> None:
     try:
-        await hook(messages)
+        with unwrapped():
+            await hook(messages)
     except Exception as error:  # noqa: BLE001  (a hook of somebody else may raise anything, and stops nothing)
         notes.append(f"a hook failed: {type(error).__name__}")

@@ -51,7 +51,8 @@ class Report:
 
     `reason` says why, or why not; `note` what went otherwise than it should, such as a summary that could not be used.
     `handle` names what was taken away, so that it can be opened and brought back; empty where messages only got
-    shorter.
+    shorter. `due` says what the step was started for, and is to be measured by: where there were too many messages, it
+    may have done enough with few tokens off.
     """
 
     act: Act
@@ -63,6 +64,7 @@ class Report:
     tokens_after: int = 0
     note: str = ""
     handle: str = ""
+    due: Literal["messages", "tokens"] = "tokens"
 
 
 @dataclass(frozen=True, kw_only=True)

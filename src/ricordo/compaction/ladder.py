@@ -1,14 +1,22 @@
 """The ladder: strategies one after the other, each with what the one before left of the window.
 
 A step that took off too little of what it was started for lets the next stronger one act; what a step takes away for
-good is noted before anybody goes on with the smaller window.
+good is noted before anybody goes on with the smaller window. A window that the provider refused gets smaller by what
+can be read again first, then by a summary, then by dropping; what is still too long is cut in the middle.
+
+Invariants: the order is that of the given strategies, and no step is run twice. A reduction that can't be noted is not
+taken, unless the provider refused the window as it is.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ricordo.compaction.contract import Reduction, Report, Strategy, Window
+from ricordo.compaction.cancelled import unwrapped
+from ricordo.compaction.contract import Act, Reduction, Report, Strategy, Window
+from ricordo.compaction.shorten import shortened
+from ricordo.compaction.summary_message import transcript_at
+from ricordo.errors import RicordoError
 
 __all__ = ["Noted", "Run", "descend", "plainly"]
 
@@ -19,6 +27,8 @@ Noted: TypeAlias = Callable[[Window, Reduction], Awaitable[None]]
 """Keeps, durably, what is needed to bring back the window as it was before a reduction with a handle. May raise
 `StorageError`; then the window stays as it was, unless the provider refused it."""
 
+_PROGRESS = 0.8
+
 
 async def plainly(strategy: Strategy, window: Window) -> Reduction:
     """Run a strategy and tell nobody."""
@@ -28,12 +38,72 @@ async def plainly(strategy: Strategy, window: Window) -> Reduction:
 async def descend(
     window: Window, strategies: Sequence[Strategy], *, run: Run = plainly, noted: Noted | None = None
 ) -> tuple[Window, tuple[Report, ...]]:
-    """Return what is left of the window after every strategy in turn, and what each did."""
+    """Return what is left of the window after every strategy in turn, and what each did.
+
+    A summary that was started for too many tokens and left more than 80 % of them is followed by dropping down to that,
+    whatever the thresholds of dropping say. After an overflow, texts that are too long for the target are cut at the
+    end.
+    """
     reports: list[Report] = []
+    most: int | None = None
     for strategy in strategies:
-        reduction = await run(strategy, window)
-        if noted and reduction.report.handle and reduction.report.status == "done":
-            await noted(window, reduction)
+        step = strategy if noted is None else _Noting(strategy, noted)
+        escalates = strategy.act == "drop" and most is not None and not window.forced
+        given = replace(window, forced="progress", target=most) if escalates else window
+        reduction = await run(step, given)
         reports.append(reduction.report)
         window = replace(window, messages=reduction.messages)
+        if strategy.act == "compact":
+            most = _too_little(reduction.report)
+    if window.forced == "overflow" and window.target is not None:
+        path = transcript_at(window.agent, window.session)
+        messages = shortened(window.messages, window.target, ratio=window.ratio, path=path)
+        window = replace(window, messages=messages)
     return window, tuple(reports)
+
+
+@dataclass(frozen=True)
+class _Noting:
+    """A strategy whose reductions are noted before they are handed back."""
+
+    strategy: Strategy
+    noted: Noted
+
+    @property
+    def act(self) -> Act:
+        return self.strategy.act
+
+    async def reduce(self, window: Window) -> Reduction:
+        reduction = await self.strategy.reduce(window)
+        report = reduction.report
+        if not report.handle or report.status != "done":
+            return reduction
+        try:
+            with unwrapped():
+                await self.noted(window, reduction)
+        except RicordoError as error:
+            why = f"it could not be noted: {type(error).__name__}"
+            if window.forced == "overflow":
+                note = "; ".join(filter(None, (report.note, f"{why}, so it can't be undone")))
+                return replace(reduction, report=replace(report, note=note))
+            return Reduction(messages=window.messages, report=_failed(report, why))
+        return reduction
+
+
+def _failed(report: Report, why: str) -> Report:
+    return replace(
+        report,
+        status="failed",
+        reason=why,
+        messages_after=report.messages_before,
+        tokens_after=report.tokens_before,
+        handle="",
+    )
+
+
+def _too_little(report: Report) -> int | None:
+    """Return what the messages may take at most, where a summary for their tokens left more; else None."""
+    if report.status != "done" or report.due != "tokens":
+        return None
+    most = int(report.tokens_before * _PROGRESS)
+    return most if report.tokens_after > most else None

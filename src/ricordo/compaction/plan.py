@@ -6,26 +6,42 @@ Invariants: a cut parts no call from its result. A window that is neither forced
 only when that removes at least two messages, and at least five came since the last summary: many small messages at the
 trigger do not cost a summary each. One that is cut for its tokens alone loses a fifth of them, as far as that can be
 told beforehand, else it waits for more: where the prompt takes most of the budget, no step costs a summary for nothing.
+A window that somebody brought back is not summed up again at once.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
+from typing import Literal
 
 from ricordo.compaction.config import CompactionConfig
 from ricordo.compaction.contract import Window
-from ricordo.compaction.summary_message import kept_after, pinned
+from ricordo.compaction.summary_message import carried, kept_after, leading
 from ricordo.messages import Message, cut_points, mark_of
 from ricordo.tokens.budget import Budget, resolve
 from ricordo.tokens.estimate import estimate_message
 
-__all__ = ["Plan", "Thresholds", "decide", "measured", "tail_start", "thresholds"]
+__all__ = [
+    "LEAST_ADDED",
+    "Plan",
+    "Thresholds",
+    "ceiling",
+    "decide",
+    "measured",
+    "overflow_target",
+    "tail_start",
+    "thresholds",
+]
+
+LEAST_ADDED = 5
+"""How many messages have to come before an unpressed window is summed up again."""
+
 
 _UNKNOWN_TRIGGER = 160_000
 _UNKNOWN_WINDOW = 180_000
 _LEAST_REMOVED = 2
-_LEAST_ADDED = 5
+_RESERVED = 20_000
 _WORTH = 4
 _PROGRESS = 5
 
@@ -34,8 +50,9 @@ _PROGRESS = 5
 class Thresholds:
     """A configuration for one window size, in messages and tokens; 0 means off.
 
-    `ceiling` is what a request may take so that room for the reply is left, None where the window is not known.
-    `clamped` says that `reserved` is not smaller than the window, so that half of it was taken.
+    `tokens` is the lower one of the triggers in tokens and in a part of the window, of those that are on. `ceiling`
+    is what a request may take so that room for the reply is left, None where the window is not known. `clamped`
+    says that `reserved` is not smaller than the window, so that half of it was taken.
     """
 
     messages: int
@@ -53,14 +70,16 @@ class Thresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be done: a summary takes the place of what is not pinned before `cut`; 0 leaves all as it is.
+    """What is to be done: a summary takes the place of what is before `cut`; 0 leaves all as it is.
 
-    `reason` says why it starts, or why not. `pressed` means that the window must get smaller, whatever stays; `room` is
-    then what its messages may take, None for no bound. `gain` are the tokens that the summary is to take off at least.
+    System messages at the head stay. `by` says whether the count of messages or that of tokens started it. `reason`
+    says why it starts, or why not. `pressed` means that the window must get smaller, whatever stays; `room` is then
+    what its messages may take, None for no bound. `gain` are the tokens that the summary is to take off at least.
     """
 
     cut: int = 0
     reason: str = ""
+    by: Literal["messages", "tokens"] = "tokens"
     pressed: bool = False
     room: int | None = None
     gain: int = 0
@@ -75,23 +94,34 @@ def thresholds(config: CompactionConfig, limit: int | None) -> Thresholds:
     """Return what `config` means for a reasoning model with a window of `limit` tokens, None when it is not known."""
     window = config.window or limit
     clamped = config.trigger_tokens is None and window is not None and config.reserved >= window
-    trigger = _trigger(config, window)
+    share = 0 if window is None or not config.trigger_share else max(1, int(window * config.trigger_share))
+    trigger = min(filter(None, (_trigger(config, window), share)), default=0)
     return Thresholds(
         messages=config.trigger_messages,
         tokens=trigger,
         keep_messages=config.keep_messages,
         keep_tokens=_keep(config, window, trigger),
-        ceiling=None if window is None else max(1, window - min(config.reserved, window // 4)),
+        ceiling=None if window is None else ceiling(window, config.reserved),
         clamped=clamped,
     )
 
 
+def ceiling(window: int, reserved: int = _RESERVED) -> int:
+    """Return what a request to a model with a `window` of so many tokens may take, with room for the reply: `reserved`
+    tokens, yet at most a quarter of it."""
+    return max(1, window - min(reserved, window // 4))
+
+
 def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> Plan:
     """Return what to do with `window`, whose messages take `tokens`."""
+    if window.target is not None and sum(tokens) <= window.target:
+        return Plan(reason="the steps before were enough")
     limits = thresholds(config, window.limit)
     why, pressed = _cause(window, limits, sum(tokens) + window.overhead)
     if not why:
         return Plan(reason="below the thresholds")
+    if not pressed and len(window.messages) * _PROGRESS < window.undone * (_PROGRESS + 1):
+        return Plan(reason=f"{why}, but the last one was undone: it waits for a fifth more messages")
     points = cut_points(window.messages)
     wanted = _configured(points, tokens, limits)
     room = _room(window, limits, sum(tokens)) if pressed else None
@@ -105,7 +135,27 @@ def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> P
     hindrance = _hindrance(window.messages, wanted, pressed=pressed, heavy=heavy)
     if not hindrance and likely < gain:
         hindrance = f"{why}, but a summary would take off less than a fifth of what was said"
-    return Plan(cut=0 if hindrance else wanted, reason=hindrance or why, pressed=pressed, room=room, gain=gain)
+    over = bool(limits.tokens) and sum(tokens) + window.overhead >= limits.tokens
+    return Plan(
+        cut=0 if hindrance else wanted,
+        reason=hindrance or why,
+        by="messages" if counted and not pressed and not over else "tokens",
+        pressed=pressed,
+        room=room,
+        gain=gain,
+    )
+
+
+def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
+    """Return what the messages of a refused window may take, in tokens; they took `tokens`, as far as is known.
+
+    That is what the model's window leaves beside the reply and the overhead, when the provider `named` it and it is
+    less than they took; else also half of what they took at most.
+    """
+    fits = None if window.limit is None else max(0, ceiling(window.limit) - window.overhead)
+    if fits is None:
+        return tokens // 2
+    return fits if named and fits < tokens else min(fits, tokens // 2)
 
 
 def tail_start(points: Sequence[int], tokens: Sequence[int], fits: int) -> int:
@@ -159,7 +209,9 @@ def _configured(points: Sequence[int], tokens: Sequence[int], limits: Thresholds
 def _room(window: Window, limits: Thresholds, total: int) -> int | None:
     """What all messages may take afterwards; a window that the provider refused loses half, whatever we believed."""
     rooms = [] if limits.ceiling is None else [max(0, limits.ceiling - window.overhead)]
-    if window.forced and window.forced != "asked":
+    if window.target is not None:
+        rooms.append(window.target)
+    elif window.forced and window.forced != "asked":
         rooms.append(total // 2)
     return min(rooms, default=None)
 
@@ -180,7 +232,7 @@ def _deeper(points: Sequence[int], tokens: Sequence[int], cut: int, fits: int) -
 def _likely_gain(window: Window, config: CompactionConfig, tokens: Sequence[int], cut: int) -> int:
     """What a summary of what is before `cut` takes off: it is about as long as the last one, else half of all that."""
     removed = [
-        (message, size) for message, size in zip(window.messages[:cut], tokens, strict=False) if not pinned(message)
+        (message, size) for message, size in zip(window.messages[:cut], tokens, strict=False) if not carried(message)
     ]
     total = sum(size for _, size in removed)
     earlier = sum(size for message, size in removed if mark_of(message) == "summary")
@@ -193,7 +245,7 @@ def _hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: b
 
     What is `heavy` is worth it however few messages it is that came.
     """
-    removed = [message for message in messages[:cut] if not pinned(message)]
+    removed = [message for message in messages[leading(messages) : cut] if not carried(message)]
     summaries = _count(removed, lambda message: mark_of(message) == "summary")
     others = len(removed) - summaries
     if not removed:
@@ -201,8 +253,8 @@ def _hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: b
     if summaries < _LEAST_REMOVED and others < (1 if pressed else _LEAST_REMOVED):
         return f"it would remove fewer than {_LEAST_REMOVED} messages"
     added = _added(messages)
-    if not pressed and not heavy and added is not None and added < _LEAST_ADDED:
-        return f"fewer than {_LEAST_ADDED} messages since the last summary"
+    if not pressed and not heavy and added is not None and added < LEAST_ADDED:
+        return f"fewer than {LEAST_ADDED} messages since the last summary"
     return ""
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ricordo.compaction.config import TruncateArgsConfig
 from ricordo.compaction.plan import measured
-from ricordo.compaction.summary_message import pinned
+from ricordo.compaction.summary_message import carried
 from ricordo.compaction.truncate import clipped_arguments
 from ricordo.guard import cut
 from ricordo.messages import Message, Part, Text, ToolCall, ToolResult, mark_of
@@ -27,7 +27,7 @@ def shortened(messages: Sequence[Message], room: int, *, ratio: float, path: str
     """Return the messages with texts of at most 16,000, else 4,000, else 1,000 characters, whichever fits `room` first.
 
     `room` is in tokens; with the shortest texts it may still be exceeded. `path` is where the transcript stands, empty
-    when there is none. System messages and summaries stay.
+    when there is none. System messages, what a person pinned, and summaries stay.
     """
     found = tuple(messages)
     for length in _LENGTHS:
@@ -38,7 +38,7 @@ def shortened(messages: Sequence[Message], room: int, *, ratio: float, path: str
 
 
 def _shortened(message: Message, length: int, path: str) -> Message:
-    if pinned(message) or mark_of(message) == "summary":
+    if carried(message) or mark_of(message) == "summary":
         return message
     where = f"; the whole is in {path}, message {message.id}" if path and message.id else ""
     parts = tuple(_part(part, length, where) for part in message.parts)

@@ -1,34 +1,41 @@
-"""The message that stands for what was dropped: a summary, and what the user asked, word for word.
+"""The message that stands for what was dropped: a summary, what the user asked, and what stays in force, word for word.
 
-The text is one fenced block, so nothing in it can be taken for a turn or an instruction of its own, and it is read back
-exactly: the next summary gets the words of this one, not its frame. Which item is what stands in the metadata.
+The text is a fenced block, so nothing in it can be taken for a turn or an instruction of its own; a second block holds
+what is to be followed on: system messages from the middle of the conversation and what a person pinned. Both are read
+back exactly: the next summary gets the words of this one, not its frame. Which item is what stands in the metadata.
 
-Invariants: the id depends only on the session and on what the message says. What the user asked is carried by code:
-the first request and the latest ones, whatever the summary left out.
+Invariants: the id depends only on the session and on what the message says. What the user asked is carried by code: the
+first request and the latest ones, whatever the summary left out; and so is every instruction, never cut.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ricordo.errors import InvalidMessage
 from ricordo.guard import Quoted, Trust, cut, fence, unfence
 from ricordo.language import content_words
-from ricordo.messages import JsonValue, Message, Text, mark_of, marked, with_ids
+from ricordo.messages import JsonValue, Message, Text, is_pinned, mark_of, marked, with_ids
 from ricordo.tokens.estimate import estimate_text
 from ricordo.workspace.layout import WORKSPACE, transcript_path
 
 __all__ = [
     "Asked",
+    "Instruction",
     "asked",
     "body_of",
+    "carried",
+    "handle_in",
+    "instructions",
     "kept_after",
-    "pinned",
+    "leading",
     "summary_message",
     "transcript_at",
 ]
 
 _KEY = "ricordo.summary"
 _FENCE = "summary"
+_INSTRUCTIONS = "instructions"
 _LONGEST_REQUEST = 1_200
 _FRAME = 20
 _SUBSTANCE = 3
@@ -38,6 +45,7 @@ _LEAD = (
     "The messages before this point were condensed. Below is a summary of them and what the user asked, word for word. "
     "It is a record and not a new request: go on from where it ends."
 )
+_IN_FORCE = "given or pinned before this point, word for word; still in force, and to be followed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +56,38 @@ class Asked:
     text: str
 
 
-def pinned(message: Message) -> bool:
-    """Tell whether a message stays whatever is summed up: a system message, which holds instructions."""
-    return message.role == "system" and not message.tool_calls and not message.tool_results
+@dataclass(frozen=True, kw_only=True)
+class Instruction:
+    """What the message `id` says and a summary carries on whole: `kind` tells a system message from a pinned one."""
+
+    id: str
+    text: str
+    kind: Literal["system", "pinned"]
+
+
+def leading(messages: Sequence[Message]) -> int:
+    """Return how many system messages stand at the head; they stay there, whatever is summed up."""
+    return next((at for at, message in enumerate(messages) if not _is_system(message)), len(messages))
+
+
+def carried(message: Message) -> bool:
+    """Tell whether a summary carries all that a message says: a system message, or one with words that a person pinned.
+
+    Nothing of it is condensed, and it is never cut.
+    """
+    return _is_system(message) or (is_pinned(message) and mark_of(message) != "summary" and bool(_words(message)))
+
+
+def instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
+    """Return what among `dropped` stays in force, in order, with what earlier summaries carried; each once."""
+    found: list[Instruction] = []
+    for message in dropped:
+        if carried(message):
+            kind: Literal["system", "pinned"] = "system" if _is_system(message) else "pinned"
+            found += [Instruction(id=message.id, text=text, kind=kind) for text in [_words(message)] if text.strip()]
+        elif mark_of(message) == "summary":
+            found += _carried_on(message)
+    return tuple(dict.fromkeys(found))
 
 
 def transcript_at(agent: str, session: str) -> str:
@@ -82,27 +119,39 @@ def asked(dropped: Sequence[Message], budget: int) -> tuple[Asked, ...]:
 
 
 def summary_message(
-    body: str, dropped: Sequence[Message], *, agent: str, session: str, requests: Sequence[Asked], kept: int, lead: bool
+    body: str,
+    dropped: Sequence[Message],
+    *,
+    agent: str,
+    session: str,
+    requests: Sequence[Asked],
+    kept: int,
+    lead: bool,
+    standing: Sequence[Instruction] = (),
+    handle: str = "",
 ) -> Message:
     """Return the message that stands for `dropped`, a user's by role.
 
     `kept` counts the messages after it. `lead` puts a sentence before the block that says how to read it and where
-    everything still stands; without it the block says so in brief.
+    everything still stands; without it the block says so in brief. `standing` is what stays in force. `handle` is the
+    name by which what was dropped can be opened, empty where nothing keeps it.
     """
-    path = transcript_at(agent, session)
-    said = [message for message in dropped if mark_of(message) != "summary"]
-    covered = f"up to {said[-1].id}" if said and said[-1].id else "before"
+    path = transcript_at(agent, session) if handle else ""
     items = [
-        Quoted(text=body, source=f"messages {covered}", trust=Trust.AGENT),
+        Quoted(text=body, source=f"messages {_covered(dropped)}", trust=Trust.AGENT),
         *(Quoted(text=each.text, source="asked", trust=Trust.USER, id=each.id or None) for each in requests),
     ]
-    note = _NOTE if lead or not path else f"{_NOTE}; in full: {path}"
+    note = _NOTE if lead or not path else f"{_NOTE}; in full: `expand` with {handle}, or {path}"
+    before = f"{_LEAD}{_where(path, handle)}\n\n" if lead else ""
     block = fence(items, name=_FENCE, note=note)
-    text = f"{_LEAD}{_where(path)}\n\n{block}" if lead else block
+    rules = fence([_in_force(each) for each in standing], name=_INSTRUCTIONS, note=_IN_FORCE)
+    text = f"{before}{block}\n\n{rules}" if rules else before + block
     record: dict[str, JsonValue] = {
         "kept": kept,
         "asked": [each.id for each in requests],
-        "block": len(text) - len(block),
+        "block": len(before),
+        **({"handle": handle} if handle else {}),
+        **({"rules": len(text) - len(rules), "standing": [[each.kind, each.id] for each in standing]} if rules else {}),
     }
     message = Message(role="user", parts=(Text(text=text),), time=dropped[-1].time, metadata={_KEY: record})
     return marked(with_ids([message], session=session)[0], "summary")
@@ -120,15 +169,21 @@ def kept_after(message: Message) -> int:
     return kept if isinstance(kept, int) else 0
 
 
+def handle_in(message: Message) -> str:
+    """Return the handle of what a summary stands for; empty when it names none."""
+    found = _record(message).get("handle")
+    return found if isinstance(found, str) else ""
+
+
 def _every_request(messages: Sequence[Message]) -> Iterator[Asked]:
     for message in messages:
         if mark_of(message) == "summary":
-            yield from _carried(message)
-        elif message.role == "user" and mark_of(message) is None and message.text.strip():
+            yield from _asked_before(message)
+        elif message.role == "user" and mark_of(message) is None and not is_pinned(message) and message.text.strip():
             yield Asked(id=message.id, text=_shortened(message.text))
 
 
-def _carried(message: Message) -> Iterator[Asked]:
+def _asked_before(message: Message) -> Iterator[Asked]:
     ids = _record(message).get("asked")
     texts = _items(message)[1:]
     known = [each if isinstance(each, str) else "" for each in ids] if isinstance(ids, list) else []
@@ -140,15 +195,51 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_REQUEST else cut(text, _LONGEST_REQUEST) + _CUT
 
 
-def _where(path: str) -> str:
+def _is_system(message: Message) -> bool:
+    return message.role == "system" and not message.tool_calls and not message.tool_results
+
+
+def _words(message: Message) -> str:
+    return "\n".join(filter(None, (message.text, *(result.text for result in message.tool_results))))
+
+
+def _covered(dropped: Sequence[Message]) -> str:
+    said = [message for message in dropped if mark_of(message) != "summary"]
+    return f"up to {said[-1].id}" if said and said[-1].id else "before"
+
+
+def _in_force(instruction: Instruction) -> Quoted:
+    return Quoted(text=instruction.text, source=instruction.kind, trust=Trust.USER, id=instruction.id or None)
+
+
+def _carried_on(message: Message) -> Iterator[Instruction]:
+    """What an earlier summary carried, as it stood there."""
+    record = _record(message)
+    start, named = record.get("rules"), record.get("standing")
+    texts = unfence(message.text[start:]) if isinstance(start, int) else ()
+    for text, each in zip(texts or (), named if isinstance(named, list) else [], strict=False):
+        match each:
+            case ["system" | "pinned" as kind, str(known)]:
+                yield Instruction(id=known, text=text, kind=kind)
+            case _:
+                yield Instruction(id="", text=text, kind="pinned")
+
+
+def _where(path: str, handle: str) -> str:
     if not path:
         return ""
-    return f" Everything still stands in {path}: read it with `read_file`, or search it with `session_search`."
+    return (
+        f" `expand` with `{handle}` opens what was said, word for word; everything still stands in {path}: "
+        "read it with `read_file`, or search it with `session_search`."
+    )
 
 
 def _items(message: Message) -> tuple[str, ...]:
-    start = _record(message).get("block")
-    return (unfence(message.text[start:]) or ()) if isinstance(start, int) else ()
+    record = _record(message)
+    start, end = record.get("block"), record.get("rules")
+    if not isinstance(start, int):
+        return ()
+    return unfence(message.text[start : end if isinstance(end, int) else None]) or ()
 
 
 def _record(message: Message) -> dict[str, JsonValue]:

@@ -1,17 +1,23 @@
-"""Compact: the window gets smaller before a request when it is due, and once more when the model refuses its size."""
+"""Compact: the window gets smaller before a request when it is due, and again when the model refuses its size.
 
-from collections.abc import Sequence
+Invariants: a reduction that can be undone is noted before anything goes on with it, and what is asked again is what
+inner middleware keeps before it is sent. The error that is raised at the end is the provider's own.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import anyio
 
 from ricordo.clock import SystemClock
 from ricordo.compaction import Strategy
+from ricordo.compaction.ladder import Noted
+from ricordo.compaction.plan import overflow_target
 from ricordo.errors import ModelOverflow
 from ricordo.events import Emitter
 from ricordo.middleware.contract import Request, Response, Step, TurnEvent
 from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import reduce_request
+from ricordo.middleware.reduce import descend_request
 
 __all__ = ["CompactWindow"]
 
@@ -25,43 +31,81 @@ class CompactWindow:
         *,
         measure: Measure | None = None,
         emitter: Emitter | None = None,
-        recover: bool = False,
+        retries: int = 0,
+        noted: Noted | None = None,
+        undone: Callable[[], int] = int,
     ) -> None:
         """Run `strategies`, in their order.
 
         Middleware that adds to the system prompt stands outside of this, to be counted.
 
-        With `recover`, a request that overflows the model's window is made once more after forced reductions; a second
-        overflow, one that nothing could be done about, and one in the middle of a streamed reply are raised.
+        A request that overflows the model's window is made again up to `retries` times, each time after forced
+        reductions to a smaller target; one overflow more, one that nothing could be done about, and one in the middle
+        of a streamed reply are raised. `noted` keeps what brings a window back, see the ladder. `undone` returns how
+        many messages the window had when a person last undid a compaction, 0 for never.
         """
         self._strategies = tuple(strategies)
         self._measure = measure or Measure()
         self._emitter = emitter or Emitter(SystemClock())
-        self._recover = recover
+        self._retries = retries
+        self._noted = noted
+        self._undone = undone
 
     async def __call__(self, request: Request, step: Step) -> Response:
         """Go on with what is left of the window. Raises `ModelOverflow`."""
-        reduced = await reduce_request(request, self._strategies, self._measure, self._emitter)
-        watched, heard = _watched(reduced)
-        try:
-            response = await step(watched)
-        except ModelOverflow as overflow:
-            if not self._recover or heard.is_set():
-                raise
-            reduced = await self._forced(reduced, overflow)
-            response = await step(reduced)
-        await self._measure.learn(replace(reduced, window=response.window), response.reply.usage.input)
+        reduced, _ = await descend_request(
+            request, self._strategies, self._measure, self._emitter, undone=self._undone(), noted=self._noted
+        )
+        sent, response = await self._sent(reduced, step, self._retries, None)
+        await self._measure.learn(replace(sent, window=response.window), response.reply.usage.input)
         return response
 
-    async def _forced(self, request: Request, overflow: ModelOverflow) -> Request:
-        """Return the request with a smaller window. Raises `overflow` when it did not get any smaller."""
+    async def _sent(self, request: Request, step: Step, retries: int, target: int | None) -> tuple[Request, Response]:
+        """Return the response and the request that got it; `target` is what the messages were to take, None before
+        the first overflow."""
+        watched, heard = _watched(request)
+        try:
+            return request, await step(watched)
+        except ModelOverflow as overflow:
+            if not retries or heard.is_set():
+                raise
+            smaller, target = await self._forced(request, overflow, target)
+            return await self._sent(smaller, step, retries - 1, target)
+
+    async def _forced(self, request: Request, overflow: ModelOverflow, before: int | None) -> tuple[Request, int]:
+        """Return the request with a smaller window, and what its messages were to take.
+
+        Raises `overflow` when it did not get any smaller.
+        """
         await self._measure.learn(request, overflow.size or 0)
-        smaller = await reduce_request(
-            request, self._strategies, self._measure, self._emitter, forced="overflow", limit=overflow.window
-        )
+        with self._emitter.stage("overflow", request.turn.scope) as progress:
+            measured = await self._measure.measured(request, limit=overflow.window)
+            target = overflow_target(measured.window, measured.tokens, named=overflow.window is not None)
+            target = target if before is None else min(target, before // 2)
+            smaller, _ = await descend_request(
+                request,
+                self._strategies,
+                self._measure,
+                self._emitter,
+                forced="overflow",
+                limit=overflow.window,
+                target=target,
+                noted=self._noted,
+            )
+            left = await self._measure.measured(smaller, limit=overflow.window)
+            progress.counts.update(
+                messages_before=len(request.window),
+                messages_after=len(smaller.window),
+                tokens_before=measured.tokens,
+                tokens_after=left.tokens,
+                target=target,
+            )
+            progress.reason = "the request was larger than the model's window"
+            if smaller.window == request.window:
+                progress.failed = f"{progress.reason}, and nothing of it got smaller"
         if smaller.window == request.window:
             raise overflow
-        return smaller
+        return smaller, target
 
 
 def _watched(request: Request) -> tuple[Request, anyio.Event]:

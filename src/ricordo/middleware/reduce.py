@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ricordo.compaction import Reduction, Report, Strategy
+from ricordo.compaction import Reduction, Report, Strategy, Window
+from ricordo.compaction.cancelled import unwrapped
+from ricordo.compaction.ladder import Noted, descend
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter, Progress
 from ricordo.middleware.contract import Request
 from ricordo.middleware.measure import Measure, Measured
 from ricordo.scopes import Scope
 
-__all__ = ["reduce_request", "reduce_window"]
+__all__ = ["descend_request", "reduce_request", "reduce_window"]
 
 
 async def reduce_window(strategy: Strategy, measured: Measured, emitter: Emitter, scope: Scope | None) -> Reduction:
@@ -30,7 +32,8 @@ async def reduce_window(strategy: Strategy, measured: Measured, emitter: Emitter
     with emitter.stage(strategy.act, scope) as progress:
         _tell(progress, report)
         try:
-            reduction = await strategy.reduce(window)
+            with unwrapped():
+                reduction = await strategy.reduce(window)
         except RicordoError as error:
             reduction = Reduction(messages=window.messages, report=replace(report, reason=type(error).__name__))
         _tell(progress, reduction.report)
@@ -40,7 +43,7 @@ async def reduce_window(strategy: Strategy, measured: Measured, emitter: Emitter
         return reduction
 
 
-async def reduce_request(
+async def descend_request(
     request: Request,
     strategies: Sequence[Strategy],
     measure: Measure,
@@ -48,14 +51,44 @@ async def reduce_request(
     *,
     forced: str = "",
     limit: int | None = None,
+    target: int | None = None,
+    focus: str = "",
+    undone: int = 0,
+    noted: Noted | None = None,
+) -> tuple[Request, tuple[Report, ...]]:
+    """Return `request` with what is left of its window after each of `strategies` in turn, and what each did.
+
+    The request is the same when nothing got smaller. `limit` in tokens takes the place of the model's window; for what
+    else is told to the strategies see `Window`, and for `noted` the ladder.
+    """
+
+    async def run(strategy: Strategy, window: Window) -> Reduction:
+        measured = await measure.measured(replace(request, window=window.messages), forced=window.forced, limit=limit)
+        told = replace(measured.window, target=window.target, focus=window.focus, undone=window.undone)
+        return await reduce_window(strategy, replace(measured, window=told), emitter, request.turn.scope)
+
+    turn = request.turn
+    window = Window(
+        messages=request.window,
+        agent=turn.agent,
+        session=turn.session,
+        ratio=measure.ratio,
+        forced=forced,
+        target=target,
+        focus=focus,
+        undone=undone,
+    )
+    left, reports = await descend(window, strategies, run=run, noted=noted)
+    same = left.messages == request.window
+    return (request if same else replace(request, window=left.messages)), reports
+
+
+async def reduce_request(
+    request: Request, strategies: Sequence[Strategy], measure: Measure, emitter: Emitter
 ) -> Request:
     """Return `request` after each of `strategies` in turn; the same window when nothing got smaller."""
-    for strategy in strategies:
-        measured = await measure.measured(request, forced=forced, limit=limit)
-        reduction = await reduce_window(strategy, measured, emitter, request.turn.scope)
-        if reduction.messages != request.window:
-            request = replace(request, window=reduction.messages)
-    return request
+    reduced, _ = await descend_request(request, strategies, measure, emitter)
+    return reduced
 
 
 def _tell(progress: Progress, report: Report) -> None:

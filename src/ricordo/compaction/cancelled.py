@@ -1,0 +1,46 @@
+"""Telling a cancellation from an error, however it is wrapped: what was cancelled must not go on by another way.
+
+Invariant: a time that ran out is no cancellation, though packages cancel to end it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+
+__all__ = ["cancellation_in", "unwrapped"]
+
+_TRIOS_TIMEOUT = "TooSlowError"
+
+
+def cancellation_in(error: BaseException) -> BaseException | None:
+    """Return the cancellation that `error` is, or that caused it: through groups, contexts and cyclic chains of causes;
+    None when there is none."""
+    kind = anyio.get_cancelled_exc_class()
+    seen: set[int] = set()
+    waiting: list[BaseException] = [error]
+    while waiting:
+        current = waiting.pop(0)
+        if isinstance(current, kind):
+            return current
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if isinstance(current, TimeoutError) or type(current).__name__ == _TRIOS_TIMEOUT:
+            continue
+        inside = current.exceptions if isinstance(current, BaseExceptionGroup) else ()
+        before = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        waiting += [*inside, *([before] if before is not None else [])]
+    return None
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Raise a cancellation as such, where what is raised inside wraps one."""
+    try:
+        yield
+    except BaseException as error:
+        cancelled = cancellation_in(error)
+        if cancelled is None or cancelled is error:
+            raise
+        raise cancelled from None
