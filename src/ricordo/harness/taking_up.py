@@ -11,9 +11,21 @@ left out stays in the transcript.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ricordo.messages import Message, Pairing, Place, Thinking, ToolResult, pair
+from ricordo.messages import Message, Pairing, Place, Thinking, ToolResult, mark_of, pair
+from ricordo.state import AgentState
 
-__all__ = ["taken_up", "valid"]
+__all__ = ["rebuilt", "taken_up", "valid"]
+
+
+def rebuilt(state: AgentState) -> tuple[Message, ...]:
+    """Return what a state's window holds of what was said, in its order, for a transcript that is gone; empty for none.
+
+    Summaries, recalled memory and notices are nothing that was said. Messages keep their ids, and a parent only if it
+    is among them, so that the next append chains them anew.
+    """
+    said = [message for message in state.window if mark_of(message) in {None, "cut"}]
+    ids = {message.id for message in said}
+    return tuple(message if message.parent in ids else replace(message, parent=None) for message in said)
 
 
 def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:

@@ -1,5 +1,15 @@
 """Sessions: what was said when, from the transcripts."""
 
-from ricordo.sessions.catalogue import SessionInfo, find_session, list_sessions
+from ricordo.sessions.catalogue import Glance, SessionInfo, find_session, list_sessions
+from ricordo.sessions.past import Found, PastSessions
+from ricordo.sessions.search import Finding
 
-__all__ = ["SessionInfo", "find_session", "list_sessions"]
+__all__ = [
+    "Finding",
+    "Found",
+    "Glance",
+    "PastSessions",
+    "SessionInfo",
+    "find_session",
+    "list_sessions",
+]

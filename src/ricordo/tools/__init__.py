@@ -4,6 +4,7 @@ from ricordo.tools.contract import Approval, Approve, Tool, ToolContext, ToolOut
 from ricordo.tools.file_tools import file_tools
 from ricordo.tools.function import FunctionTool, tool
 from ricordo.tools.memory_tools import memory_tools
+from ricordo.tools.session_tools import session_tools
 
 __all__ = [
     "Approval",
@@ -14,5 +15,6 @@ __all__ = [
     "ToolOutput",
     "file_tools",
     "memory_tools",
+    "session_tools",
     "tool",
 ]

@@ -1,0 +1,113 @@
+"""Past sessions as one viewer may see them: listed, read back, and searched.
+
+Invariant: an agent or a session is only ever looked up among those that the viewer may see, so no id becomes a path,
+and what belongs to somebody else is not told from what is not there.
+"""
+
+from dataclasses import dataclass
+from heapq import nlargest
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, SessionNotFound, StorageError
+from ricordo.files import FileStore
+from ricordo.scopes import path_part
+from ricordo.sessions.catalogue import Catalogue, Glance
+from ricordo.sessions.owners import EVERYBODY
+from ricordo.sessions.reading import Excerpt, newest
+from ricordo.sessions.search import Finding, Phrase, findings
+
+__all__ = ["Found", "PastSessions"]
+
+
+_COUNTED = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Messages that hold a phrase, newest first, and how many there are: in all when `whole`, else at the least."""
+
+    findings: tuple[Finding, ...] = ()
+    total: int = 0
+    whole: bool = True
+
+
+class PastSessions:
+    """The sessions of a root that `user` may see: their own, and those that belong to nobody."""
+
+    def __init__(self, files: FileStore, *, user: str | None = EVERYBODY) -> None:
+        """Look through `files` for `user`: empty for somebody unnamed, None for who may see everybody's."""
+        self._files = files
+        self._user = user
+        self._catalogue = Catalogue(files)
+
+    async def of(self, agent: str | None = None) -> list[Glance]:
+        """Return the sessions of an agent, of all agents when None, the one with the newest message first.
+
+        Raises: SessionNotFound if there is none, or none that the viewer may see.
+        """
+        seen = [glance for glance in await self._catalogue.glances() if self._sees(glance)]
+        if agent is not None:
+            folders = _folders(agent)
+            seen = next((own for each in folders if (own := [one for one in seen if one.agent == each])), [])
+        if not seen:
+            raise SessionNotFound
+        return seen
+
+    async def find(self, agent: str, session: str) -> Glance:
+        """Return the session with this id, written whole. Raises `SessionNotFound`."""
+        for glance in await self.of(agent):
+            if glance.session == session:
+                return glance
+        raise SessionNotFound
+
+    async def described(self, glance: Glance) -> tuple[int, str]:
+        """Return how many messages a session has, and what it began with. Raises `FileMissing`, `StorageError`."""
+        return await self._catalogue.count(glance), await self._catalogue.title(glance)
+
+    async def newest(self, glance: Glance, count: int, *, before: str = "") -> Excerpt:
+        """Return the newest `count` messages that were said, of those before the message `before` if given.
+
+        They are the original ones, whatever became of them in the window. Raises: SessionNotFound if there is no such
+        message, `StorageError`.
+        """
+        found = await newest(self._files, glance.file, count, before=before)
+        if found is None:
+            raise SessionNotFound(f"No message of this session has the id {before[:60]!r}.")
+        return found
+
+    async def search(self, query: str, agent: str | None = None, *, limit: int) -> Found:
+        """Return the newest `limit` messages that hold `query`, a word or a phrase, whatever its capitals.
+
+        It is looked for in what people and agents said, and in arguments and results of tools. From a thousand messages
+        on, sessions that ended before the oldest of the newest are not looked through. A transcript that can't be read
+        is left out. Raises: InvalidQuery if there is nothing to look for; SessionNotFound as `of`.
+        """
+        phrase = Phrase(query)
+        seen = await self.of(agent)
+        kept: list[tuple[float, str, int, Finding]] = []
+        total = 0
+        for glance in seen:
+            if total >= _COUNTED and len(kept) == limit and kept[-1][0] >= glance.last.timestamp():
+                return Found(findings=tuple(row[-1] for row in kept), total=total, whole=False)
+            try:
+                data = await self._files.read_from(glance.file.path, 0)
+            except (FileMissing, StorageError):
+                continue
+            found = await run_sync(_found_in, data, phrase, glance)
+            total += len(found)
+            ranked = [((each.time or glance.last).timestamp(), each.path, each.line, each) for each in found]
+            kept = nlargest(limit, [*kept, *ranked], key=lambda row: row[:3])
+        return Found(findings=tuple(row[-1] for row in kept), total=total)
+
+    def _sees(self, glance: Glance) -> bool:
+        return self._user is None or glance.user in {EVERYBODY, self._user}
+
+
+def _found_in(data: bytes, phrase: Phrase, glance: Glance) -> list[Finding]:
+    return findings(data, phrase, session=glance.session, agent=glance.agent, path=glance.file.path)
+
+
+def _folders(agent: str) -> tuple[str, ...]:
+    """Return the names that the folder of an agent can have: made of its name, or the folder as it was told."""
+    return (path_part(agent), agent) if agent.isprintable() else ()

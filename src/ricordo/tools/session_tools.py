@@ -1,0 +1,113 @@
+"""session_list, session_history and session_search: what was said in past sessions, word for word.
+
+They read the transcripts, which no compaction touches. Invariant: ids are looked up among the sessions that the caller
+may see, and whatever is not one of them is answered alike.
+"""
+
+from collections.abc import Awaitable
+from typing import Annotated, TypeVar
+
+from ricordo.errors import FileMissing, SessionNotFound, ToolFailed
+from ricordo.files import FileStore
+from ricordo.sessions import Found, Glance, PastSessions
+from ricordo.tools.contract import Tool, ToolContext
+from ricordo.tools.function import tool
+from ricordo.tools.session_pages import history_page, search_page, sessions_page
+
+__all__ = ["NOTHING_FOUND", "NOT_FOUND", "NO_SESSIONS", "session_tools"]
+
+NOT_FOUND = "Not found: session_list names the sessions that there are."
+NO_SESSIONS = "No session is kept yet."
+NOTHING_FOUND = "no matches."
+_T = TypeVar("_T")
+_PAGE = 20
+_MOST_MESSAGES = 200
+
+_Agent = Annotated[str, "the agent whose sessions are meant; empty for yourself"]
+
+
+def session_tools(files: FileStore, *, agent: str, user: str = "", expand: bool = False) -> tuple[Tool, ...]:
+    """Return the three tools over the transcripts below the root of `files`, for the agent `agent` of `user`.
+
+    They show the sessions of this user and those that belong to nobody, without a user only the latter. With `expand`
+    the model is told that a tool of that name opens a message whole by its id.
+    """
+    past = PastSessions(files, user=user)
+    return (_list_tool(past, agent), _history_tool(past, agent, expand=expand), _search_tool(past, agent))
+
+
+def _list_tool(past: PastSessions, agent: str) -> Tool:
+    async def session_list(
+        context: ToolContext,
+        agent_id: _Agent = "",
+        before: Annotated[str, "a session id: list those that are older"] = "",
+    ) -> str:
+        """List past sessions with their ids and last-update times, newest first."""
+        named = agent_id.strip() or agent
+        try:
+            listed = await past.of(named)
+        except SessionNotFound as error:
+            if named == agent:
+                return NO_SESSIONS
+            raise ToolFailed(NOT_FOUND) from error
+        if before:
+            ids = [glance.session for glance in listed]
+            if before not in ids:
+                raise ToolFailed(NOT_FOUND)
+            listed = listed[ids.index(before) + 1 :]
+        rows = [(glance, *await _looked_up(past.described(glance))) for glance in listed[:_PAGE]]
+        older = len(listed) - len(rows)
+        return sessions_page(rows, current=_session_of(context, agent, named), older=older) or NO_SESSIONS
+
+    return tool(session_list)
+
+
+def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
+    async def session_history(
+        session_id: Annotated[str, "the id of a session, as session_list tells it"],
+        agent_id: _Agent = "",
+        last_n: Annotated[int, f"how many messages, 1 to {_MOST_MESSAGES}"] = 20,
+        before: Annotated[str, "the id of a message: show those that are older"] = "",
+    ) -> str:
+        """Show the newest messages of a session as they were said, oldest first, with tool calls and results."""
+        if last_n < 1:
+            raise ToolFailed(f"last_n is from 1 to {_MOST_MESSAGES}, not {last_n}.")
+        found: Glance = await _looked_up(past.find(agent_id.strip() or agent, session_id.strip()))
+        before = before.strip().removeprefix("m:")
+        excerpt = await _looked_up(past.newest(found, min(last_n, _MOST_MESSAGES), before=before))
+        if not excerpt.messages:
+            return f"No message of this session is {'older' if before else 'kept'}."
+        return history_page(excerpt.messages, found.session, older=excerpt.older, expand=expand)
+
+    return tool(session_history)
+
+
+def _search_tool(past: PastSessions, agent: str) -> Tool:
+    async def session_search(
+        query: Annotated[str, "a word or a phrase, as it was said; capitals don't count"],
+        agent_id: _Agent = "",
+    ) -> str:
+        """Find a word or a phrase in what was said in past sessions, in tool calls and results, newest first."""
+        named = agent_id.strip() or agent
+        try:
+            found = await past.search(query, named, limit=_PAGE)
+        except SessionNotFound as error:
+            if named != agent:
+                raise ToolFailed(NOT_FOUND) from error
+            found = Found()
+        return search_page(found) or NOTHING_FOUND
+
+    return tool(session_search)
+
+
+def _session_of(context: ToolContext, agent: str, named: str) -> str:
+    """Return the session of the caller, if it is one of the agent `named`."""
+    return context.session if named == agent else ""
+
+
+async def _looked_up(found: Awaitable[_T]) -> _T:
+    """Return what was looked up; whatever is not there is answered in the same words."""
+    try:
+        return await found
+    except (SessionNotFound, FileMissing) as error:
+        raise ToolFailed(NOT_FOUND) from error
