@@ -1,0 +1,182 @@
+"""Whatever the conversation and the order of the strategies: what every one of them keeps, and all of them together."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import anyio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conversation_strategies import conversations, open_calls, orphan_results
+from dialect_validity import new_faults
+from ricordo.compaction import (
+    ClearResults,
+    ClearResultsConfig,
+    Compact,
+    CompactionConfig,
+    DedupeReads,
+    DedupeReadsConfig,
+    DigestSummary,
+    DropGroups,
+    Evict,
+    Reduction,
+    SlidingWindow,
+    Strategy,
+    ToolResultEvictionConfig,
+    Truncate,
+    TruncateArgsConfig,
+    Window,
+)
+from ricordo.compaction.handles import handle_of
+from ricordo.compaction.ladder import descend
+from ricordo.compaction.plan import measured
+from ricordo.compaction.results import restored
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
+from ricordo.messages import Message, Part, Thinking, ToolCall, encode, is_pinned, mark_of, pinned
+
+KEY = Redactor(bytes(32))
+
+in_place = st.one_of(
+    st.builds(
+        lambda config: Evict(config, InMemoryFiles(), KEY),
+        st.builds(
+            ToolResultEvictionConfig,
+            max_result_chars=st.sampled_from([800, 1_000]),
+            preview_chars=st.sampled_from([150, 200]),
+        ),
+    ),
+    st.builds(
+        ClearResults,
+        st.builds(
+            ClearResultsConfig,
+            trigger_messages=st.sampled_from([0, 1]),
+            trigger_tokens=st.sampled_from([0, 300]),
+            keep_results=st.sampled_from([0, 1, 5]),
+            min_tokens=st.sampled_from([0, 200]),
+        ),
+    ),
+    st.builds(DedupeReads, st.builds(DedupeReadsConfig, min_tokens=st.sampled_from([0, 200]))),
+)
+others = st.one_of(
+    st.builds(
+        Truncate, st.builds(TruncateArgsConfig, trigger_messages=st.just(1), keep_messages=st.sampled_from([0, 3]))
+    ),
+    st.builds(
+        lambda config: Compact(config, DigestSummary()),
+        st.builds(
+            CompactionConfig,
+            trigger_messages=st.sampled_from([0, 4]),
+            keep_messages=st.sampled_from([1, 5]),
+            summary_tokens=st.sampled_from([20, 300]),
+        ),
+    ),
+    st.just(DropGroups()),
+    st.builds(SlidingWindow, keep_messages=st.sampled_from([1, 4]), keep_tokens=st.sampled_from([0, 0, 60])),
+)
+plans: st.SearchStrategy[list[Strategy]] = st.lists(st.one_of(in_place, others), min_size=1, max_size=4)
+
+
+def varied(
+    messages: tuple[Message, ...], reads: bool, thinks: bool, pins: Sequence[int], target: float
+) -> tuple[tuple[Message, ...], int]:
+    """Let calls be reads, let the assistant think, let a person pin; return the target in tokens too."""
+    found = list(messages)
+    for at, message in enumerate(found):
+        parts: list[Part] = [
+            replace(part, name="read_file") if reads and isinstance(part, ToolCall) else part for part in message.parts
+        ]
+        if thinks and message.tool_calls:
+            parts = [Thinking(text="考える " * 3, signature="s"), *parts]
+        found[at] = replace(message, parts=tuple(parts))
+    for pin in pins:
+        if pin < len(found):
+            found[pin] = pinned(found[pin])
+    return tuple(found), int(sum(measured(found, 1.0)) * target)
+
+
+cases = st.builds(
+    varied,
+    conversations(8),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.integers(0, 15), max_size=2),
+    st.sampled_from([0.0, 0.3, 0.6, 1.0]),
+)
+situations: st.SearchStrategy[Callable[..., Window]] = st.builds(
+    lambda **fields: partial(Window, **fields),
+    agent=st.sampled_from(["", "main"]),
+    session=st.sampled_from(["", "s1"]),
+    overhead=st.sampled_from([0, 100]),
+    limit=st.sampled_from([None, 400, 4_000]),
+    ratio=st.sampled_from([1.0, 1.7]),
+    forced=st.sampled_from(["", "", "overflow", "asked", "progress"]),
+)
+
+
+def assert_sound(window: Window, found: Reduction) -> None:
+    """Both providers take it as before; nothing is reordered, renamed, grown, or lost without being told."""
+    assert new_faults(window.messages, found.messages) == {}
+    assert open_calls(found.messages) <= open_calls(window.messages)
+    assert orphan_results(found.messages) <= orphan_results(window.messages)
+    places = {message.id: at for at, message in enumerate(window.messages)}
+    stayed = [places[message.id] for message in found.messages if message.id in places]
+    assert stayed == sorted(set(stayed))
+    assert list(found.dropped) == [message for at, message in enumerate(window.messages) if at not in set(stayed)]
+    new = [message for message in found.messages if message.id not in places]
+    assert [(message.role, mark_of(message)) for message in new] in (
+        [],
+        [("user", "summary" if found.report.act == "compact" else "notice")],
+    )
+    assert bool(found.report.handle) is bool(found.dropped) or found.report.act == "compact"
+    assert (found.report.status == "skipped") is (found.messages == window.messages)
+    assert found.report.tokens_before == sum(measured(window.messages, window.ratio))
+    assert found.report.tokens_after == sum(measured(found.messages, window.ratio))
+    assert found.report.status == "skipped" or found.report.tokens_after < found.report.tokens_before
+
+
+def assert_told(window: Window, found: Reduction) -> None:
+    """What a strategy promises beyond that."""
+    report = found.report
+    if report.act in {"drop", "slide"}:
+        assert [m for m in window.messages if is_pinned(m)] == [m for m in found.messages if is_pinned(m)]
+        assert report.handle == handle_of(found.dropped)
+    if report.act == "drop" and window.target is not None and report.tokens_after > window.target:
+        assert "are left, more than" in report.note
+    if report.act in {"evict", "clear", "dedupe", "truncate"}:
+        assert [m.id for m in found.messages] == [m.id for m in window.messages]
+        for old, new in zip(window.messages, found.messages, strict=True):
+            assert replace(new, parts=old.parts, metadata=old.metadata) == old
+            assert report.act not in {"clear", "dedupe"} or restored(new, old) == old or restored(old, old) != old
+
+
+async def checked(strategy: Strategy, window: Window) -> Reduction:
+    found = await strategy.reduce(window)
+    assert_sound(window, found)
+    assert_told(window, found)
+    return found
+
+
+@settings(max_examples=150)
+@given(cases, situations, plans)
+def test_after_any_sequence_the_window_is_valid_for_both_providers_ordered_smaller_and_told(
+    case: tuple[tuple[Message, ...], int], situation: Callable[..., Window], plan: list[Strategy]
+) -> None:
+    messages, target = case
+    written = [encode(message) for message in messages]
+    window = situation(messages=messages, target=target)
+    left, reports = anyio.run(partial(descend, run=checked), window, plan)
+    assert [encode(message) for message in messages] == written
+    assert new_faults(messages, left.messages) == {}
+    assert len(reports) == len(plan)
+
+
+@given(cases, situations, st.lists(in_place, min_size=1, max_size=3))
+def test_what_only_shortens_results_changes_nothing_the_second_time(
+    case: tuple[tuple[Message, ...], int], situation: Callable[..., Window], plan: list[Strategy]
+) -> None:
+    first, _ = anyio.run(partial(descend, run=checked), situation(messages=case[0]), plan)
+    second, reports = anyio.run(descend, first, plan)
+    assert second.messages == first.messages
+    assert {report.status for report in reports} == {"skipped"}
