@@ -1,0 +1,241 @@
+"""What memory learns within a session is told after the newest message, once, and stays where it is."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fake_models import reply
+from ricordo.guard import Quoted, Trust, fence, unfence
+from ricordo.messages import Message, Text, ToolCall, ToolResult, mark_of, pair
+from ricordo.middleware import Request, Response, Turn
+from ricordo.middleware.inject import Inject
+from ricordo.middleware.update import (
+    Line,
+    Remembered,
+    UpdateMemory,
+    changes,
+    is_update,
+    remembered,
+    update_text,
+)
+from ricordo.scopes import Scope
+from ricordo.tokens import estimate_text
+
+pytestmark = pytest.mark.anyio
+
+
+def lines(*texts: str) -> tuple[Line, ...]:
+    return tuple(Line(text=text, source="MEMORY.md") for text in texts)
+
+
+class Memory:
+    """A memory that holds the lines it is told to, and the prompt that shows it."""
+
+    def __init__(self, *texts: str) -> None:
+        self.held = Remembered(lines=lines(*texts))
+        self.shown = Remembered()
+        self.written = 0
+        self.own: set[str] = set()
+        self.elsewhere: set[str] = set()
+        self.inject = Inject(self._write)
+
+    async def _write(self, request: Request) -> str:
+        self.written += 1
+        self.shown = self.held
+        return "\n".join([request.system, *(line.text for line in self.shown.lines)])
+
+    def holds_now(self, *texts: str, corrections: str = "") -> None:
+        self.held = Remembered(lines=lines(*texts), corrections=corrections)
+
+    async def now(self) -> Remembered:
+        return self.held
+
+    async def is_own(self, line: Line, session: str) -> bool:
+        assert session == "s"
+        return line.text in self.own
+
+    async def holds(self, line: Line) -> bool:
+        return line.text in self.elsewhere
+
+
+class Talk:
+    """Requests that go on from each other's windows, as an agent's do."""
+
+    def __init__(self, memory: Memory, *, at_once: bool = False) -> None:
+        self.window: tuple[Message, ...] = ()
+        self.sent: list[Request] = []
+        self._inject = memory.inject
+        self._update = UpdateMemory(memory, memory.inject, base="base", at_once=at_once)
+
+    async def ask(self, *messages: Message) -> Request:
+        self.window += messages or (said("And?"),)
+        turn = Turn(scope=Scope(user="me"), agent="main", session="s", messages=())
+        request = Request(turn=turn, system="base", window=self.window)
+
+        async def model(asked: Request) -> Response:
+            self.sent.append(asked)
+            return Response(reply=reply("ok"), window=asked.window)
+
+        async def rest(asked: Request) -> Response:
+            return await self._update(asked, model)
+
+        self.window = (await self._inject(request, rest)).window
+        return self.sent[-1]
+
+
+def said(text: str) -> Message:
+    return Message(role="user", parts=(Text(text=text),))
+
+
+def updates(window: Sequence[Message]) -> list[str]:
+    return [message.text for message in window if is_update(message)]
+
+
+async def test_what_is_new_and_what_is_gone_comes_after_the_newest_message_and_stays_there() -> None:
+    memory = Memory("- Tabs.", "- Ports are open.")
+    talk = Talk(memory)
+    before = await talk.ask(said("Hello."))
+    memory.holds_now("- Tabs.", "- Deploy from main.")
+    first = await talk.ask()
+    second = await talk.ask()
+    assert first.system == before.system == second.system
+    assert updates(before.window) == []
+    assert is_update(first.window[-1])
+    assert mark_of(first.window[-1]) == "memory"
+    assert first.window[-1].role == "user"
+    assert unfence(first.window[-1].text) == ("- Deploy from main.", "- Ports are open.")
+    assert "no longer in memory" in first.window[-1].text.partition("Ports")[0]
+    assert second.window[: len(first.window)] == first.window
+    assert len(updates(second.window)) == 1
+
+
+async def test_an_update_stands_after_the_results_of_calls() -> None:
+    memory = Memory()
+    talk = Talk(memory)
+    await talk.ask(said("Hello."))
+    memory.holds_now("- Deploy from main.")
+    call = ToolCall(id="c1", name="look", arguments="{}")
+    result = ToolResult(call_id="c1", parts=(Text(text="seen"),))
+    asked = await talk.ask(Message(role="assistant", parts=(call,)), Message(role="tool", parts=(result,)))
+    assert [message.role for message in asked.window] == ["user", "assistant", "tool", "user"]
+    pairing = pair(asked.window)
+    assert not pairing.pending
+    assert not pairing.orphans
+
+
+async def test_a_change_on_top_of_a_change_is_told_alone() -> None:
+    memory = Memory()
+    talk = Talk(memory)
+    await talk.ask()
+    memory.holds_now("- One.")
+    await talk.ask()
+    memory.holds_now("- One.", "- Two.")
+    last = await talk.ask()
+    assert [unfence(text) for text in updates(last.window)] == [("- One.",), ("- Two.",)]
+
+
+async def test_an_update_that_left_the_window_is_told_again() -> None:
+    memory = Memory()
+    talk = Talk(memory)
+    await talk.ask()
+    memory.holds_now("- One.")
+    await talk.ask()
+    talk.window = ()
+    assert [unfence(text) for text in updates((await talk.ask()).window)] == [("- One.",)]
+
+
+async def test_what_the_agent_saved_itself_is_not_told_back_to_it() -> None:
+    memory = Memory()
+    talk = Talk(memory)
+    await talk.ask()
+    memory.own = {"Mine."}
+    memory.holds_now("Mine.")
+    assert updates((await talk.ask()).window) == []
+    memory.own = set()
+    memory.holds_now("- Mine.", "- Another's.")
+    assert [unfence(text) for text in updates((await talk.ask()).window)] == [("- Another's.",)]
+
+
+async def test_a_line_that_only_moved_out_of_sight_is_not_called_gone() -> None:
+    memory = Memory("- One.", "- Two.")
+    talk = Talk(memory)
+    await talk.ask()
+    memory.elsewhere = {"- Two."}
+    memory.holds_now("- One.")
+    assert updates((await talk.ask()).window) == []
+
+
+async def test_a_new_prompt_takes_the_updates_out_of_the_window() -> None:
+    memory = Memory()
+    talk = Talk(memory)
+    await talk.ask()
+    memory.holds_now("- One.")
+    await talk.ask()
+    memory.inject.refresh("s")
+    last = await talk.ask()
+    assert updates(last.window) == []
+    assert last.system == "base\n- One."
+    memory.holds_now("- One.", "- Two.")
+    assert [unfence(text) for text in updates((await talk.ask()).window)] == [("- Two.",)]
+
+
+async def test_what_was_forgotten_elsewhere_is_in_no_later_request() -> None:
+    memory = Memory("- Tabs.")
+    talk = Talk(memory)
+    await talk.ask()
+    memory.holds_now("- Tabs.", "- A secret wish.")
+    assert "secret" in str((await talk.ask()).window)
+    memory.holds_now("- Tabs.", corrections="one stone")
+    last = await talk.ask()
+    assert "secret" not in f"{last.system}{last.window}"
+    assert last.system == "base\n- Tabs."
+
+
+async def test_at_once_the_prompt_is_written_anew_and_nothing_is_told() -> None:
+    memory = Memory()
+    talk = Talk(memory, at_once=True)
+    first = await talk.ask()
+    memory.holds_now("- One.")
+    second = await talk.ask()
+    assert (first.system, second.system) == ("base", "base\n- One.")
+    assert updates(second.window) == []
+    await talk.ask()
+    assert memory.written == 2
+
+
+def test_the_lines_of_a_preamble_are_known_with_their_sources() -> None:
+    curated = Quoted(text="# Memory\n- Tabs.\n- <b> & </memory>", source="MEMORY.md", trust=Trust.USER)
+    saved = Quoted(text="Two\nlines.", source="memory/a.md", trust=Trust.AGENT, kind="fact", id="e1")
+    found = remembered(fence([curated, saved], note="n"))
+    assert found.lines == (
+        Line(text="- Tabs.", source="MEMORY.md"),
+        Line(text="- <b> & </memory>", source="MEMORY.md"),
+        Line(text="Two\nlines.", source="memory/a.md", trust="agent", id="e1"),
+    )
+    assert remembered("").lines == ()
+
+
+def test_a_saved_line_that_consolidation_placed_is_no_change() -> None:
+    before = Remembered(lines=(Line(text="Deploy from main.", source="memory/a.md", id="e1"),))
+    assert changes(before, Remembered(lines=lines("- Deploy from main."))) == ([], [])
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=80), max_size=12),
+    st.lists(st.text(min_size=1, max_size=80), max_size=12),
+    st.integers(100, 600),
+)
+@settings(max_examples=40)
+def test_an_update_is_within_its_budget_and_counts_what_it_leaves_out(
+    new: list[str], gone: list[str], room: int
+) -> None:
+    text = update_text(lines(*new), lines(*gone), room)
+    assert estimate_text(text) <= room
+    texts = unfence(text)
+    assert texts is not None
+    shown = "\n".join(texts)
+    if all(each in shown for each in (*new, *gone)):
+        return
+    assert "more lines changed than are shown here: MEMORY.md" in shown
