@@ -1,20 +1,26 @@
-"""`session list`, `show` and `search`: the conversations as they were."""
+"""`session list`, `show` and `search`: the conversations as they were.
 
+Whoever can read the files of a root sees all of its sessions, whoever they belong to; agents see those of their user.
+"""
+
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, with_memory
+from ricordo.cli.context import Target, existing, run, scope_of, with_memory
 from ricordo.cli.documents import hit_document, session_document
 from ricordo.cli.hits import print_hits
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import bold, counted, dim, emit, say, shown, size, wrapped
 from ricordo.clock import rfc3339
+from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
     from ricordo.memory import Session
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
+    from ricordo.sessions import Finding, Found, SessionInfo
 
 __all__ = ["list_sessions", "search", "show"]
 
@@ -30,17 +36,19 @@ def list_sessions(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the sessions whose conversations are kept, newest first."""
+    """Show the sessions whose conversations are kept, newest first, and whose they are if there are several users."""
     target = existing(root, user, project)
     found = with_memory(target, lambda memory: memory.sessions())
     if as_json:
-        emit({"total": len(found), "sessions": [session_document(info, target) for info in found[:limit]]})
+        emit({"total": len(found), "sessions": [_described(info, target) for info in found[:limit]]})
         return
     if not found:
         say("No conversation was kept yet: `ricordo ingest FILE` takes one in.")
+    owned = len({info.user for info in found if info.user}) > 1
     for info in found[:limit]:
         days = f"{info.first.astimezone():%Y-%m-%d %H:%M} to {info.last.astimezone():%Y-%m-%d %H:%M}"
-        say(f"{bold(info.session)}  {days}  {counted(info.messages, 'message')}, {size(info.size)}")
+        owner = f"  of {shown(info.user)}" if owned and info.user else ""
+        say(f"{bold(info.session)}  {days}  {counted(info.messages, 'message')}, {size(info.size)}{owner}")
     if len(found) > limit:
         say(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
 
@@ -48,6 +56,9 @@ def list_sessions(
 def show(
     *,
     session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session, or how it begins.")],
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, metavar="N", show_default=False, help="Only the newest N messages.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show long messages and the results of tools whole.")] = False,
     root: RootOption = None,
     user: UserOption = None,
@@ -56,7 +67,9 @@ def show(
 ) -> None:
     """Show a conversation with the line of each message in its transcript."""
     target = existing(root, user, project)
-    found = with_memory(target, lambda memory: memory.session(session))
+    whole = with_memory(target, lambda memory: memory.session(session))
+    first = -last if last else 0
+    found = replace(whole, messages=whole.messages[first:], lines=whole.lines[first:])
     if as_json:
         emit(_document(found, target))
         return
@@ -73,6 +86,14 @@ def show(
 def search(
     *,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words.")],
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact",
+            "-x",
+            help="Find the words as they stand, capitals aside, also in arguments and results of tools, newest first.",
+        ),
+    ] = False,
     limit: LimitOption = 10,
     root: RootOption = None,
     user: UserOption = None,
@@ -83,12 +104,63 @@ def search(
     from ricordo.index.contract import Query
 
     target = existing(root, user, project)
+    if exact:
+        _print_found(query, run(lambda: _find(target, query, limit)), target, as_json=as_json)
+        return
     asked = Query(text=query, sorts=("transcript", "session", "result"))
     hits = with_memory(target, lambda memory: memory.search(asked, limit=limit))
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
         print_hits(hits, target)
+
+
+async def _find(target: Target, query: str, limit: int) -> "Found":
+    from ricordo.runtime.assembly import files_of
+    from ricordo.sessions import Found, PastSessions
+
+    past = PastSessions(files_of(target.root), user=None)
+    try:
+        return await past.search(query, (await scope_of(target)).agent, limit=limit)
+    except SessionNotFound:
+        return Found()
+
+
+def _print_found(query: str, found: "Found", target: Target, *, as_json: bool) -> None:
+    if as_json:
+        findings: list[JsonValue] = [_finding(each, target) for each in found.findings]
+        emit({"query": query, "total": found.total, "whole": found.whole, "findings": findings})
+        return
+    if not found.findings:
+        say("Nothing found.")
+    for number, each in enumerate(found.findings, start=1):
+        time = f"{each.time.astimezone():%Y-%m-%d %H:%M}" if each.time else ""
+        did = f"{each.piece.sort} of {each.piece.tool}" if each.piece.tool else each.name or each.role
+        say(wrapped(each.snippet, "   ", first=f"{number}. "))
+        say(dim(f"   {' · '.join(filter(None, (shown(did), time, shown(f'{target.file(each.path)}:{each.line}'))))}"))
+    if found.total > len(found.findings):
+        more = f"{found.total - len(found.findings):,} more{'' if found.whole else ' at least'}"
+        say(dim(f"… and {more}: --limit shows them"))
+
+
+def _finding(each: "Finding", target: Target) -> "dict[str, JsonValue]":
+    return {
+        "session": each.session,
+        "agent": each.agent,
+        "message": each.message,
+        "line": each.line,
+        "file": target.file(each.path),
+        "role": each.role,
+        "name": each.name,
+        "time": rfc3339(each.time) if each.time else None,
+        "sort": each.piece.sort,
+        "tool": each.piece.tool or None,
+        "snippet": each.snippet,
+    }
+
+
+def _described(info: "SessionInfo", target: Target) -> "dict[str, JsonValue]":
+    return {**session_document(info, target), "user": info.user or None}
 
 
 def _spoken(message: "Message", *, full: bool) -> list[str]:
@@ -107,7 +179,7 @@ def _cut(text: str, longest: int) -> str:
 
 def _document(found: "Session", target: Target) -> "dict[str, JsonValue]":
     return {
-        **session_document(found.info, target),
+        **_described(found.info, target),
         "conversation": [
             {
                 "id": message.id,

@@ -1,0 +1,70 @@
+"""The conversations of a root as the person at the machine sees them: all of them, and every word."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import chat, ricordo
+
+
+def _state(session: str, user: str) -> None:
+    folder = Path(".ricordo/workspace/agents/main/state")
+    document = {"v": 1, "agent": "main", "session": session, "user": user, "window": []}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{session}.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def _calls(path: Path) -> Path:
+    call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "Caf\\u00e9.py"}'}}
+    records = [
+        {"role": "user", "content": "Look at the file.", "session": "tools"},
+        {"role": "assistant", "content": None, "tool_calls": [call], "session": "tools"},
+        {"role": "tool", "tool_call_id": "c", "content": "def Brew():\n    pour()", "session": "tools"},
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def test_the_owner_is_shown_where_there_are_several_users() -> None:
+    for session in ("monday", "tuesday", "imported"):
+        ricordo("ingest", chat(Path(f"{session}.jsonl"), session=session))
+    _state("monday", "ana")
+    assert " of ana" not in ricordo("session", "list").out
+    _state("tuesday", "ben")
+    listed = ricordo("session", "list", "--user", "ana").out
+    assert [line.rpartition("  ")[2] for line in listed.splitlines() if "day" in line] == ["of ben", "of ana"]
+    sessions = ricordo("session", "list", "--json").document["sessions"]
+    assert {each["id"]: each["user"] for each in sessions} == {"monday": "ana", "tuesday": "ben", "imported": None}
+    assert ricordo("session", "show", "tuesday", "--user", "ana", "--json").document["user"] == "ben"
+
+
+@pytest.mark.parametrize("last", [1, 2, 3, 99])
+def test_the_newest_messages_are_shown_where_asked(last: int) -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), session="monday"))
+    shown = ricordo("session", "show", "monday", "--last", str(last), "--json").document["conversation"]
+    assert [each["line"] for each in shown] == [1, 2, 3][-last:]
+    assert ricordo("session", "show", "monday", "--last", str(last)).out.count(" 2026-11-02 ") == min(last, 3)
+
+
+@pytest.mark.parametrize(
+    ("query", "sort", "line"), [("LOOK at", "text", 1), ("café.PY", "call", 2), ("brew(): POUR", "result", 3)]
+)
+def test_words_are_found_as_they_stand_in_arguments_and_results_too(query: str, sort: str, line: int) -> None:
+    ricordo("ingest", _calls(Path("calls.jsonl")))
+    document = ricordo("session", "search", query, "--exact", "--json").document
+    assert (document["total"], document["whole"]) == (1, True)
+    (found,) = document["findings"]
+    assert (found["session"], found["sort"], found["line"]) == ("tools", sort, line)
+    text = Path(found["file"]).read_text(encoding="utf-8").splitlines()[line - 1]
+    assert json.loads(text)["id"] == found["message"]
+    assert f"{found['file']}:{line}" in ricordo("session", "search", query, "-x").out
+    assert ricordo("session", "search", f"{query} and more", "--exact").out == "Nothing found.\n"
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    ricordo("ingest", chat(Path("chat.jsonl"), [("user", f"Pear {number}.") for number in range(5)]))
+    shown = ricordo("session", "search", "PEAR", "--exact", "--limit", "2").out
+    assert [line[:10] for line in shown.splitlines() if line[0] in "12…"] == ["1. Pear 4.", "2. Pear 3.", "… and 3 mo"]
+    done = ricordo("session", "search", " ", "--exact")
+    assert (done.code, done.err.count("\n")) == (1, 1)
