@@ -11,7 +11,7 @@ so. Everything that goes is in `dropped`, in order. A cancellation, however it i
 
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ from ricordo.compaction.contract import Act, Handover, Reduction, Report, Summar
 from ricordo.compaction.digest import digest
 from ricordo.compaction.handles import handle_of
 from ricordo.compaction.learning import Learning, learning
-from ricordo.compaction.plan import LEAST_ADDED, Plan, decide, measured, thresholds
+from ricordo.compaction.plan import Plan, decide, measured, thresholds
 from ricordo.compaction.shorten import shortened
 from ricordo.compaction.summary_message import (
     Asked,
@@ -48,15 +48,6 @@ Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 
 _LEAST_BODY = 16
 _NOT_SMALLER = "a summary would not be smaller"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Futile:
-    """What a summary was asked for in vain: of which messages, and in a window of how many."""
-
-    session: str
-    handle: str
-    count: int
 
 
 class _NotHeldError(Exception):
@@ -95,7 +86,6 @@ class Compact:
         self._before_summary = before_summary if config.flush_before_compact and not combined else None
         self._offload = offload if config.offload_before_compact else None
         self._recorded = recorded or self._offload is not None
-        self._futile: _Futile | None = None
         self._warned = False
 
     async def reduce(self, window: Window) -> Reduction:
@@ -106,7 +96,7 @@ class Compact:
         plan = decide(window, self._config, tokens)
         head = leading(window.messages)
         dropped = window.messages[head : plan.cut]
-        hindrance = self._hindrance(window, plan, dropped)
+        hindrance = _hindrance(window, plan, dropped)
         if hindrance:
             return self._shortened(window, plan, _unchanged(window, hindrance, tokens))
         notes: list[str] = []
@@ -116,7 +106,6 @@ class Compact:
             unchanged = _unchanged(window, str(error), tokens)
             return replace(unchanged, report=replace(unchanged.report, status="failed"))
         if found is None:
-            self._futile = _Futile(session=window.session, handle=handle_of(dropped), count=len(window.messages))
             reason, note = f"{plan.reason}, but {_NOT_SMALLER}", "; ".join(notes)
             unchanged = _unchanged(window, reason, tokens)
             return self._shortened(window, plan, replace(unchanged, report=replace(unchanged.report, note=note)))
@@ -130,17 +119,6 @@ class Compact:
             _skipped(window, plan.reason, tokens), status="done", note="; ".join(notes), handle=handle, due=plan.by
         )
         return self._shortened(window, plan, Reduction(messages=messages, report=report, dropped=dropped))
-
-    def _hindrance(self, window: Window, plan: Plan, dropped: tuple[Message, ...]) -> str:
-        """Say why nothing is summed up; empty when something is. What came to nothing is not tried again at once."""
-        if not plan.cut:
-            return plan.reason
-        tried = self._futile
-        if tried and not window.forced and tried.session == window.session:
-            near = not plan.pressed and abs(len(window.messages) - tried.count) < LEAST_ADDED
-            if near or tried.handle == handle_of(dropped):
-                return f"{plan.reason}, but {_NOT_SMALLER} a moment ago"
-        return "" if _worth(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER}"
 
     async def _replaced(
         self, window: Window, plan: Plan, dropped: tuple[Message, ...], notes: list[str]
@@ -272,6 +250,13 @@ def _skipped(window: Window, reason: str, tokens: Sequence[int]) -> Report:
 
 def _unchanged(window: Window, reason: str, tokens: Sequence[int]) -> Reduction:
     return Reduction(messages=window.messages, report=_skipped(window, reason, tokens))
+
+
+def _hindrance(window: Window, plan: Plan, dropped: tuple[Message, ...]) -> str:
+    """Say why nothing is summed up; empty when something is."""
+    if not plan.cut:
+        return plan.reason
+    return "" if _worth(dropped, window) else f"{plan.reason}, but {_NOT_SMALLER}"
 
 
 def _worth(dropped: tuple[Message, ...], window: Window) -> bool:

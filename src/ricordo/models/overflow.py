@@ -5,7 +5,7 @@ else, a code that means this, words of a rate limit (which speaks of too many to
 last the words of the message.
 
 Invariant: a rate limit is never an overflow, and neither is a failure of the provider's own (500 and up) without a code
-of its own for it, whatever its text says.
+of its own or one of three unmistakable phrases for it, whatever else its text says.
 """
 
 import re
@@ -34,6 +34,7 @@ _WORDS = re.compile(
     r"|`?inputs`? (?:must have less than|tokens \+ `?max_new_tokens`? must be)",
     re.IGNORECASE | re.DOTALL,
 )
+_UNMISTAKABLE = re.compile(r"context_length_exceeded|maximum context|token limit", re.IGNORECASE)
 _NUMBER = r"(\d[\d,_]*)"
 _WINDOW = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -81,7 +82,9 @@ def find_overflow(facts: Facts) -> Overflow | None:
         return None
     said = (facts.code, facts.kind)
     if not _CODES.intersection(said):
-        if _VETO.search(" ".join((*said, facts.text))) or facts.status not in _ABOUT_REQUEST:
+        if _VETO.search(" ".join((*said, facts.text))):
+            return None
+        if facts.status not in _ABOUT_REQUEST and not _UNMISTAKABLE.search(facts.text):
             return None
         if facts.status != 413 and not _TOO_LARGE.intersection(said) and not _WORDS.search(facts.text):
             return None
