@@ -29,8 +29,11 @@ HELP = (
     ("/memory search QUERY", "search memories, conversations and notes"),
     ("/memory forget ID", "take a memory out, after a question"),
     ("/session list", "the conversations that were kept; also show ID and search QUERY"),
-    ("/context", "what the next request is made of, in tokens"),
-    ("/compact", "make the window smaller now"),
+    ("/context", "what fills the window, by section, in tokens"),
+    ("/compact [FOCUS]", "make the window smaller now; --dry-run only tells what it would come to"),
+    ("/compact --list", "the compactions of this session; --undo [HANDLE] brings the window back"),
+    ("/expand HANDLE", "what a compaction took out of the window, as it was said"),
+    ("/pin [MESSAGE]", "keep a message through every compaction, your last one if none is named; also /unpin"),
     ("/clear", "begin with an empty window; the transcript keeps what was said"),
     ("/undo [CHANGE]", "take back the newest write, or the one named"),
     ("/help", "this list"),
@@ -38,7 +41,9 @@ HELP = (
     ("//text", "say a text that begins with a slash"),
     ("Ctrl-C", "stop a reply; what came of it is kept"),
 )
-NAMES = ("clear", "compact", "context", "exit", "help", "memory", "quit", "session", "undo")
+NAMES = (
+    *("clear", "compact", "context", "exit", "expand", "help", "memory", "pin", "quit", "session", "undo", "unpin"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)

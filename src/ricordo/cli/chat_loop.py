@@ -22,6 +22,7 @@ from ricordo.cli.chat_foreground import Foreground, Interrupted
 from ricordo.cli.chat_input import Input
 from ricordo.cli.chat_offline import offline
 from ricordo.cli.chat_turn import Screen
+from ricordo.cli.chat_window import WINDOW_COMMANDS, obeyed
 from ricordo.cli.context import Target, scope_of
 from ricordo.cli.render import counted, dim, failed, note, say, shown
 from ricordo.clock import SystemClock
@@ -237,8 +238,8 @@ class Chat:
                 return False
             case "help":
                 await self._do(print_help)
-            case "context" | "compact" | "clear":
-                await self._look_at_window(slash.name)
+            case name if name in WINDOW_COMMANDS:
+                await self._look_at_window(slash)
             case _:
                 await self._run(slash)
         return True
@@ -260,15 +261,13 @@ class Chat:
         if not self.input.is_terminal:
             self.code = self.code or code
 
-    async def _look_at_window(self, name: str) -> None:
-        from ricordo.cli.chat_window import clear, compact, context
-
+    async def _look_at_window(self, slash: Slash) -> None:
         if self.agent is None and not self.wishes.target.exists:
             await self._do(lambda: say("Nothing was said yet."))
             return
         agent = await self._opened()
         with self.foreground.stopping() as scope:
-            lines = await {"context": context, "compact": compact, "clear": clear}[name](agent)
+            lines = await obeyed(agent, slash)
             await self._do(lambda: say("\n".join(lines)))
         if scope.cancelled_caught:
             await self._do(lambda: say(dim("Stopped; the window is as it was.")))

@@ -13,6 +13,7 @@ from ricordo.cli.commands import (
     asking,
     changes,
     chat,
+    compact,
     config,
     context,
     demo,
@@ -77,6 +78,8 @@ app.command("remember", cls=Command)(remembering.remember)
 app.command("recall", cls=Command)(asking.recall)
 app.command("ask", cls=Command)(asking.ask)
 app.command("context", cls=Command)(context.context)
+app.command("compact", cls=Command)(compact.compact)
+app.command("expand", cls=Command)(compact.expand)
 app.command("forget", cls=Command)(remembering.forget)
 app.command("pin", cls=Command)(remembering.pin)
 app.command("confirm", cls=Command)(remembering.confirm)

@@ -17,7 +17,7 @@ import typer
 
 from ricordo.messages.types import JsonValue
 
-__all__ = ["age", "bold", "counted", "dim", "emit", "failed", "note", "say", "shown", "size", "wrapped"]
+__all__ = ["age", "bold", "counted", "dim", "emit", "failed", "is_colourful", "note", "say", "shown", "size", "wrapped"]
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _IN_Y = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
@@ -67,12 +67,12 @@ def wrapped(text: str, indent: str = "", *, first: str | None = None) -> str:
 
 def bold(text: str) -> str:
     """Return `text` in bold on a terminal."""
-    return typer.style(text, bold=True) if _is_colourful() else text
+    return typer.style(text, bold=True) if is_colourful() else text
 
 
 def dim(text: str) -> str:
     """Return `text` in the background on a terminal."""
-    return typer.style(text, dim=True) if _is_colourful() else text
+    return typer.style(text, dim=True) if is_colourful() else text
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
@@ -108,5 +108,6 @@ def _plural(noun: str) -> str:
     return f"{noun}es" if _HISSING.search(noun) else f"{noun}s"
 
 
-def _is_colourful() -> bool:
+def is_colourful() -> bool:
+    """Tell whether colours may be printed: to a terminal that shows them, unless NO_COLOR is set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

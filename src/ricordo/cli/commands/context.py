@@ -1,15 +1,19 @@
-"""`context`: what memory puts into the prompt of the next session, and what it takes."""
+"""`context`: what memory puts into the prompt of the next session, and what fills the window of a session."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import existing, with_memory
+from ricordo.cli.agents import agent_in, session_in
+from ricordo.cli.context import Target, existing, run, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.picture import usage_lines
 from ricordo.cli.render import emit, say, shown
+from ricordo.cli.window_documents import usage_document
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
+    from ricordo.runtime.usage import ContextReport
 
 __all__ = ["context"]
 
@@ -20,17 +24,27 @@ def context(
         int | None,
         typer.Option("--budget", metavar="TOKENS", min=1, show_default=False, help="Fit it into so many tokens."),
     ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            "--session",
+            metavar="ID",
+            show_default=False,
+            help="Whose window to show, or how its id begins; else the newest.",
+        ),
+    ] = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the preamble: what a new session is told from memory.
+    """Show the preamble, which is what a new session is told from memory, and what fills the window of a session.
 
     Curated memory comes first, then what was saved and is not curated yet. It is as long as the setting preamble_tokens
-    allows, unless a budget is given. The tokens are estimated.
+    allows, unless a budget is given, and then only it is shown. The tokens are estimated.
     """
     target = existing(root, user, project)
+    usage = None if budget else run(lambda: _usage(target, session))
 
     async def preamble(memory: "Memory") -> tuple[str, bool]:
         from ricordo.tokens import Tokens
@@ -41,11 +55,19 @@ def context(
     text, is_too_much = with_memory(target, preamble)
     tokens = _tokens(text)
     if as_json:
-        emit({"preamble": text, "tokens": tokens})
+        emit({"preamble": text, "tokens": tokens, "usage": usage_document(usage) if usage else None})
         return
     nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
     say(shown(text) or nothing)
     say(f"\n{tokens:,} tokens")
+    if usage:
+        say("\n" + "\n".join(usage_lines(usage)))
+
+
+async def _usage(target: Target, session: str | None) -> "ContextReport":
+    """Return what fills the window of a session, of a new one where there is none."""
+    async with agent_in(target, await session_in(target, session), asks=False) as agent:
+        return await agent.get_context_usage()
 
 
 def _tokens(text: str) -> int:

@@ -1,0 +1,134 @@
+"""`compact` and `expand`: a window made smaller by hand, what that took away, and how it is brought back."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.agents import agent_in, session_in
+from ricordo.cli.chat_window import compacted_lines, expanded_lines, listed_lines, undone_lines
+from ricordo.cli.context import Target, existing, run
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import emit, say
+from ricordo.cli.window_documents import (
+    compacted_document,
+    compaction_document,
+    expanded_document,
+    usage_document,
+)
+from ricordo.errors import SessionNotFound
+
+if TYPE_CHECKING:
+    from ricordo.agent import HarnessAgent
+    from ricordo.messages.types import JsonValue
+
+__all__ = ["compact", "expand"]
+
+_Session = Annotated[
+    str | None,
+    typer.Option(
+        "--session", metavar="ID", show_default=False, help="The session, or how its id begins; else the newest."
+    ),
+]
+_Handle = Annotated[
+    str | None, typer.Argument(metavar="[HANDLE]", show_default=False, help="With --undo: which compaction.")
+]
+_Focus = Annotated[
+    str, typer.Option("--focus", metavar="TEXT", show_default=False, help="What the summary is to dwell on.")
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what it would come to; no model is asked.")]
+_List = Annotated[bool, typer.Option("--list", help="Show the compactions of the session, newest first.")]
+_Undo = Annotated[
+    bool, typer.Option("--undo", help="Bring back the window from before a compaction, the newest if none is named.")
+]
+
+
+def compact(
+    *,
+    handle: _Handle = None,
+    session: _Session = None,
+    focus: _Focus = "",
+    dry_run: _DryRun = False,
+    listed: _List = False,
+    undo: _Undo = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the window of a session smaller, and show what fills it before and after.
+
+    Nothing is lost: the transcript keeps every message, `ricordo expand` opens what went, and --undo brings it back.
+    Without a model in the settings, rules write the summary.
+    """
+    if bool(focus or dry_run) + listed + undo > 1:
+        raise typer.BadParameter("--list and --undo each stand alone.")
+    if handle and not undo:
+        raise typer.BadParameter("A HANDLE is for --undo; `ricordo expand HANDLE` opens one.")
+    target = existing(root, user, project)
+
+    async def act() -> "tuple[dict[str, JsonValue], list[str]]":
+        async with _opened(target, session, learns=not (dry_run or listed or undo)) as agent:
+            if listed:
+                return await _list(agent)
+            if undo:
+                return await _take_back(agent, handle)
+            done = await agent.compact(focus=focus, dry_run=dry_run)
+            return compacted_document(done, dry_run=dry_run), compacted_lines(done, dry_run=dry_run)
+
+    document, lines = run(act)
+    emit(document) if as_json else say("\n".join(lines))
+
+
+def expand(
+    *,
+    handle: Annotated[
+        str, typer.Argument(metavar="HANDLE", help="The handle of a compaction, or m: and the id of a message.")
+    ],
+    session: _Session = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a compaction took out of the window, as it was said.
+
+    `ricordo compact --list` names the handles.
+    """
+    target = existing(root, user, project)
+
+    async def act() -> "tuple[dict[str, JsonValue], list[str]]":
+        async with _opened(target, session) as agent:
+            messages = await agent.compactions.expand(handle)
+            return expanded_document(handle, messages), expanded_lines(messages)
+
+    document, lines = run(act)
+    emit(document) if as_json else say("\n".join(lines))
+
+
+@asynccontextmanager
+async def _opened(target: Target, session: str | None, *, learns: bool = False) -> AsyncIterator["HarnessAgent"]:
+    """Open the agent in the session that was named, else the newest. Raises `SessionNotFound`."""
+    found = await session_in(target, session)
+    if found is None:
+        raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
+    async with agent_in(target, found, asks=learns, learns=learns) as agent:
+        yield agent
+
+
+async def _list(agent: "HarnessAgent") -> "tuple[dict[str, JsonValue], list[str]]":
+    found = await agent.compactions.all()
+    return {"session": agent.session, "compactions": [compaction_document(each) for each in found]}, listed_lines(found)
+
+
+async def _take_back(agent: "HarnessAgent", handle: str | None) -> "tuple[dict[str, JsonValue], list[str]]":
+    before = await agent.get_context_usage()
+    made = await agent.compactions.undo(handle)
+    after = await agent.get_context_usage()
+    document: dict[str, JsonValue] = {
+        "undone": compaction_document(made),
+        "before": usage_document(before),
+        "after": usage_document(after),
+    }
+    return document, undone_lines(made, before, after)

@@ -1,0 +1,77 @@
+"""The JSON of commands that look at a window; the promise is that of `ricordo.cli.documents`. Sizes are tokens."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ricordo.clock import rfc3339
+from ricordo.messages.types import JsonValue
+
+if TYPE_CHECKING:
+    from ricordo.harness.journal import Compaction
+    from ricordo.messages import Message
+    from ricordo.runtime.session import Compacted
+    from ricordo.runtime.usage import ContextReport
+
+__all__ = ["compacted_document", "compaction_document", "expanded_document", "usage_document"]
+
+
+def usage_document(report: "ContextReport") -> dict[str, JsonValue]:
+    """Describe what fills a window."""
+    return {
+        "session": report.session,
+        "model": report.model,
+        "messages": report.messages,
+        "sections": dict(report.sections),
+        "conversation": report.conversation,
+        "tokens": report.tokens,
+        "limit": report.limit,
+        "over": report.over,
+        "ratio": report.ratio,
+    }
+
+
+def compacted_document(done: "Compacted", *, dry_run: bool) -> dict[str, JsonValue]:
+    """Describe what making a window smaller came to."""
+    return {
+        "dry_run": dry_run,
+        "before": usage_document(done.before),
+        "after": usage_document(done.after),
+        "reports": [
+            {
+                "act": report.act,
+                "status": report.status,
+                "reason": report.reason,
+                "note": report.note,
+                "handle": report.handle or None,
+                "messages_before": report.messages_before,
+                "messages_after": report.messages_after,
+                "tokens_before": report.tokens_before,
+                "tokens_after": report.tokens_after,
+            }
+            for report in done
+        ],
+    }
+
+
+def compaction_document(made: "Compaction") -> dict[str, JsonValue]:
+    """Describe a compaction on record."""
+    return {
+        "handle": made.handle,
+        "act": made.act,
+        "at": rfc3339(made.at),
+        "reason": made.reason,
+        "first": made.first,
+        "last": made.last,
+        "messages": made.messages,
+        "tokens_before": made.tokens_before,
+        "tokens_after": made.tokens_after,
+        "undone": made.undone,
+    }
+
+
+def expanded_document(handle: str, messages: Sequence["Message"]) -> dict[str, JsonValue]:
+    """Describe what a handle opens: each message as its line in the transcript has it."""
+    from ricordo.messages import encode
+    from ricordo.messages.jsontext import loads
+
+    return {"handle": handle, "messages": [loads(encode(message)) for message in messages]}
