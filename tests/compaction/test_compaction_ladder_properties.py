@@ -8,7 +8,7 @@ import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conversation_strategies import conversations, open_calls, orphan_results
+from conversation_strategies import call, conversations, open_calls, orphan_results, result, said
 from dialect_validity import new_faults
 from ricordo.compaction import (
     ClearResults,
@@ -34,9 +34,10 @@ from ricordo.compaction.plan import measured
 from ricordo.compaction.results import restored
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Message, Part, Thinking, ToolCall, encode, is_pinned, mark_of, pinned
+from ricordo.messages import Message, Thinking, encode, is_pinned, mark_of, pinned
 
 KEY = Redactor(bytes(32))
+PAGE = "A line of a file that is longer than any pointer to it.\n" * 20
 
 in_place = st.one_of(
     st.builds(
@@ -79,27 +80,36 @@ plans: st.SearchStrategy[list[Strategy]] = st.lists(st.one_of(in_place, others),
 
 
 def varied(
-    messages: tuple[Message, ...], reads: bool, thinks: bool, pins: Sequence[int], target: float
+    messages: tuple[Message, ...], steps: Sequence[str], place: int, thinks: bool, pins: Sequence[int], target: float
 ) -> tuple[tuple[Message, ...], int]:
-    """Let calls be reads, let the assistant think, let a person pin; return the target in tokens too."""
-    found = list(messages)
+    """Put reads and talk into a conversation, let the assistant think and a person pin; return a target too."""
+    work = [message for number, step in enumerate(steps) for message in worked(number, step)]
+    found = [*messages[:place], *work, *messages[place:]]
     for at, message in enumerate(found):
-        parts: list[Part] = [
-            replace(part, name="read_file") if reads and isinstance(part, ToolCall) else part for part in message.parts
-        ]
         if thinks and message.tool_calls:
-            parts = [Thinking(text="考える " * 3, signature="s"), *parts]
-        found[at] = replace(message, parts=tuple(parts))
+            found[at] = replace(message, parts=(Thinking(text="考える " * 3, signature="s"), *message.parts))
     for pin in pins:
         if pin < len(found):
             found[pin] = pinned(found[pin])
     return tuple(found), int(sum(measured(found, 1.0)) * target)
 
 
+def worked(number: int, step: str) -> list[Message]:
+    """One step: a file is read, as it is or changed, in vain, or twice at once; or a user asks something."""
+    if step == "asked":
+        return [said(PAGE, id=f"asked{number}")]
+    called = [f"x{number}", f"y{number}"][: 2 if step == "twice" else 1]
+    text = PAGE.upper() if step == "changed" else PAGE
+    answers = [result(each, text, is_error=step == "in vain") for each in called]
+    asked = call(*called, name="read_file", arguments='{"path": "a.py"}')
+    return [replace(message, id=f"step{number}-{at}") for at, message in enumerate((asked, *answers))]
+
+
 cases = st.builds(
     varied,
-    conversations(8),
-    st.booleans(),
+    conversations(6),
+    st.lists(st.sampled_from(["read", "read", "twice", "changed", "in vain", "asked"]), max_size=6),
+    st.integers(0, 8),
     st.booleans(),
     st.lists(st.integers(0, 15), max_size=2),
     st.sampled_from([0.0, 0.3, 0.6, 1.0]),
