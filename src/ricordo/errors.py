@@ -286,7 +286,17 @@ class ModelTimeout(ModelError):
 
 
 class ReplyInvalid(ModelError):
-    """The model's reply is empty, cut off or in a form that is not understood."""
+    """The model's reply is empty, cut off or in a form that is not understood.
+
+    `said` is its text where there was one in another form than was asked for, for a caller who can do something with
+    it; it is never shown with the error. `cut_off` says that the text has no end.
+    """
+
+    def __init__(self, message: str | None = None, *, said: str = "", cut_off: bool = False) -> None:
+        """Take what the model said."""
+        super().__init__(message)
+        self.said = said
+        self.cut_off = cut_off
 
 
 class ToolFailed(RicordoError):

@@ -233,6 +233,7 @@ def test_an_invalid_reply_is_asked_for_once_more_at_once() -> None:
     assert next_delay(config, error, first, chance=0.0) == 0.0
     assert next_delay(config, error, first.after(error), chance=0.0) is None
     assert next_delay(config, error, first.after(ModelUnavailable()), chance=0.0) == 0.0
+    assert next_delay(config, ReplyInvalid(said="In my own words."), first, chance=0.0) is None
 
 
 @examples(

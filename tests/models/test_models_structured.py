@@ -32,3 +32,12 @@ def test_what_is_no_object_is_refused(text: str) -> None:
 def test_a_missing_key_is_named() -> None:
     with pytest.raises(ReplyInvalid, match="lacks b"):
         parse_answer('{"a": 1}', FORM)
+
+
+@pytest.mark.parametrize("text", ["My key is hunter2.", "[1]", '{"a": "hunter2"}'])
+def test_the_error_holds_what_was_said_and_does_not_show_it(text: str) -> None:
+    with pytest.raises(ReplyInvalid) as caught:
+        parse_answer(text, FORM, cut_off=True)
+    assert (caught.value.said, caught.value.cut_off) == (text, True)
+    assert text not in f"{caught.value}{caught.value!r}"
+    assert (ReplyInvalid().said, ReplyInvalid().cut_off) == ("", False)

@@ -163,10 +163,12 @@ class ProviderModel:
             raise ReplyInvalid(f"{self.name} gave an empty reply.")
         if self.shortens:
             self._check_whole_prompt(usage.input, messages, tools)
-        wants_answer = schema is not None and not message.tool_calls
+        parsed = None
+        if schema is not None and not message.tool_calls:
+            parsed = parse_answer(message.text, schema, cut_off=stop in ("length", "window"))
         return Reply(
             message=message,
-            parsed=parse_answer(message.text, schema) if schema is not None and wants_answer else None,
+            parsed=parsed,
             usage=usage,
             model=response.model_name or self.model.model_name,
             stop=stop,

@@ -36,12 +36,13 @@ def next_delay(config: RetryConfig, error: ModelError, tries: Tries, *, chance: 
     """Return the pause in seconds before the next try; None when there is none.
 
     `tries` includes the one that failed with `error`; `chance` is from 0 to 1. An invalid reply is asked for once more,
-    at once. What the provider asks to wait counts as the least pause.
+    at once, unless it says something: who asked decides what that is worth. What the provider asks to wait counts
+    as the least pause.
     """
     if tries.failures >= config.attempts:
         return None
     if isinstance(error, ReplyInvalid):
-        return 0.0 if tries.invalid <= 1 else None
+        return 0.0 if tries.invalid <= 1 and not error.said else None
     if not isinstance(error, _PASSING):
         return None
     # Doubling with random shortening keeps many clients from coming back at once: M. Brooker, "Exponential Backoff And

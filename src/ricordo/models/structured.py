@@ -1,10 +1,12 @@
 """Asking for an answer in a form, and checking that it came in that form.
 
 Invariant: what is returned is an object that holds every required key; anything else is an error, never a guess.
+The error holds what was said instead, and does not show it.
 """
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from ricordo.errors import InvalidMessage, ReplyInvalid
 from ricordo.messages import JsonValue
@@ -18,21 +20,22 @@ ANSWER_TOOL = "give_answer"
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
 
 
-def parse_answer(text: str, schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Return the object in `text`, which may stand in a code fence.
+def parse_answer(text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = False) -> dict[str, JsonValue]:
+    """Return the object in `text`, which may stand in a code fence. `cut_off` says that the text has no end.
 
     Raises:
-        ReplyInvalid: it is no JSON object, or lacks a key that `schema` requires.
+        ReplyInvalid: it is no JSON object, or lacks a key that `schema` requires; the error holds `text`.
     """
+    invalid = partial(ReplyInvalid, said=text, cut_off=cut_off)
     fenced = _FENCED.fullmatch(text)
     try:
         value = loads(fenced[1] if fenced else text)
     except InvalidMessage as error:
-        raise ReplyInvalid("The model was asked for JSON and answered with something else.") from error
+        raise invalid("The model was asked for JSON and answered with something else.") from error
     if not isinstance(value, dict):
-        raise ReplyInvalid("The model was asked for a JSON object and answered with another value.")
+        raise invalid("The model was asked for a JSON object and answered with another value.")
     required = schema.get("required")
     missing = [key for key in required if key not in value] if isinstance(required, list) else []
     if missing:
-        raise ReplyInvalid(f"The model's answer lacks {', '.join(map(str, missing))}.")
+        raise invalid(f"The model's answer lacks {', '.join(map(str, missing))}.")
     return value

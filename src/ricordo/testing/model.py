@@ -175,10 +175,12 @@ class ScriptedModel:
             raise (
                 ModelOverflow("The window is full.") if answer.stop == "window" else ReplyInvalid("The reply is empty.")
             )
-        wants_answer = request.schema is not None and not answer.calls
+        parsed = None
+        if request.schema is not None and not answer.calls:
+            parsed = parse_answer(answer.text or "", request.schema, cut_off=answer.stop in ("length", "window"))
         return Reply(
             message=answer.message,
-            parsed=parse_answer(answer.text or "", request.schema or {}) if wants_answer else None,
+            parsed=parsed,
             usage=answer.usage,
             model=self._name,
             stop=answer.stop,
