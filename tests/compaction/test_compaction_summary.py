@@ -1,68 +1,33 @@
 """What a model is asked for a summary, and what stands there when it can't or won't write one."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 import anyio
 import pytest
 
 from conversation_strategies import call, result, said
-from ricordo.compaction import Compact, CompactionConfig, ModelSummary, Truncate, TruncateArgsConfig, Window, digest
+from ricordo.compaction import (
+    Compact,
+    CompactionConfig,
+    ModelSummary,
+    Summary,
+    Truncate,
+    TruncateArgsConfig,
+    Window,
+    digest,
+)
 from ricordo.compaction.plan import measured
 from ricordo.compaction.prompts import SECTIONS
 from ricordo.compaction.truncate import clipped_arguments
 from ricordo.errors import InvalidSetting, ModelOverflow, ModelRateLimited, ModelUnavailable
-from ricordo.messages import JsonValue, Message, Text, ToolSpec, marked, with_ids
+from ricordo.messages import JsonValue, Message, Text, marked, with_ids
 from ricordo.messages.jsontext import dumps, loads
-from ricordo.models import Reply, ReplyEvent
+from ricordo.models import Reply
 from ricordo.models.contract import Stop
 from ricordo.tokens import estimate_text
+from scripted_summaries import SUMMARY, Scripted, talk
 
 pytestmark = pytest.mark.anyio
-
-SUMMARY = "## SESSION INTENT\nPort the shop.\n## SUMMARY\nDone.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
-
-
-class Scripted:
-    """A model that answers what it is told to; requests stand in `asked`."""
-
-    name = "scripted"
-
-    def __init__(self, *answers: str | Exception, window: int | None = 100_000, stop: Stop = "end") -> None:
-        self._answers = answers or (SUMMARY,)
-        self._stop = stop
-        self.window = window
-        self.asked: list[str] = []
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> Reply:
-        self.asked.append("\n".join(message.text for message in messages))
-        found = self._answers[min(len(self.asked), len(self._answers)) - 1]
-        if isinstance(found, Exception):
-            raise found
-        return Reply(message=said(found, role="assistant"), stop=self._stop)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> AsyncIterator[ReplyEvent]:
-        raise NotImplementedError
-
-
-def talk(count: int, *, words: str = "says something of its own, in a sentence") -> tuple[Message, ...]:
-    spoken = [
-        said(f"Message number {number} {words}.", role="user" if number % 2 == 0 else "assistant")
-        for number in range(count)
-    ]
-    return tuple(with_ids(spoken, session="s1"))
 
 
 @pytest.mark.req("AS-COMPACT-07")
@@ -74,7 +39,7 @@ async def test_the_prompt_asks_for_exactly_four_sections_and_another_one_needs_a
     assert headings == ["SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS"] == list(SECTIONS)
     own = Scripted("Kurz: alles gut.")
     config = CompactionConfig(summary_prompt="Fasse zusammen:\n{messages}\nEnde.")
-    assert await ModelSummary(own, config)(talk(4), limit_tokens=500) == "Kurz: alles gut."
+    assert await ModelSummary(own, config)(talk(4), limit_tokens=500) == Summary(text="Kurz: alles gut.")
     assert own.asked[0].startswith("Fasse zusammen:\n<conversation ")
     assert own.asked[0].endswith("</conversation>\nEnde.")
     with pytest.raises(InvalidSetting, match="summary_prompt"):
@@ -96,14 +61,14 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     messages = talk(300, words="wide " * 100)
     model = Scripted(window=16_000)
     found = await ModelSummary(model)(messages, limit_tokens=1_000)
-    assert found == SUMMARY
+    assert found == Summary(text=SUMMARY)
     assert 2 <= len(model.asked) <= 8
     assert all(estimate_text(prompt) + 1_000 <= 16_000 for prompt in model.asked)
-    assert all(SUMMARY in prompt for prompt in model.asked[1:])
+    assert all("[I1] Port the shop.\n[S1] Done." in prompt for prompt in model.asked[1:])
     assert all(any(message.text in prompt for prompt in model.asked) for message in messages)
     huge = Scripted(window=4_000)
     giant = (*talk(2), said("giant " * 500_000, id="g"), *with_ids(talk(900, words="wide " * 100), session="s3"))
-    assert await ModelSummary(huge)(giant, limit_tokens=300) == SUMMARY
+    assert await ModelSummary(huge)(giant, limit_tokens=300) == Summary(text=SUMMARY)
     assert len(huge.asked) <= 8
     assert all(estimate_text(prompt) + 300 <= 4_000 for prompt in huge.asked)
     assert any("left out here" in prompt for prompt in huge.asked)
@@ -115,7 +80,7 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
 
     told: list[str] = []
     slow = ModelSummary(Slow(), CompactionConfig(summary_seconds=0.01), fell_back=told.append)
-    assert await slow(talk(9), limit_tokens=400) == digest(talk(9), limit_tokens=400)
+    assert (await slow(talk(9), limit_tokens=400)).text == digest(talk(9), limit_tokens=400)
     assert told == ["TimeoutError"]
 
 
@@ -148,7 +113,7 @@ async def test_without_a_usable_answer_the_digest_takes_its_place_and_says_so(an
     told: list[str] = []
     model = Scripted(answer)
     found = await ModelSummary(model, fell_back=told.append)(talk(12), limit_tokens=400)
-    assert found == digest(talk(12), limit_tokens=400)
+    assert found.text == digest(talk(12), limit_tokens=400)
     assert len(told) == 1
     assert len(model.asked) == (1 if isinstance(answer, Exception) else 2)
 
@@ -156,18 +121,18 @@ async def test_without_a_usable_answer_the_digest_takes_its_place_and_says_so(an
 @pytest.mark.parametrize("stop", ["length", "refused", "window"])
 async def test_a_reply_that_was_cut_off_is_no_summary(stop: Stop) -> None:
     found = await ModelSummary(Scripted(stop=stop))(talk(12), limit_tokens=400)
-    assert found == digest(talk(12), limit_tokens=400)
+    assert found.text == digest(talk(12), limit_tokens=400)
 
 
 async def test_a_second_try_is_told_what_was_wrong() -> None:
     model = Scripted("Here you go!", SUMMARY)
-    assert await ModelSummary(model)(talk(12), limit_tokens=400) == SUMMARY
+    assert await ModelSummary(model)(talk(12), limit_tokens=400) == Summary(text=SUMMARY)
     assert "SESSION INTENT is missing" in model.asked[1]
 
 
 async def test_a_model_whose_window_is_smaller_than_it_says_is_asked_for_less() -> None:
     model = Scripted(ModelOverflow(window=6_000), SUMMARY)
-    assert await ModelSummary(model)(talk(300, words="wide " * 50), limit_tokens=400) == SUMMARY
+    assert await ModelSummary(model)(talk(300, words="wide " * 50), limit_tokens=400) == Summary(text=SUMMARY)
     assert all(estimate_text(prompt) < 6_000 for prompt in model.asked[1:])
 
 
@@ -195,7 +160,7 @@ async def test_an_earlier_summary_goes_in_without_its_frame_and_memory_not_at_al
     model = Scripted()
     memory = marked(said("The zebra lives in Porto."), "memory")
     await ModelSummary(model)([first.messages[0], memory, *talk(3)], limit_tokens=500)
-    assert SUMMARY in model.asked[0]
+    assert "[I1] Port the shop.\n[S1] Done.\n" in model.asked[0]
     assert "<summary" not in model.asked[0]
     assert "zebra" not in model.asked[0]
 

@@ -4,10 +4,16 @@ Invariant: an empty text, an error and a text without content are never accepted
 """
 
 import re
+from dataclasses import dataclass
 
-from ricordo.compaction.prompts import SECTIONS
+from ricordo.compaction.answer import Answer
+from ricordo.compaction.quotes import folded, is_quoted_right
+from ricordo.compaction.record import Record
+from ricordo.compaction.sections import Sections, added, fitted, loosely, missing, outdated, parse, render, without
+from ricordo.compaction.steps import checked_steps
+from ricordo.tokens import estimate_text
 
-__all__ = ["flaw", "missing_sections"]
+__all__ = ["Bounds", "Verdict", "flaw", "taken_in", "taken_whole"]
 
 _ERROR = re.compile(
     r"\W{0,3}(?:"
@@ -24,7 +30,57 @@ _ERROR = re.compile(
     r")",
     re.IGNORECASE,
 )
+_ENDED = {"refused": "it was refused", "length": "it was cut off", "window": "it was cut off"}
+_TOO_LONG = "it is too long"
+_MISQUOTED = "it quotes words that nobody said"
 _CONTENT = re.compile(r"[^\W_]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How long a summary should be (`limit`) and may be (`most`), in tokens."""
+
+    limit: int
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The summary that comes of an answer, or the `flaw` because of which there is none."""
+
+    text: str = ""
+    flaw: str = ""
+
+
+def taken_whole(answer: Answer, record: Record, earlier: str, bounds: Bounds) -> Verdict:
+    """Return an answer that is the summary itself, as a prompt of somebody's own brings it."""
+    text = answer.summary.strip()
+    found = _ENDED.get(answer.stop, "") or flaw(text)
+    if not found and estimate_text(text) > bounds.most:
+        found = _TOO_LONG
+    if not found and not is_quoted_right(text, f"{record.said} {folded(earlier)}"):
+        found = _MISQUOTED
+    return Verdict(flaw=found) if found else Verdict(text=text)
+
+
+def taken_in(answer: Answer, record: Record, earlier: str, bounds: Bounds) -> Verdict:
+    """Return the `earlier` summary with what an answer adds to it, and without what that says is outdated."""
+    text, labels = outdated(answer.summary)
+    found, new = _ENDED.get(answer.stop, "") or flaw(text), parse(text)
+    if not found and new is None:
+        found = f"the section {missing(text)[0]} is missing"
+    elif not found and estimate_text(text) > bounds.most:
+        found = _TOO_LONG
+    elif not found and new and not is_quoted_right(_lines(new), f"{record.said} {folded(earlier)}"):
+        found = _MISQUOTED
+    if found or new is None:
+        return Verdict(flaw=found)
+    kept = without(loosely(earlier), labels)
+    whole = fitted(kept, added(kept, checked_steps(new, record.cites)), limit=bounds.limit, most=bounds.most)
+    text = render(whole)
+    if not whole:
+        return Verdict(flaw="it says nothing")
+    return Verdict(flaw=_TOO_LONG) if estimate_text(text) > bounds.most else Verdict(text=text)
 
 
 def flaw(text: str) -> str:
@@ -38,8 +94,5 @@ def flaw(text: str) -> str:
     return ""
 
 
-def missing_sections(text: str) -> str:
-    """Say which of the four sections `text` lacks; empty when it has all."""
-    lines = [line.strip(" #*_:.-\t").upper() for line in text.splitlines()]
-    lacking = [section for section in SECTIONS if not any(line.startswith(section) for line in lines)]
-    return f"the section {lacking[0]} is missing" if lacking else ""
+def _lines(sections: Sections) -> str:
+    return "\n".join(line for lines in sections.lines for line in lines)

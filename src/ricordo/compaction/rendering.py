@@ -4,16 +4,17 @@ Pure. Invariants: nothing that was said can end the block or open a turn; text w
 byte; what is left out is said to be. Recalled memory is left out: it is known anyway, and was not said here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from ricordo.compaction.prompts import EARLIER
+from ricordo.compaction.prompts import EARLIER, NEW
 from ricordo.compaction.summary_message import body_of
 from ricordo.guard import Quoted, Trust, cut, fence
 from ricordo.messages import Media, Message, Part, Role, Text, ToolCall, ToolResult, mark_of
 from ricordo.tokens import TokenCounter, cut_text, safe_boundary
 from ricordo.tokens.estimate import Estimator
 
-__all__ = ["as_block", "batches", "rendered"]
+__all__ = ["as_block", "batches", "fitting", "rendered"]
 
 _LONGEST_SAID = 12_000
 _LONGEST_CALL = 2_000
@@ -24,9 +25,20 @@ _COUNTER = Estimator()
 _FRAME = 30
 
 
-def rendered(messages: Sequence[Message]) -> tuple[Quoted, ...]:
-    """Return what each message says and does, in order; messages that say nothing are left out."""
-    return tuple(found for message in messages if (found := _item(message)) is not None)
+def rendered(
+    messages: Sequence[Message], *, names: Mapping[str, str] | None = None, new: Collection[str] = ()
+) -> tuple[Quoted, ...]:
+    """Return what each message says and does, in order; messages that say nothing are left out.
+
+    `names` are the ids as they are shown, by the ids; those that are in `new` have that kind.
+    """
+    shown = names or {}
+    return tuple(found for each in messages if (found := _item(each, shown.get(each.id, each.id), new)) is not None)
+
+
+def fitting(item: Quoted, room: int) -> Quoted:
+    """Return the item, with its middle left out where it takes more than `room` tokens."""
+    return _fitting(item, room, _COUNTER)[0]
 
 
 def batches(items: Sequence[Quoted], room: int, most: int, counter: TokenCounter = _COUNTER) -> list[list[Quoted]]:
@@ -70,21 +82,22 @@ def _fitting(item: Quoted, room: int, counter: TokenCounter) -> tuple[Quoted, in
     head = cut_text(item.text, half)
     tail = cut_text(item.text[::-1], half)[::-1]
     text = f"{head}\n[... {len(item.text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
-    return Quoted(text=text, source=item.source, trust=item.trust, id=item.id), min(room, counter.count(text) + _FRAME)
+    return replace(item, text=text), min(room, counter.count(text) + _FRAME)
 
 
-def _item(message: Message) -> Quoted | None:
+def _item(message: Message, name: str, new: Collection[str]) -> Quoted | None:
     mark = mark_of(message)
     if mark == "memory":
         return None
     if mark == "summary":
-        return Quoted(text=body_of(message), source=EARLIER, trust=Trust.AGENT, id=message.id or None)
+        return Quoted(text=body_of(message), source=EARLIER, trust=Trust.AGENT, id=name or None)
     text = "\n".join(shown for part in message.parts if (shown := _shown(part)))
     if not text.strip():
         return None
     who = f"{message.role} {message.name}" if message.name else message.role
     trust = Trust.AGENT if mark == "notice" else Trust.EXTERNAL if message.tool_results else _TRUST[message.role]
-    return Quoted(text=text, source="the harness" if mark == "notice" else who, trust=trust, id=message.id or None)
+    source = "the harness" if mark == "notice" else who
+    return Quoted(text=text, source=source, trust=trust, kind=NEW if name in new else None, id=name or None)
 
 
 def _shown(part: Part) -> str:

@@ -1,0 +1,45 @@
+"""Who is asked for a summary: the model that is configured for it, else the agent's own."""
+
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings
+from ricordo import CompactionConfig, HarnessAgent
+from ricordo.testing import RecordedRequest, Say, ScriptedModel
+from scripted_summaries import SUMMARY, both
+
+pytestmark = pytest.mark.anyio
+
+
+def asked_to_sum_up(request: RecordedRequest) -> bool:
+    return "## SESSION INTENT" in request.messages[-1].text
+
+
+def answering(name: str) -> ScriptedModel:
+    def answer(request: RecordedRequest) -> Say:
+        if not asked_to_sum_up(request):
+            return Say(f"The {name} model replies at some length, as models do when they are asked something.")
+        return Say(both(SUMMARY) if request.schema is not None else SUMMARY)
+
+    return ScriptedModel(answer, name=name)
+
+
+@pytest.mark.req("AS-COMPACT-12")
+@pytest.mark.parametrize("dedicated", [True, False])
+async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_agents_own(
+    tmp_path: Path, dedicated: bool
+) -> None:
+    own, other = answering("own"), answering("other")
+    config = CompactionConfig(trigger_messages=12, keep_messages=4, model=other if dedicated else None)
+    root = tmp_path / ".ricordo"
+    async with HarnessAgent(own, workspace=root, scope=SCOPE, compaction=config, settings=settings(root)) as agent:
+        for number in range(7):
+            await agent.send(f"Number {number}: tell me how the shop is doing, in a sentence or in two of them.")
+        assert any("Port the shop." in message.text for message in agent.window)
+    chosen, left = (other, own) if dedicated else (own, other)
+    summaries = [request for request in chosen.requests if asked_to_sum_up(request)]
+    assert summaries
+    assert all("Number 0: tell me how" in request.messages[-1].text for request in summaries[:1])
+    assert not any(map(asked_to_sum_up, left.requests))
+    assert len(own.requests) == 7 + (0 if dedicated else len(summaries))

@@ -1,0 +1,157 @@
+"""One request yields the summary and the lessons, and neither part costs the other."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import anyio
+import pytest
+
+from conversation_strategies import said
+from fake_models import FakeModel, Hanging, reply
+from ricordo.compaction import CompactionConfig, ModelSummary, Summary, digest
+from ricordo.compaction.answer import FORM
+from ricordo.errors import ModelOverflow, ModelUnavailable
+from ricordo.messages import Message
+from ricordo.messages.jsontext import dumps
+from ricordo.models import Reply
+from scripted_summaries import SUMMARY, Scripted, both, ids, noted, talk
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_one_request_yields_the_summary_and_the_lessons() -> None:
+    messages = talk(4)
+    model = Scripted(both(SUMMARY, noted("Message number 0 says"), noted("Message number 3 says", "Other.")))
+    found = await ModelSummary(model)(messages, limit_tokens=400, pending={messages[0].id, messages[1].id})
+    assert found.text == SUMMARY
+    assert [each.message_ids for each in found.lessons or ()] == [(messages[0].id,)], "only what waits is learned"
+    assert found.notes == ()
+    assert (len(model.asked), model.asked[0].count('kind="new"')) == (1, 3), "two items, and what tells of them"
+    assert model.schemas == [FORM]
+    assert (
+        await ModelSummary(Scripted(both(SUMMARY)))(messages, limit_tokens=400, pending=ids(messages))
+    ).lessons == ()
+
+
+@pytest.mark.parametrize("pending", [False, True])
+async def test_lessons_are_asked_for_only_where_something_waits_and_both_parts_are_wanted(pending: bool) -> None:
+    model = Scripted()
+    config = CompactionConfig(combined=not pending)
+    found = await ModelSummary(model, config)(talk(4), limit_tokens=400, pending=ids(talk(4)) if pending else ())
+    assert found == Summary(text=SUMMARY)
+    assert model.schemas == [None]
+    assert "lessons" not in model.asked[0].replace("lessons learned", "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        SUMMARY,
+        dumps({"summary": SUMMARY}),
+        dumps({"summary": SUMMARY, "lessons": "none"}),
+        both(SUMMARY, noted("never")),
+    ],
+)
+async def test_malformed_lessons_do_not_cost_the_summary(answer: str) -> None:
+    model = Scripted(answer)
+    found = await ModelSummary(model)(talk(4), limit_tokens=400, pending=ids(talk(4)))
+    assert (found.text, found.lessons) == (SUMMARY, None)
+    assert found.notes == ("what the model noted to remember could not be used",)
+    assert len(model.asked) == 1
+
+
+@pytest.mark.parametrize("second", [SUMMARY, "Here you go!", ModelUnavailable("down"), ModelOverflow()])
+async def test_a_malformed_summary_does_not_cost_the_lessons(second: str | Exception) -> None:
+    model = Scripted(both("Here you go!", noted("Message number 0 says")), second)
+    found = await ModelSummary(model)(talk(4), limit_tokens=400, pending=ids(talk(4)))
+    assert [each.quote for each in found.lessons or ()] == ["Message number 0 says"]
+    assert found.text == (SUMMARY if second == SUMMARY else digest(talk(4), limit_tokens=400))
+    assert bool(found.notes) == (second != SUMMARY)
+    assert len(model.asked) == 2
+    assert model.schemas == [FORM, None], "lessons that are there are not asked for again"
+
+
+async def test_each_part_is_asked_for_the_lessons_of_its_own_messages_and_one_failure_leaves_all_to_others() -> None:
+    messages = talk(300, words="wide " * 100)
+
+    class Noting(Scripted):
+        async def complete(self, messages: Sequence[Message], **kwargs: object) -> Reply:
+            reply = await super().complete(messages, **kwargs)  # type: ignore[arg-type]
+            first = re.search(r"Message number \d+ wide", messages[0].text)
+            assert first is not None
+            lies = self._lies and len(self.asked) == 2
+            note = noted("never" if lies else first[0], content=first[0])
+            return replace(reply, message=said(both(SUMMARY, note), role="assistant"))
+
+        _lies = False
+
+    model = Noting(window=16_000)
+    found = await ModelSummary(model)(messages, limit_tokens=1_000, pending=ids(messages))
+    assert len(model.asked) > 2
+    assert len(found.lessons or ()) == len(model.asked)
+    assert found.text == SUMMARY
+    one = {messages[0].id}
+    few = Noting(window=16_000)
+    assert len((await ModelSummary(few)(messages, limit_tokens=1_000, pending=one)).lessons or ()) == 1
+    assert [schema is not None for schema in few.schemas] == [True] + [False] * (len(few.asked) - 1)
+    lying = Noting(window=16_000)
+    lying._lies = True
+    assert (await ModelSummary(lying)(messages, limit_tokens=1_000, pending=ids(messages))).lessons is None
+
+
+async def test_lessons_of_messages_that_were_left_out_are_left_to_others() -> None:
+    messages = talk(900, words="wide " * 100)
+    model = Scripted(both(SUMMARY), window=5_000)
+    found = await ModelSummary(model)(messages, limit_tokens=300, pending=ids(messages))
+    assert any("left out here" in prompt for prompt in model.asked)
+    assert (found.text, found.lessons) == (SUMMARY, None)
+    assert set(map(bool, model.schemas)) == {False}
+
+
+class Moving:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 21, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def today(self) -> date:
+        return self.time.date()
+
+
+async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for_one_trial() -> None:
+    clock, told = Moving(), list[str]()
+    model = Scripted("Here you go!", "no", ModelUnavailable("down"), "Error: 500", "", "", "", SUMMARY)
+    summary = ModelSummary(model, fell_back=told.append, clock=clock)
+    for _ in range(3):
+        await summary(talk(4), limit_tokens=400)
+    assert len(model.asked) == 5
+    closed = await summary(talk(4), limit_tokens=400, pending=ids(talk(4)))
+    assert len(model.asked) == 5
+    assert closed.text == digest(talk(4), limit_tokens=400)
+    assert closed.lessons is None
+    why = "the model is not asked for summaries: 3 failures in a row, the last: it is empty"
+    assert told[3] == why
+    assert closed.notes == (f"rules wrote the summary: {why}",)
+    clock.time += timedelta(seconds=300)
+    await summary(talk(4), limit_tokens=400)
+    assert len(model.asked) == 7, "one trial, which failed"
+    await summary(talk(4), limit_tokens=400)
+    assert len(model.asked) == 7
+    assert (await summary(talk(4), limit_tokens=400, focus="the port")).text == SUMMARY, (
+        "a person who asks is tried for"
+    )
+    assert (await summary(talk(4), limit_tokens=400)).text == SUMMARY
+
+
+async def test_a_cancellation_is_no_failure_of_the_model() -> None:
+    model = FakeModel(*(Hanging() for _ in range(3)), reply(SUMMARY))
+    summary = ModelSummary(model, CompactionConfig(breaker=1))
+    for _ in range(3):
+        with anyio.move_on_after(0.01):
+            await summary(talk(4), limit_tokens=400)
+    assert (await summary(talk(4), limit_tokens=400)).text == SUMMARY
