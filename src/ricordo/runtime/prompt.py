@@ -38,6 +38,7 @@ __all__ = ["Prompt", "Renewal"]
 
 _LOG = logging.getLogger("ricordo.agent")
 _UNREADABLE = "What is remembered can't be read at the moment."
+
 _ALL = Tokens(1_000_000)
 """More than a preamble ever takes: what changed is looked for in all of it, not only in what fits."""
 

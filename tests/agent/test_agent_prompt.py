@@ -1,0 +1,362 @@
+"""The prompt of an agent: within its budget, the same bytes for a whole session, and what changes comes after it."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from agents_at_work import SCOPE, said, settings, spoken, system, transcript
+from reached_models import KEY, serving
+from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import unfence
+from ricordo.messages import JsonValue, Message, mark_of
+from ricordo.middleware import Request, Turn
+from ricordo.models import ChatModel
+from ricordo.models.provider import load_model
+from ricordo.runtime.prompt import Prompt
+from ricordo.stores.preamble import preamble_text
+from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tokens import Tokens, estimate_text
+from ricordo.tools import tool
+from ricordo.workspace.entry import Entry
+
+if TYPE_CHECKING:
+    from ricordo.runtime.assembly import Workspace
+
+pytestmark = pytest.mark.anyio
+
+FACT, LATER = "We deploy only from main.", "Tests run at night."
+
+
+class HandClock:
+    """A clock that stands until a test moves it."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2026, 11, 22, 23, 30, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.at
+
+    def today(self) -> date:
+        return self.at.date()
+
+
+def talking() -> ScriptedModel:
+    return ScriptedModel(lambda request: Say(f"Reply {request.number}."))
+
+
+def agent(model: ChatModel, root: Path, session: str = "s", **options: object) -> HarnessAgent:
+    given = {"settings": settings(root)} | options
+    return HarnessAgent(model, workspace=root, scope=SCOPE, session=session, **given)  # type: ignore[arg-type]
+
+
+async def curated(root: Path, text: str) -> None:
+    """Let a person write MEMORY.md."""
+    path = anyio.Path(root / "workspace" / "MEMORY.md")
+    await path.parent.mkdir(parents=True, exist_ok=True)
+    await path.write_text(f"# Memory\n\n{text}")
+
+
+def updates(messages: Sequence[Message]) -> list[str]:
+    return [each.text for each in messages if mark_of(each) == "memory"]
+
+
+def told(messages: Sequence[Message]) -> list[str]:
+    return [line for text in updates(messages) for each in unfence(text) or () for line in each.split("\n")]
+
+
+@pytest.mark.req("AS-CURATED-03")
+@pytest.mark.parametrize("opening", ["session", "compaction"])
+async def test_what_changes_in_a_session_is_told_after_it_and_is_in_the_prompt_of_the_next(
+    tmp_path: Path, opening: str
+) -> None:
+    root, model = tmp_path / ".ricordo", talking()
+    await curated(root, f"- {FACT}\n- Ports are open.\n")
+    config = CompactionConfig(trigger_messages=1_000, keep_messages=2, model="offline")
+    async with agent(model, root, compaction=config) as one:
+        await one.send("Hello. " + "Some more words. " * 100)
+        await curated(root, f"- {FACT}\n- {LATER}\n")
+        await one.send("And now?")
+        await one.send("And then? " + "Some more words. " * 100)
+        if opening == "compaction":
+            await one.compact()
+            await one.send("Still there?")
+        recorded = await transcript(root)
+    before, after, later, *rest = model.requests
+    assert FACT in system(before)
+    assert "Ports are open." in system(before)
+    assert system(before) == system(after) == system(later)
+    assert told(before.messages) == []
+    assert is_last_an_update(after)
+    assert told(after.messages) == [f"- {LATER}", "- Ports are open."]
+    assert later.messages[: len(after.messages)] == after.messages
+    assert told(later.messages) == told(after.messages)
+    assert not updates(recorded), "nobody said it, so no transcript has it"
+    if opening == "session":
+        model = talking()
+        async with agent(model, root, "next") as two:
+            await two.send("Hello.")
+        rest = list(model.requests)
+    (opened,) = rest
+    assert LATER in system(opened)
+    assert "Ports are open." not in system(opened)
+    assert told(opened.messages) == []
+
+
+def is_last_an_update(request: RecordedRequest) -> bool:
+    return mark_of(request.messages[-1]) == "memory" and request.messages[-1].role == "user"
+
+
+@pytest.mark.req("AS-CURATED-03")
+async def test_refreshed_at_each_step_the_prompt_itself_changes_and_nothing_is_told(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+
+    @tool
+    async def learn() -> str:
+        """Let somebody else write to memory."""
+        await curated(root, f"- {LATER}\n")
+        return "written"
+
+    model = ScriptedModel([Say("Hello."), Call("learn", {}), Say("Seen."), Say("Bye.")])
+    async with agent(model, root, refresh="step", tools=[learn]) as one:
+        for text in ("Hello.", "Learn.", "Bye."):
+            await one.send(text)
+    assert [LATER in system(request) for request in model.requests] == [False, False, True, True]
+    assert system(model.requests[2]) == system(model.requests[3])
+    assert [told(request.messages) for request in model.requests] == [[], [], [], []]
+
+
+async def test_a_session_that_goes_on_in_a_new_process_has_the_change_in_its_prompt_alone(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", talking()
+    async with agent(model, root) as one:
+        await one.send("Hello.")
+        await curated(root, f"- {LATER}\n")
+        await one.send("And now?")
+    assert told(model.requests[-1].messages) == [f"- {LATER}"]
+    model = talking()
+    async with agent(model, root) as one:
+        await one.send("Still there?")
+    assert LATER in system(model.requests[0])
+    assert told(model.requests[0].messages) == []
+    assert [role for role, _ in spoken(model.requests[0].messages)] == ["system", *["user", "assistant"] * 2, "user"]
+
+
+async def test_what_the_agent_remembers_is_not_told_back_to_it_and_what_another_does_is(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    model = ScriptedModel([Call("remember", {"content": FACT}), Say("Kept."), Say("Yes."), Say("Bye.")])
+    async with agent(model, root) as one:
+        await one.send("Keep it.")
+        await one.send("Did you?")
+        async with Memory.open(root, scope=SCOPE, settings=settings(root)) as other:
+            await other.remember(LATER)
+        await one.send("Bye.")
+    assert [told(request.messages) for request in model.requests] == [[], [], [], [LATER]]
+
+
+async def test_what_another_process_lets_be_forgotten_leaves_the_prompt_and_its_updates(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", talking()
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as other, agent(model, root) as one:
+        await one.send("Hello.")
+        kept = await other.remember(FACT)
+        await one.send("And now?")
+        await other.forget(kept.id)
+        await one.send("And then?")
+    assert [FACT in str(request.messages) for request in model.requests] == [False, True, False]
+
+
+class Raw:
+    """What went over the wire: for each request the parts of its body, as they were sent."""
+
+    def __init__(self, requests: Sequence[RecordedRequest]) -> None:
+        self.bodies = [request.body for request in requests]
+
+    def prefixes(self) -> set[str]:
+        """Return the bytes of tools and system prompt, cache marks included: of all requests the same."""
+        return {json.dumps([body.get("tools"), body.get("system")]) for body in self.bodies}
+
+    def messages(self, number: int) -> list[str]:
+        """Return the messages of one request, each as its bytes, without the mark that moves on with the newest one."""
+        sent = self.bodies[number]["messages"]
+        assert isinstance(sent, list)
+        return [json.dumps(_unmarked(message)) for message in sent]
+
+
+def _unmarked(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_unmarked(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _unmarked(each) for key, each in value.items() if key != "cache_control"}
+    return value
+
+
+@pytest.mark.req("GO-G26-cache", "GO-AT10")
+@pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")
+@pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "anthropic:claude-sonnet-5"])
+async def test_every_request_on_the_wire_begins_with_the_one_before_it(tmp_path: Path, name: str) -> None:
+    root = tmp_path / ".ricordo"
+
+    @tool
+    async def learn() -> str:
+        """Let somebody else write to memory."""
+        await curated(root, f"- {FACT}\n- {LATER}\n")
+        return "written"
+
+    script: list[ScriptItem] = [
+        Say("Hello."),
+        Calls(Call("learn", {}), Call("recall", {"query": "orders"})),
+        Say("Learned."),
+        Call("recall", {"query": "deploy"}),
+        Say("From main."),
+        Call("remember", {"content": "Releases are on Fridays."}),
+        Say("Kept."),
+        Say("Once more."),
+        Say("Bye."),
+    ]
+    await curated(root, f"- {FACT}\n")
+    with serving(script) as server:
+        async with agent(await _at(server, name), root, tools=[learn]) as one:
+            assert one.memory is not None
+            for number in range(6):
+                await one.send(f"Turn {number}.")
+                if number == 3:
+                    await one.memory.remember("Orders are in PostgreSQL.")
+    raw, count = Raw(server.requests), len(server.requests)
+    assert count == len(script)
+    assert len(raw.prefixes()) == 1
+    for number in range(1, count):
+        earlier, later = raw.messages(number - 1), raw.messages(number)
+        assert later[: len(earlier)] == earlier
+        assert len(later) > len(earlier)
+    first = json.dumps(dict(raw.bodies[0]))
+    assert FACT in first
+    for text, number in ((LATER, 2), ("Orders are in PostgreSQL.", 7)):
+        asked = [text in "".join(raw.messages(at)) for at in range(count)]
+        assert asked == [False] * number + [True] * (count - number)
+        assert text in raw.messages(number)[-1], "it comes after everything that was sent before"
+    assert any("Memory changed during this session" in message for message in raw.messages(2))
+
+
+async def _at(server: LoopbackServer, name: str) -> ChatModel:
+    url = server.url if name.startswith("anthropic:") else f"{server.url}/v1"
+    return await anyio.to_thread.run_sync(lambda: load_model(name, base_url=url, api_key=KEY))
+
+
+@pytest.mark.req("AS-BUG-23")
+async def test_two_sessions_share_all_of_the_prompt_but_its_last_line(tmp_path: Path) -> None:
+    root, clock, prompts = tmp_path / ".ricordo", HandClock(), []
+    (tmp_path / "AGENTS.md").write_text("Answer in short sentences.\n")
+    await curated(root, f"- {FACT}\n")
+    for session in ("first", "second"):
+        model = talking()
+        async with agent(model, root, session, clock=clock) as one:
+            await one.send("Hello.")
+            clock.at += timedelta(hours=1)
+            await one.send("It is past midnight.")
+        before, after = model.requests
+        assert system(before) == system(after), "a session keeps its date"
+        prompts.append(system(before))
+    (first, first_end), (second, second_end) = (prompt.rsplit("\n\n", 1) for prompt in prompts)
+    assert first == second
+    assert FACT in first
+    assert "Answer in short sentences." in first
+    assert not any(each in first for each in ("2026-11-22", "2026-11-23", "`first`"))
+    assert "2026-11-22" in first_end
+    assert "`first`" in first_end
+    assert "2026-11-23" in second_end
+    assert "`second`" in second_end
+
+
+@pytest.mark.req("AS-BUG-22")
+async def test_a_workspace_that_says_a_lot_leaves_memory_a_notice(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", talking()
+    lines = [f"Line {number} says something about the project." for number in range(2_000)]
+    (tmp_path / "AGENTS.md").write_text("\n".join(lines[:200]) + "\n")
+    await curated(root, f"- {FACT}\n" + "".join(f"- Fact {number} about the shop.\n" for number in range(150)))
+    rules = anyio.Path(root / "workspace" / "rules")
+    await rules.mkdir()
+    await (rules / "a.md").write_text("\n".join(lines))
+    await (rules / "b.md").write_text("Rule B, the last one. " * 100)
+    async with agent(model, root, instructions="BASE.") as one:
+        await one.send("Hello.")
+        await curated(root, f"- {LATER}\n")
+        await one.send("And now?")
+    prompt = system(model.requests[0])
+    injected = prompt.removeprefix("BASE.").rsplit("\n\n", 1)[0]
+    assert 7_000 < estimate_text(injected) <= 8_000
+    assert lines[199] in prompt
+    shown = [line for line in injected.split("\n") if line.startswith("Line ")]
+    assert set(shown) <= set(lines), "cuts keep whole lines"
+    assert "[Cut here: the rest stands in rules/a.md.]" in prompt
+    assert "[Left out, there is no room for them here: rules/b.md." in prompt
+    assert "Rule B" not in prompt
+    assert FACT not in prompt
+    assert "It stands in MEMORY.md" in prompt
+    assert "`recall` finds it" in prompt
+    assert f"- {LATER}" in told(model.requests[1].messages), "what changes is told all the same"
+
+
+class Remembering:
+    """A store that holds curated lines and saved entries, and nothing else."""
+
+    def __init__(self, curated: str, saved: Sequence[str]) -> None:
+        self._curated = curated.encode()
+        self._saved = [("memory/a.md", Entry(id=str(at), content=text)) for at, text in enumerate(saved)]
+
+    async def preamble(self, budget: Tokens | None = None) -> str:
+        return preamble_text(self._curated, self._saved, budget)
+
+    def offers(self, capability: object) -> None:
+        return None
+
+
+TEXTS = st.builds(
+    lambda words, times: (words + "\n") * times, st.text(st.sampled_from("abc 一é.<&"), max_size=40), st.integers(0, 90)
+)
+
+
+@pytest.mark.req("AS-BUG-22")
+@given(
+    agents=TEXTS, rules=st.lists(TEXTS, max_size=4), curated=TEXTS, saved=st.lists(TEXTS, max_size=3), data=st.data()
+)
+@examples(max_examples=40, deadline=None)
+def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
+    tmp_path_factory: pytest.TempPathFactory,
+    agents: str,
+    rules: list[str],
+    curated: str,
+    saved: list[str],
+    data: st.DataObject,
+) -> None:
+    most = data.draw(st.integers(0, 1_500))
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "AGENTS.md").write_text(agents, encoding="utf-8")
+
+    async def written() -> str:
+        files = InMemoryFiles()
+        for number, text in enumerate(rules):
+            await files.create(f"workspace/rules/{number}.md", text.encode())
+        place = SimpleNamespace(files=files)
+        workspace = SimpleNamespace(place=place, store=Remembering(curated, saved))
+        prompt = Prompt(folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most))
+        turn = Turn(scope=SCOPE, agent="main", session="s", messages=())
+        specs = (recall.spec,)
+        return await prompt(Request(turn=turn, system="BASE.", window=(said("x"),), tools=specs))
+
+    prompt = anyio.run(written)
+    injected = prompt.removeprefix("BASE.").rpartition("The date was")[0].strip("\n")
+    assert estimate_text(injected) <= most
+
+
+@tool
+def recall(query: str) -> str:
+    """Find what is remembered."""
+    return query
