@@ -1,0 +1,333 @@
+"""What a summary's request learns in the same breath: taken before, accepted or released after, never both."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+import anyio
+import pytest
+
+from conversation_strategies import said
+from ricordo.compaction import Compact, CompactionConfig, Reduction, Summary, Taken, Window
+from ricordo.errors import ModelUnavailable, StorageFull
+from ricordo.flush.types import Finding
+from ricordo.messages import Message, Text, mark_of, marked, pinned, with_ids
+
+pytestmark = pytest.mark.anyio
+
+BODY = "## SESSION INTENT\nPort the shop.\n## SUMMARY\nDone.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
+LESSON = Finding(content="The shop runs on PostgreSQL.", kind="fact", confidence=0.9, message_ids=("m1",), quote="own")
+
+
+@dataclass
+class Learns:
+    """A handover and what it takes; notes every call, and raises where it is told to."""
+
+    raises: dict[str, BaseException] = field(default_factory=dict)
+    busy: bool = False
+    calls: list[str] = field(default_factory=list)
+    said: list[Sequence[Message]] = field(default_factory=list)
+    lessons: list[Sequence[Finding]] = field(default_factory=list)
+    pending: Collection[str] = ("m1", "m2")
+
+    async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+        self._note("take")
+        self.said.append(messages)
+        return None if self.busy else self
+
+    async def accept(self, lessons: Sequence[Finding]) -> None:
+        self._note("accept")
+        self.lessons.append(lessons)
+
+    async def release(self) -> None:
+        self._note("release")
+        await anyio.lowlevel.checkpoint()
+        self.calls.append("released")
+
+    def _note(self, call: str) -> None:
+        self.calls.append(call)
+        if call in self.raises:
+            raise self.raises[call]
+
+
+@dataclass
+class Writes:
+    """Writes `found`, or raises it, or does what it does; notes what it was asked."""
+
+    found: Summary | BaseException | Callable[[], Awaitable[Summary]]
+    told: list[Sequence[Message]] = field(default_factory=list)
+    pending: list[Collection[str]] = field(default_factory=list)
+    focus: str = ""
+    most: int | None = None
+
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        limit_tokens: int,
+        most_tokens: int | None = None,
+        focus: str = "",
+        pending: Collection[str] = (),
+    ) -> Summary:
+        self.told.append(messages)
+        self.pending.append(pending)
+        self.focus, self.most = focus, most_tokens
+        if isinstance(self.found, BaseException):
+            raise self.found
+        return self.found if isinstance(self.found, Summary) else await self.found()
+
+
+def talk(count: int = 60) -> tuple[Message, ...]:
+    return tuple(said(f"Message {n} says something of its own, in a sentence.", id=f"m{n}") for n in range(count))
+
+
+async def reduced(
+    learns: Learns, writes: Writes, config: CompactionConfig | None = None, **values: object
+) -> Reduction:
+    compact = Compact(config or CompactionConfig(), writes, handover=learns, **values)  # type: ignore[arg-type]
+    return await compact.reduce(Window(messages=talk(), agent="main", session="s1", focus="the port"))
+
+
+@pytest.mark.parametrize(
+    ("found", "calls", "note"),
+    [
+        (Summary(text=BODY, lessons=(LESSON,)), ["take", "accept"], ""),
+        (Summary(text=BODY, lessons=()), ["take", "accept"], ""),
+        (Summary(text=BODY), ["take", "release", "released"], ""),
+        (Summary(text=" ", lessons=(LESSON,)), ["take", "accept"], "digest"),
+        (Summary(text="far too long " * 4_000, lessons=(LESSON,)), ["take", "accept"], "digest"),
+        (Summary(text=""), ["take", "release", "released"], "digest"),
+        (ModelUnavailable(), ["take", "release", "released"], "digest"),
+    ],
+    ids=["lessons", "none to learn", "not usable", "no summary", "too long", "nothing", "an error"],
+)
+async def test_lessons_are_accepted_whatever_the_summary_and_what_brings_none_is_released(
+    found: Summary | Exception, calls: list[str], note: str
+) -> None:
+    learns, writes = Learns(), Writes(found)
+    done = await reduced(learns, writes)
+    assert learns.calls == calls
+    assert learns.lessons == ([found.lessons] if isinstance(found, Summary) and "accept" in calls else [])
+    assert [message.id for message in learns.said[0]] == [f"m{n}" for n in range(40)]
+    assert (writes.pending, writes.focus) == ([("m1", "m2")], "the port")
+    assert (done.report.status, len(writes.told)) == ("done", 1)
+    assert note in done.report.note
+
+
+async def test_what_the_summary_has_to_say_of_itself_is_told_and_its_bound_is_what_it_stands_for() -> None:
+    writes = Writes(Summary(text=BODY, notes=("one part was left out",)))
+    done = await reduced(Learns(), writes)
+    assert "one part was left out" in done.report.note
+    assert writes.most is not None
+    assert 300 < writes.most < done.report.tokens_before
+    longer = Writes(Summary(text="word " * (writes.most + 100)))
+    assert "not smaller" in (await reduced(Learns(), longer)).report.note
+
+
+@pytest.mark.req("AS-COMPACT-05")
+@pytest.mark.parametrize("combined", [True, False], ids=["combined", "separate"])
+async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_that_is_off(combined: bool) -> None:
+    order: list[str] = []
+    handed: list[Sequence[Message]] = []
+
+    class Ordered(Learns):
+        async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+            order.append("taken")
+            handed.append(messages)
+            return await super().__call__(messages)
+
+    async def put(messages: Sequence[Message]) -> None:
+        order.append("put")
+        handed.append(messages)
+
+    async def write() -> Summary:
+        order.append("summary")
+        return Summary(text=BODY, lessons=())
+
+    config = CompactionConfig(combined=combined)
+    assert config.flush_before_compact
+    learns = Ordered()
+    found = await reduced(learns, Writes(write), config, before_summary=put)
+    assert order == ["taken" if combined else "put", "summary"]
+    assert [tuple(messages) for messages in handed] == [found.dropped]
+    assert learns.calls == (["take", "accept"] if combined else [])
+    order.clear()
+    handed.clear()
+    learns, writes = Ordered(), Writes(write)
+    off = await reduced(learns, writes, replace(config, flush_before_compact=False), before_summary=put)
+    assert (order, handed, learns.calls, writes.pending) == (["summary"], [], [], [()])
+    assert off.messages == found.messages
+
+
+async def test_where_others_learn_already_nothing_is_learned_here_and_nobody_is_told_twice() -> None:
+    put: list[Sequence[Message]] = []
+
+    async def hook(messages: Sequence[Message]) -> None:
+        put.append(messages)
+
+    learns, writes = Learns(busy=True), Writes(Summary(text=BODY, lessons=(LESSON,)))
+    assert (await reduced(learns, writes, before_summary=hook)).report.status == "done"
+    assert (learns.calls, writes.pending, put) == (["take"], [()], [])
+
+
+@pytest.mark.parametrize(
+    ("raising", "calls"),
+    [
+        ("take", ["take"]),
+        ("accept", ["take", "accept", "release", "released"]),
+        ("release", ["take", "release"]),
+    ],
+)
+async def test_trouble_with_learning_is_a_note_and_the_summary_is_made(raising: str, calls: list[str]) -> None:
+    learns = Learns(raises={raising: StorageFull()})
+    found = await reduced(learns, Writes(Summary(text=BODY, lessons=None if raising == "release" else ())))
+    assert learns.calls == calls
+    assert found.report.status == "done"
+    assert "StorageFull" in found.report.note
+
+
+async def test_what_was_taken_is_released_when_the_transcript_does_not_hold_it_or_an_error_breaks_off() -> None:
+    async def full(_messages: Sequence[Message]) -> None:
+        raise StorageFull
+
+    learns, writes = Learns(), Writes(Summary(text=BODY))
+    assert (await reduced(learns, writes, offload=full)).report.status == "failed"
+    assert (learns.calls, writes.told) == (["take", "release", "released"], [])
+    learns = Learns()
+    with pytest.raises(ZeroDivisionError):
+        await reduced(learns, Writes(ZeroDivisionError()))
+    assert learns.calls == ["take", "release", "released"]
+
+
+def _bare(error: BaseException) -> BaseException:
+    return error
+
+
+def _caused(error: BaseException) -> BaseException:
+    outer = ModelUnavailable("The request failed.")
+    outer.__cause__ = error
+    return outer
+
+
+def _in_context(error: BaseException) -> BaseException:
+    outer = StorageFull("The disk is full.")
+    outer.__context__ = error
+    return outer
+
+
+def _in_a_group(error: BaseException) -> BaseException:
+    return BaseExceptionGroup("all of it", [ValueError("another"), _caused(error)])
+
+
+def _in_a_circle(error: BaseException) -> BaseException:
+    first, second = RuntimeError("first"), ModelUnavailable("second")
+    first.__cause__, second.__cause__, error.__cause__ = second, error, first
+    return first
+
+
+@pytest.mark.parametrize("wrap", [_bare, _caused, _in_context, _in_a_group, _in_a_circle])
+@pytest.mark.parametrize("where", ["handover", "before_summary", "offload", "summary", "accept"])
+async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_was_taken_is_released(
+    where: str, wrap: Callable[[BaseException], BaseException]
+) -> None:
+    reached = anyio.Event()
+
+    async def hang() -> None:
+        found: BaseException = AssertionError()
+        try:
+            reached.set()
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class() as error:
+            found = wrap(error)
+        # outside of the handler, so that nothing but the wrapping links the two
+        raise found
+
+    class Hanging(Learns):
+        async def __call__(self, messages: Sequence[Message]) -> Taken | None:
+            if where == "handover":
+                await hang()
+            return await super().__call__(messages)
+
+        async def accept(self, lessons: Sequence[Finding]) -> None:
+            await hang()
+
+    async def hook(_messages: Sequence[Message]) -> None:
+        await hang()
+
+    async def write() -> Summary:
+        if where == "summary":
+            await hang()
+        return Summary(text=BODY, lessons=())
+
+    learns, writes = Hanging(), Writes(write)
+    config = CompactionConfig(combined=where != "before_summary")
+    hooks = {where: hook} if where in {"before_summary", "offload"} else {}
+    raised: list[BaseException] = []
+
+    async def run() -> None:
+        try:
+            await reduced(learns, writes, config, **hooks)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await reached.wait()
+            scope.cancel()
+    assert [type(error) for error in raised] == [anyio.get_cancelled_exc_class()]
+    assert len(writes.told) == (1 if where in {"summary", "accept"} else 0)
+    taken = where in {"offload", "summary", "accept"}
+    assert learns.calls == (["take", "release", "released"] if taken else [])
+
+
+async def test_a_time_that_ran_out_is_an_error_and_no_cancellation() -> None:
+    async def late() -> Summary:
+        try:
+            with anyio.fail_after(0):
+                await anyio.sleep_forever()
+        except TimeoutError as error:
+            raise ModelUnavailable from error
+        raise AssertionError
+
+    found = await reduced(Learns(), Writes(late))
+    assert found.report.status == "done"
+    assert "ModelUnavailable" in found.report.note
+
+
+async def test_what_a_person_pinned_is_told_only_to_be_learned_from_and_instructions_never_are() -> None:
+    rule = Message(role="system", parts=(Text(text="Answer in English."),), id="rule")
+    pins = (pinned(said("Never touch production.", id="p1")), pinned(said("Ask before deleting.", id="p2")))
+    messages = (*talk(5), rule, *pins, marked(said("Recalled.", id="mem"), "memory"), *talk(60)[5:])
+    learns, writes = Learns(pending=("p2",)), Writes(Summary(text=BODY, lessons=()))
+    compact = Compact(CompactionConfig(), writes, handover=learns)
+    found = await compact.reduce(Window(messages=messages, agent="main", session="s1"))
+    assert {"p1", "p2"} < {message.id for message in learns.said[0]}
+    assert not {"rule", "mem"} & {message.id for message in learns.said[0]}
+    told = {message.id for message in writes.told[0]}
+    assert "p2" in told
+    assert not {"rule", "p1"} & told
+    assert {"rule", "p1", "p2", "mem"} < {message.id for message in found.dropped}
+    assert mark_of(found.messages[0]) == "summary"
+
+
+async def test_ids_of_what_goes_make_its_handle_and_where_nothing_keeps_it_the_report_says_so() -> None:
+    messages = tuple(with_ids(talk(), session="s1"))
+    window = Window(messages=messages, agent="main", session="s1")
+    config = CompactionConfig(offload_before_compact=False)
+    offloaded: list[Sequence[Message]] = []
+
+    async def offload(messages: Sequence[Message]) -> None:
+        offloaded.append(messages)
+
+    kept = await Compact(config, Writes(Summary(text=BODY)), offload=offload).reduce(window)
+    assert (offloaded, kept.report.note) == ([], "")
+    assert kept.report.handle in kept.messages[0].text
+    lost = await Compact(config, Writes(Summary(text=BODY)), offload=offload, recorded=False).reduce(window)
+    assert (lost.report.status, lost.report.handle, offloaded) == ("done", "", [])
+    assert "can't be undone" in lost.report.note
+    for word in ("expand", "read_file", ".log.jsonl"):
+        assert word in kept.messages[0].text
+        assert word not in lost.messages[0].text
+    held = await Compact(CompactionConfig(), Writes(Summary(text=BODY)), offload=offload, recorded=False).reduce(window)
+    assert (held.report.handle, held.report.note, len(offloaded)) == (kept.report.handle, "", 1)
