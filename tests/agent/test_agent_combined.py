@@ -1,0 +1,247 @@
+"""One request sums up what leaves the window and learns from it, or the workers do: each message is extracted once."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agents_at_work import SCOPE, settings, transcript
+from ricordo import CompactionConfig, HarnessAgent
+from ricordo.events import Event, Sink
+from ricordo.files.local import LocalFiles
+from ricordo.maintenance.worker import Worker
+from ricordo.messages import JsonValue, mark_of
+from ricordo.queue import Job
+from ricordo.queue.inbox import Inbox
+from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.ledger import read_memory
+
+pytestmark = pytest.mark.anyio
+
+BODY = "## SESSION INTENT\n- Build it.\n## SUMMARY\n- It goes on.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
+FILLER = "That is noted in the usual place, as all the others are. " * 12
+CONFIG = CompactionConfig(trigger_messages=10, keep_messages=2)
+TURNS = 6
+DECISIONS = re.compile(r"We decided to use (\w+) for module (\d+)\.")
+LIBRARIES = ("Alembic", "Bottle", "Celery", "Django", "Eliot", "Flask", "Gunicorn", "Hypercorn", "Invoke", "Jinja")
+
+
+def decided(number: int) -> str:
+    return f"We decided to use {LIBRARIES[number % 10]} for module {number}."
+
+
+def is_summary(request: RecordedRequest) -> bool:
+    return any("<conversation" in message.text for message in request.messages if message.role == "user")
+
+
+def lessons(request: RecordedRequest) -> list[dict[str, str]]:
+    """Return one lesson for each decision that the model is shown, whether it is to learn from it or not."""
+    found = DECISIONS.findall("\n".join(message.text for message in request.messages))
+    return [
+        {
+            "content": f"Lesson: module {number} is built with {library}.",
+            "kind": "decision",
+            "quote": f"We decided to use {library} for module {number}.",
+            "message": "",
+        }
+        for library, number in dict.fromkeys(found)
+    ]
+
+
+def answers(request: RecordedRequest, **parts: JsonValue) -> ScriptItem:
+    """Answer; a summary comes in two parts where they are asked for, each one as in `parts` if it is there."""
+    if not is_summary(request):
+        return Say(f"Noted. {FILLER}")
+    if request.schema is None:
+        return Say(str(parts.get("summary", BODY)))
+    return Say(json.dumps({"summary": BODY, "lessons": lessons(request), **parts}))
+
+
+def model(**parts: JsonValue) -> ScriptedModel:
+    return ScriptedModel(lambda request: answers(request, **parts))
+
+
+def agent(
+    root: Path,
+    asked: ScriptedModel,
+    config: CompactionConfig = CONFIG,
+    *,
+    hooks: bool = True,
+    on_event: Sink | None = None,
+) -> HarnessAgent:
+    return HarnessAgent(
+        asked,
+        workspace=root,
+        scope=SCOPE,
+        session="s",
+        compaction=config,
+        memory_tools=False,
+        memory_hooks=hooks,
+        on_event=on_event,
+        settings=settings(root),
+    )
+
+
+def summaries(asked: ScriptedModel) -> list[RecordedRequest]:
+    return [request for request in asked.requests if is_summary(request)]
+
+
+async def entries(root: Path) -> list[Entry]:
+    return [located.entry for located in await read_memory(LocalFiles(root))]
+
+
+def by_rules(found: list[Entry]) -> list[str]:
+    return [entry.content for entry in found if not entry.content.startswith("Lesson")]
+
+
+def learned_from(found: list[Entry]) -> Counter[int]:
+    """Return how many entries there are of each decision."""
+    return Counter(int(number) for entry in found for number in re.findall(r"module (\d+)", entry.content))
+
+
+def noting(jobs: list[Job], act: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return `act`, with a note of the jobs it is called for."""
+
+    async def noted(inbox: Inbox, job: Job, **given: Any) -> Any:
+        jobs.append(job)
+        return await act(inbox, job, **given)
+
+    return noted
+
+
+@pytest.fixture
+def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Let the workers do nothing but what they are told to, unless a test says otherwise."""
+    if not getattr(request, "param", True):
+        return False
+
+    async def serve(_: Worker) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(Worker, "serve", serve)
+    return True
+
+
+@pytest.mark.req("HE-C4")
+@pytest.mark.usefixtures("idle")
+async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) -> None:
+    root, asked = tmp_path / ".ricordo", model()
+    async with agent(root, asked) as one:
+        for number in range(TURNS):
+            await one.send(decided(number))
+        [request] = summaries(asked)
+        assert request.schema is not None
+        [summary] = [message for message in one.window if mark_of(message) == "summary"]
+        assert "- It goes on." in summary.text
+        found = await entries(root)
+        gone = [entry for entry in found if entry.kind == "decision"]
+        assert len(found) == len(gone) > 2
+        assert by_rules(found) == []
+        assert await one.settle() == 0
+        assert len(summaries(asked)) == 1
+        texts = {message.text for message in one.window}
+    kept = {number for number in range(TURNS) if decided(number) in texts}
+    assert learned_from(found) == Counter(set(range(TURNS)) - kept)
+    assert learned_from(await entries(root)) == Counter(range(TURNS))
+
+
+@pytest.mark.req("HE-C4")
+@pytest.mark.parametrize(("turns", "every", "idle"), [(30, 24, True), (10, 10, False)], indirect=["idle"])
+async def test_each_message_is_extracted_once_over_two_compactions(
+    tmp_path: Path, turns: int, every: int, idle: bool
+) -> None:
+    root, asked, events = tmp_path / ".ricordo", model(), list[Event]()
+    config = replace(CONFIG, trigger_messages=every)
+    async with agent(root, asked, config, on_event=events.append) as one:
+        for number in range(turns):
+            await one.send(decided(number))
+        assert await one.settle() == 0
+    assert len(summaries(asked)) == 2
+    assert len(await transcript(root)) == 2 * turns
+    found = await entries(root)
+    assert learned_from(found) == Counter(range(turns))
+    assert by_rules(found)
+    assert not idle or len(by_rules(found)) < turns / 2
+    ended = [event for event in events if event.stage == "extract" and event.status in {"finished", "skipped"}]
+    assert sum(event.counts.get("messages", 0) for event in ended) == 2 * turns
+    assert not [event for event in events if event.status == "failed"]
+
+
+@pytest.mark.req("HE-C4")
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize("broken", ["", [{"content": "Lesson: module 1 is fine.", "quote": "Nobody said so."}], None])
+async def test_lessons_that_can_not_be_used_leave_the_summary_and_go_to_the_workers(
+    tmp_path: Path, broken: JsonValue
+) -> None:
+    root, asked = tmp_path / ".ricordo", model(lessons=broken)
+    async with agent(root, asked) as one:
+        for number in range(TURNS):
+            await one.send(decided(number))
+        [summary] = [message for message in one.window if mark_of(message) == "summary"]
+        assert "- It goes on." in summary.text
+        assert await entries(root) == []
+        assert await one.settle() == 0
+    assert len(summaries(asked)) == 1
+    found = await entries(root)
+    assert by_rules(found) == [entry.content for entry in found]
+    assert learned_from(found) == Counter(range(TURNS))
+
+
+@pytest.mark.req("HE-C4")
+@pytest.mark.usefixtures("idle")
+async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path) -> None:
+    root, asked = tmp_path / ".ricordo", model(summary="I am sorry, I can not do that.")
+    async with agent(root, asked) as one:
+        for number in range(TURNS):
+            await one.send(decided(number))
+        [summary] = [message for message in one.window if mark_of(message) == "summary"]
+        assert "I am sorry" not in summary.text
+        assert [request.schema is None for request in summaries(asked)] == [False, True]
+        found = await entries(root)
+        assert len(found) > 2
+        assert by_rules(found) == []
+        assert await one.settle() == 0
+    assert learned_from(await entries(root)) == Counter(range(TURNS))
+
+
+@pytest.mark.usefixtures("idle")
+@pytest.mark.parametrize(("combined", "flush", "asks"), [(False, True, 1), (True, False, 0), (False, False, 0)])
+async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_turn_asks(
+    tmp_path: Path, combined: bool, flush: bool, asks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[Job] = []
+    for name in ("put", "begin"):
+        monkeypatch.setattr(Inbox, name, noting(jobs, getattr(Inbox, name)))
+    root, asked = tmp_path / ".ricordo", model()
+    async with agent(root, asked, replace(CONFIG, combined=combined, flush_before_compact=flush)) as one:
+        for number in range(TURNS):
+            await one.send(decided(number))
+        [request] = summaries(asked)
+        assert request.schema is None
+        assert len([job for job in jobs if job.first]) == asks
+        assert len(jobs) == TURNS + asks
+        assert await entries(root) == []
+        assert await one.settle() == 0
+    found = await entries(root)
+    assert by_rules(found) == [entry.content for entry in found]
+    assert learned_from(found) == Counter(range(TURNS))
+
+
+@pytest.mark.usefixtures("idle")
+async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) -> None:
+    root, asked = tmp_path / ".ricordo", model()
+    async with agent(root, asked, hooks=False) as one:
+        for number in range(TURNS):
+            await one.send(decided(number))
+        [request] = summaries(asked)
+        assert request.schema is None
+        assert await one.settle() == 0
+    assert await entries(root) == []
+    assert not list((root / "workspace").glob("memory/*.md"))
