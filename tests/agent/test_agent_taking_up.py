@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents_at_work import is_valid
-from ricordo.harness.taking_up import taken_up, valid
-from ricordo.messages import Message, Part, Text, Thinking, ToolCall, ToolResult, pair
+from ricordo.harness.taking_up import rebuilt, taken_up, valid
+from ricordo.messages import Mark, Message, Part, Text, Thinking, ToolCall, ToolResult, marked, pair, with_parents
+from ricordo.state import AgentState
 
 IDS = st.sampled_from(["a", "b", "c"])
 PARTS: st.SearchStrategy[Part] = st.one_of(
@@ -67,3 +68,18 @@ def test_what_only_the_log_holds_is_taken_up(logged: tuple[Message, ...], at: in
     assert taken_up(kept, last, logged) == valid(logged)
     assert taken_up(kept, "unknown", logged) == valid(logged)
     assert taken_up((), last, logged) == valid(logged[len(kept) :] if kept else logged)
+
+
+@given(
+    conversations(), st.lists(st.sampled_from([None, "summary", "memory", "notice", "cut"]), min_size=12, max_size=12)
+)
+def test_a_lost_log_is_made_of_what_was_said_in_one_chain(
+    window: tuple[Message, ...], marks: list[Mark | None]
+) -> None:
+    chained = with_parents(window, after="lost")
+    shown = [marked(message, mark) if mark else message for message, mark in zip(chained, marks, strict=False)]
+    again = rebuilt(AgentState(agent="main", session="s", window=tuple(shown)))
+    said = [message for message, mark in zip(shown, marks, strict=False) if mark in {None, "cut"}]
+    assert [(message.id, message.parts) for message in again] == [(message.id, message.parts) for message in said]
+    ids = [message.id for message in again]
+    assert [message.parent for message in with_parents(again)] == [None, *ids][: len(ids)]
