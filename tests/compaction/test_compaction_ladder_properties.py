@@ -168,7 +168,7 @@ async def checked(strategy: Strategy, window: Window) -> Reduction:
     return found
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(cases, situations, plans)
 def test_after_any_sequence_the_window_is_valid_for_both_providers_ordered_smaller_and_told(
     case: tuple[tuple[Message, ...], int], situation: Callable[..., Window], plan: list[Strategy]
@@ -182,6 +182,7 @@ def test_after_any_sequence_the_window_is_valid_for_both_providers_ordered_small
     assert len(reports) == len(plan)
 
 
+@settings(max_examples=40)
 @given(cases, situations, st.lists(in_place, min_size=1, max_size=3))
 def test_what_only_shortens_results_changes_nothing_the_second_time(
     case: tuple[tuple[Message, ...], int], situation: Callable[..., Window], plan: list[Strategy]

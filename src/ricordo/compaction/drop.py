@@ -5,7 +5,7 @@ the last group stay. There is one notice at most: a later one takes the earlier 
 shortened, never what a person pinned, and the report says so.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from anyio.lowlevel import checkpoint
 
@@ -49,7 +49,7 @@ class DropGroups:
         if hindrance or room is None:
             return unchanged(self.act, window, hindrance, total)
         going = _going(window, tokens, room)
-        dropped = tuple(window.messages[at] for at in going)
+        dropped = tuple(window.messages[at] for at in sorted(going))
         kept = _with_notice(window, going) if going else window.messages
         messages = _fitted(kept, window, room)
         left = sum(measured(messages, window.ratio))
@@ -78,8 +78,8 @@ def _hindrance(config: CompactionConfig, room: int | None, total: int) -> str:
     return "the messages fit" if total <= room else ""
 
 
-def _going(window: Window, tokens: Sequence[int], room: int) -> tuple[int, ...]:
-    """Return the indexes of the messages to drop, ascending; none when a notice would take more than they do."""
+def _going(window: Window, tokens: Sequence[int], room: int) -> set[int]:
+    """Return the indexes of the messages to drop; none when a notice would take more than they do."""
     messages = window.messages
     notices = [at for at, message in enumerate(messages) if _KEY in message.metadata]
     request = newest_request(messages)
@@ -87,17 +87,18 @@ def _going(window: Window, tokens: Sequence[int], room: int) -> tuple[int, ...]:
     last = groups(messages)[-1].start if messages else 0
     sample = _notice(window, (*messages[:last], *(messages[at] for at in notices)))
     cost = measured([sample], window.ratio)[0] + _SLACK - sum(tokens[at] for at in notices)
-    going: list[int] = []
+    surplus = sum(tokens) + cost - room
+    going: set[int] = set()
     freed = 0
     for group in droppable(messages, last, keep):
-        if sum(tokens) + cost - freed <= room:
+        if freed >= surplus:
             break
-        going += group
+        going.update(group)
         freed += sum(tokens[at] for at in group)
-    return tuple(sorted((*going, *notices))) if freed > max(cost, 0) else ()
+    return going.union(notices) if freed > max(cost, 0) else set()
 
 
-def _with_notice(window: Window, going: Collection[int]) -> tuple[Message, ...]:
+def _with_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
     """Return the messages with a notice in the place of the first one that goes."""
     first = min(going)
     notice = _notice(window, [message for at, message in enumerate(window.messages) if at in going])

@@ -18,7 +18,9 @@ def droppable(messages: Sequence[Message], stop: int, keep: Collection[int]) -> 
     """
     staying = {at for at, message in enumerate(messages[:stop]) if _stays(message)} | set(keep)
     found = []
-    for group in groups(messages[:stop]):
+    for group in groups(messages):
+        if group.stop > stop:
+            break
         inside = range(group.start, group.stop)
         bound = any(at in staying and (messages[at].tool_calls or messages[at].tool_results) for at in inside)
         going = () if bound else tuple(at for at in inside if at not in staying)
