@@ -75,12 +75,13 @@ def agent(
     *,
     hooks: bool = True,
     on_event: Sink | None = None,
+    session: str = "s",
 ) -> HarnessAgent:
     return HarnessAgent(
         asked,
         workspace=root,
         scope=SCOPE,
-        session="s",
+        session=session,
         compaction=config,
         memory_tools=False,
         memory_hooks=hooks,
@@ -245,3 +246,26 @@ async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) 
         assert await one.settle() == 0
     assert await entries(root) == []
     assert not list((root / "workspace").glob("memory/*.md"))
+
+
+@pytest.mark.req("HE-C4-lessons")
+@pytest.mark.usefixtures("idle")
+async def test_what_was_stated_only_in_what_was_summed_up_is_known_to_the_next_session(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    stated = {
+        "We go with Kafka, the broker of Ana's team, for the events.": "decision",
+        "Every handler here returns early and logs through structlog.": "convention",
+        "Please keep your answers short, long ones tire me.": "preference",
+    }
+    noted = [{"content": f"Noted: {text}", "kind": kind, "quote": text} for text, kind in stated.items()]
+    asked = model(lessons=[{**note, "message": ""} for note in noted])
+    async with agent(root, asked, replace(CONFIG, carry_tokens=0)) as one:
+        for text in ["Hello.", *stated, *("And on we go." for _ in range(TURNS - len(stated) - 1))]:
+            await one.send(text)
+        assert not [text for text in stated if text in "".join(message.text for message in one.window)]
+    found = {entry.content: entry.kind for entry in await entries(root)}
+    assert {f"Noted: {text}": kind for text, kind in stated.items()}.items() <= found.items()
+    async with agent(root, ScriptedModel([Say("Hello.")]), session="t") as two:
+        assert two.memory is not None
+        for text in stated:
+            assert f"Noted: {text}" in {hit.entry.content for hit in await two.memory.recall(text)}
