@@ -15,6 +15,7 @@ from typing import Protocol
 
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec, Unknown
 from ricordo.messages.jsontext import dumps
+from ricordo.tokens.known import Known
 from ricordo.tokens.scripts import count_blocks, count_latin
 
 __all__ = [
@@ -119,8 +120,8 @@ def estimate_text(text: str) -> int:
 
 
 def estimate_message(message: Message, *, counter: TokenCounter = _ESTIMATOR) -> int:
-    """Estimate the tokens of `message` with its frame; never 0."""
-    return _MESSAGE_FRAME + counter.count(message.name or "") + sum(_part(part, counter) for part in message.parts)
+    """Estimate the tokens of `message` with its frame; never 0. The built-in counter counts a message once."""
+    return _known_message(message) if counter is _ESTIMATOR else _message(message, counter)
 
 
 def estimate_request(
@@ -140,10 +141,14 @@ def estimate_request(
     return RequestEstimate(
         system=_framed(system, counter),
         memory=_framed(memory, counter),
-        tools=sum(_CALL_FRAME + counter.count(dumps(_tool_json(tool))) for tool in tools),
+        tools=sum(_known_tool(tool) if counter is _ESTIMATOR else _tool(tool, counter) for tool in tools),
         messages=sum(estimate_message(message, counter=counter) for message in messages),
         reserved=reserved_output,
     )
+
+
+def _message(message: Message, counter: TokenCounter = _ESTIMATOR) -> int:
+    return _MESSAGE_FRAME + counter.count(message.name or "") + sum(_part(part, counter) for part in message.parts)
 
 
 def _part(part: Part, counter: TokenCounter) -> int:
@@ -164,5 +169,10 @@ def _framed(text: str, counter: TokenCounter) -> int:
     return _MESSAGE_FRAME + counter.count(text) if text else 0
 
 
-def _tool_json(tool: ToolSpec) -> dict[str, JsonValue]:
-    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+def _tool(tool: ToolSpec, counter: TokenCounter = _ESTIMATOR) -> int:
+    written: JsonValue = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return _CALL_FRAME + counter.count(dumps(written))
+
+
+_known_message = Known(_message)
+_known_tool = Known(_tool)
