@@ -75,7 +75,9 @@ def carried(message: Message) -> bool:
 
     Nothing of it is condensed, and it is never cut.
     """
-    return _is_system(message) or (is_pinned(message) and mark_of(message) != "summary" and bool(_words(message)))
+    return _is_system(message) or (
+        is_pinned(message) and mark_of(message) != "summary" and bool(_words(message).strip())
+    )
 
 
 def instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
