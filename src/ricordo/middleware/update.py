@@ -109,7 +109,7 @@ class UpdateMemory:
         if self._shown.written != self._written:
             self._written = self._shown.written
             self._told.clear()
-            request = _without_updates(request)
+        request = self._without_stale(request)
         update = await self._update(request, now)
         return await step(replace(request, window=(*request.window, update)) if update else request)
 
@@ -131,6 +131,11 @@ class UpdateMemory:
         (update,) = with_ids([message], session=session, known=count_fingerprints(request.window))
         self._told[update.id] = now
         return update
+
+    def _without_stale(self, request: Request) -> Request:
+        """Leave out the updates of an earlier prompt, also those that an undone compaction brought back."""
+        window = tuple(each for each in request.window if not is_update(each) or each.id in self._told)
+        return replace(request, window=window) if len(window) < len(request.window) else request
 
     async def _is_known(self, line: Line, session: str) -> bool:
         """Tell whether the agent said this itself, also once consolidation has placed it."""
@@ -208,8 +213,3 @@ def _joined(items: Sequence[Quoted]) -> list[Quoted]:
 
 def _trust(line: Line) -> Trust:
     return Trust(line.trust)
-
-
-def _without_updates(request: Request) -> Request:
-    window = tuple(message for message in request.window if not is_update(message))
-    return replace(request, window=window) if len(window) < len(request.window) else request
