@@ -7,16 +7,20 @@ from datetime import UTC, date, datetime, timedelta
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from conversation_strategies import said
+from conversation_strategies import conversations, said
 from fake_models import FakeModel, Hanging, reply
+from message_strategies import any_text
 from ricordo.compaction import CompactionConfig, ModelSummary, Summary, digest
 from ricordo.compaction.answer import FORM
-from ricordo.errors import ModelOverflow, ModelUnavailable
+from ricordo.compaction.sections import parse
+from ricordo.errors import ModelOverflow, ModelUnavailable, ReplyInvalid
 from ricordo.messages import Message
 from ricordo.messages.jsontext import dumps
 from ricordo.models import Reply
-from scripted_summaries import SUMMARY, Scripted, both, ids, noted, talk
+from scripted_summaries import SUMMARY, Scripted, both, earlier, ids, noted, sections, talk
 
 pytestmark = pytest.mark.anyio
 
@@ -108,6 +112,35 @@ async def test_lessons_of_messages_that_were_left_out_are_left_to_others() -> No
     assert any("left out here" in prompt for prompt in model.asked)
     assert (found.text, found.lessons) == (SUMMARY, None)
     assert set(map(bool, model.schemas)) == {False}
+
+
+_answers = st.one_of(
+    any_text(60),
+    st.sampled_from([SUMMARY, "Error: 500", f"{SUMMARY}\nOUTDATED: S1 I1 N1 A1", sections(steps="- x [m1]\n- [S1] y")]),
+    st.sampled_from([ModelUnavailable("down"), ModelOverflow(window=3_000), ReplyInvalid(said=SUMMARY)]),
+)
+
+
+@given(messages=conversations(5), first=_answers, second=_answers, lessons=st.booleans(), at=st.integers(0, 9))
+def test_whatever_a_model_answers_a_summary_comes_back_with_four_sections_or_the_digest(
+    messages: tuple[Message, ...], first: str | Exception, second: str | Exception, lessons: bool, at: int
+) -> None:
+    answers = [
+        both(each, noted("wide wide")) if lessons and isinstance(each, str) else each for each in (first, second)
+    ]
+    kept = [earlier(sections("- Keep me."))] if at % 2 else []
+    model = Scripted(*answers, window=(3_000, 100_000)[at % 3 > 0])
+
+    async def written() -> Summary:
+        return await ModelSummary(model)([*kept, *messages], limit_tokens=200, pending=ids(messages))
+
+    found = anyio.run(written)
+    if parse(found.text) is None or (found.notes[:1] and found.notes[0].startswith("rules")):
+        assert found.text == digest([*kept, *messages], limit_tokens=200)
+    elif kept:
+        assert "- Keep me." in found.text or "OUTDATED" in f"{first}{second}"
+    texts = {message.id: message.text for message in messages}
+    assert all(each.quote in texts[each.message_ids[0]] for each in found.lessons or ())
 
 
 class Moving:

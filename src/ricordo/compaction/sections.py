@@ -32,14 +32,14 @@ Lines: TypeAlias = tuple[str, ...]
 _INTENT, _SUMMARY, _ARTIFACTS, _STEPS = range(4)
 _LABELS = "ISAN"
 _HEADING = re.compile(
-    rf"\s*(?P<mark>[#*_>]*)\s*(?:\d[.)]\s*)?(?P<bold>[*_]*)(?P<name>{'|'.join(SECTIONS)})\b"
+    rf"\s{{0,8}}(?P<mark>[#*_>]{{0,8}})\s{{0,8}}(?:\d[.)]\s{{0,8}})?(?P<bold>[*_]{{0,4}})(?P<name>{'|'.join(SECTIONS)})\b"
     r"[*_ \t]*(?P<colon>[::]?)[*_ \t]*(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL | re.ASCII,
 )
 _OUTDATED = re.compile(r"^[ \t>*_#-]*OUTDATED(?:[*_ \t]*:|[*_ \t]*$)", re.MULTILINE)
 _LABEL = re.compile(rf"(?<!\w)[{_LABELS}][1-9]\d{{0,5}}(?!\w)")
 _ECHO = re.compile(rf"^(\s*(?:[-*•]\s+)?)\[[{_LABELS}]\d+\]\s*")
-_NOTHING = frozenset({"none", "(none)", "none.", "n/a", "(none.)", "nothing", "nothing."})
+_NOTHING = frozenset({"", "none", "(none)", "none.", "n/a", "(none.)", "nothing", "nothing."})
 _BULLET = " \t-*•"
 
 
@@ -57,7 +57,7 @@ class Sections:
 def is_line(text: str) -> bool:
     """Tell whether `text` can be a line: one line with words, not "None", and no heading; spaces end none."""
     one = len(text.splitlines()) == 1 and text == text.rstrip()
-    return one and text.strip(_BULLET).casefold() not in {*_NOTHING, ""} and _heading(text) is None
+    return one and text.strip(_BULLET).casefold() not in _NOTHING and _heading(text) is None
 
 
 def parse(text: str) -> Sections | None:

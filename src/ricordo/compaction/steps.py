@@ -12,7 +12,7 @@ from ricordo.compaction.sections import Sections
 __all__ = ["Cites", "checked_steps", "cites_in"]
 
 _NOTED = "noted, not asked for: "
-_GROUP = re.compile(r"(?P<space>\s*)\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
+_GROUP = re.compile(r"(?P<space>[ \t]{0,4})\[(?P<inside>[^\[\]\n]{1,200})\](?!\()")
 _BETWEEN = re.compile(r"[,;\s]+|\.{2,}|…")
 _TALK = frozenset({"id", "ids", "message", "messages", "msg", "and", "user"})
 _ID = re.compile(r"(?=.*\d)[0-9a-z_-]{6,64}|[ISAN]\d+")
