@@ -43,7 +43,8 @@ def rule(text: str, *, id: str = "rule") -> Message:  # noqa: A002
 
 
 def talk(count: int, start: int = 0) -> list[Message]:
-    spoken = [f"Message number {n} says something of its own." for n in range(start, start + count)]
+    more = "and goes on for a sentence or two, so that a summary of many such messages is smaller than they are"
+    spoken = [f"Message number {n} says something of its own, {more}." for n in range(start, start + count)]
     return [said(text, role=("user", "assistant")[n % 2], id=f"m{start + n}") for n, text in enumerate(spoken)]
 
 
