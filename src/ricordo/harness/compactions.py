@@ -221,15 +221,26 @@ def _refuse(noted: Noted, journal: Journal, window: Sequence[Message]) -> None:
     if made.undone:
         raise UndoRefused(f"The compaction {made.handle} is undone already.")
     mine = {*map(_id_of, noted.before), *noted.put}
-    for later in reversed(journal.noted[journal.noted.index(noted) + 1 :]):
-        took = {_id_of(later.before[place]) for place in later.gone}
-        if not later.compaction.undone and not mine.isdisjoint(took):
-            raise UndoRefused(
-                f"The compaction {made.handle} can't be undone yet: "
-                f"{later.compaction.handle} was made of what it left, so undo that one first."
-            )
+    first = _built_on(noted, journal)
+    if first is not None:
+        raise UndoRefused(
+            f"The compaction {made.handle} can't be undone yet: {first.compaction.handle} was made of what it left, "
+            "so undo that one first."
+        )
     if noted.put and not mine.intersection(message.id for message in window):
         raise UndoRefused(f"The compaction {made.handle} can't be undone: the window was emptied since.")
+
+
+def _built_on(noted: Noted, journal: Journal) -> Noted | None:
+    """Return the newest compaction that was made of what this one left, or of what such a one left."""
+    known = {*map(_id_of, noted.before), *noted.put}
+    found: Noted | None = None
+    for later in journal.noted[journal.noted.index(noted) + 1 :]:
+        took = {_id_of(later.before[place]) for place in later.gone}
+        if not later.compaction.undone and not known.isdisjoint(took):
+            known.update(map(_id_of, later.before), later.put)
+            found = later
+    return found
 
 
 def _restored(noted: Noted, said: Mapping[str, Message], window: Sequence[Message]) -> tuple[Message, ...]:

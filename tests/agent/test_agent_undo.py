@@ -1,0 +1,229 @@
+"""Compactions of an agent: each can be opened and taken back, and the report of the window adds up."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agents_at_work import SCOPE, is_valid, said, settings, transcript
+from ricordo import CompactionConfig, HarnessAgent
+from ricordo.errors import CompactionNotFound, UndoRefused
+from ricordo.messages import Message, Text, is_pinned, mark_of
+from ricordo.models import ChatModel
+from ricordo.runtime.usage import ContextReport, apportioned
+from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tools import tool
+
+if TYPE_CHECKING:
+    from ricordo.events import Event
+
+pytestmark = pytest.mark.anyio
+
+LONG = "some more words to fill a line, " * 5
+CONFIG = CompactionConfig(trigger_messages=8, keep_messages=2, model="offline")
+
+
+@tool
+def look(topic: str) -> str:
+    """Look a topic up."""
+    return f"{topic} is described in chapter 7. {LONG}"
+
+
+def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
+    given = {"session": "s", "settings": settings(root), "tools": [look], "compaction": CONFIG} | options
+    return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
+
+
+def talking(window: int | None = None) -> ScriptedModel:
+    def answer(request: RecordedRequest) -> ScriptItem:
+        last = request.messages[-1]
+        return Call("look", {"topic": "main"}) if last.role == "user" and "look" in last.text else Say(f"Yes. {LONG}")
+
+    return ScriptedModel(answer, window=window)
+
+
+async def fill(one: HarnessAgent, count: int) -> None:
+    """Let as many questions be asked and answered as if it had been elsewhere."""
+    pairs = ((said(f"Number {number}. {LONG}"), answered(f"Yes. {LONG}")) for number in range(count))
+    await one.record([message for pair in pairs for message in pair])
+
+
+def answered(text: str) -> Message:
+    return Message(role="assistant", parts=(Text(text=text),))
+
+
+def adds_up(report: ContextReport) -> bool:
+    """Tell whether the sections are all of the request and, with the rest, all of the model's window."""
+    sections = dict(report.sections)
+    room = sections.pop("reserve") + sections.pop("free")
+    return sum(sections.values()) == report.tokens and (report.limit is None or report.tokens + room == report.limit)
+
+
+@pytest.mark.req("CC-UNDO")
+async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_back(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with agent(talking(), root) as one:
+        before, made = one.window, await one.compactions.all()
+        while len(made) < 2:
+            before, known = one.window, made
+            await one.send(f"Number {len(before)}, look it up. {LONG}")
+            made = await one.compactions.all()
+            before = before if made != known else one.window
+        everything = {message.id: message for message in await transcript(root)}
+        for each in made:
+            opened = await one.compactions.expand(each.handle)
+            assert (opened[0].id, opened[-1].id, len(opened)) == (each.first, each.last, each.messages)
+            assert all(everything[message.id] == message for message in opened if mark_of(message) != "summary")
+    async with agent(talking(), root) as again:
+        assert [each.handle for each in await again.compactions.all()] == [each.handle for each in made]
+        with pytest.raises(UndoRefused, match=made[0].handle):
+            await again.compactions.undo(made[-1].handle)
+        assert (await again.compactions.undo()).handle == made[0].handle
+        assert again.window[: len(before)] == before
+        for each in made[1:]:
+            assert (await again.compactions.undo()).handle == each.handle
+        assert [message.id for message in again.window] == list(everything), "nothing is summed up any more"
+        assert is_valid(again.window)
+        with pytest.raises(CompactionNotFound):
+            await again.compactions.undo()
+    async with agent(talking(), root) as once_more:
+        assert [message.id for message in once_more.window] == list(everything)
+    assert list(everything.values()) == list(await transcript(root))
+
+
+async def test_a_compaction_that_a_person_asked_for_is_taken_back_exactly(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with agent(talking(), root, compaction=None) as one:
+        await fill(one, 24)
+        before = one.window
+        prompt = await one.system_prompt()
+        (done,) = [report for report in await one.compact() if report.act == "compact"]
+        assert (done.status, done.handle) == ("done", (await one.compactions.all())[0].handle)
+        compacted = await one.system_prompt()
+        await one.compactions.undo()
+        assert one.window == before
+        assert await one.system_prompt() == compacted == prompt
+        await one.send("Go on.")
+        assert one.window[: len(before)] == before
+
+
+async def test_an_undone_compaction_does_not_happen_again_at_once(tmp_path: Path) -> None:
+    async with agent(talking(), tmp_path / ".ricordo") as one:
+        while not await one.compactions.all():
+            await one.send(f"Number. {LONG}")
+        await one.compactions.undo()
+        before = one.window
+        await one.send("Go on.")
+        assert one.window[: len(before)] == before
+
+
+async def test_what_was_pinned_goes_through_a_compaction_word_for_word(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with agent(talking(), root) as one:
+        await one.send("The deploy password is kept by Nadia, and nobody else.")
+        pin = one.window[0]
+        await one.compactions.pin(pin.id)
+        for _ in range(2):
+            await fill(one, 4)
+            await one.send("Go on.")
+        assert len(await one.compactions.all()) >= 2
+        assert [message.text.count(pin.text) for message in one.window if pin.text in message.text] == [1]
+    async with agent(talking(), root) as again:
+        while not any(map(is_pinned, again.window)):
+            await again.compactions.undo()
+        assert [message.id for message in again.window if is_pinned(message)] == [pin.id]
+        await again.compactions.unpin(pin.id)
+        assert not any(map(is_pinned, again.window))
+
+
+async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    events: list[Event] = []
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=0, keep_messages=2)
+    model = talking()
+    async with agent(model, root, compaction=config, on_event=events.append) as one:
+        await fill(one, 12)
+        await one.settle()
+        await one.system_prompt()
+        window, asked = one.window, len(model.requests)
+        files = {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+        events.clear()
+        done = await one.compact(dry_run=True)
+        assert [report.status for report in done if report.act == "compact"] == ["done"]
+        assert done.after.messages < done.before.messages == 24
+        assert done.after.tokens < done.before.tokens
+        assert adds_up(done.before)
+        assert adds_up(done.after)
+        assert one.window == window
+        assert (len(model.requests), await one.compactions.all(), events) == (asked, (), [])
+        assert {path: path.read_bytes() for path in files} == files
+        assert (await one.get_context_usage()) == done.before
+
+
+@pytest.mark.req("CC-MANUAL")
+async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(request: RecordedRequest) -> ScriptItem:
+        if request.tools:
+            return Say(f"Yes. {LONG}")
+        asked.append("\n".join(message.text for message in request.messages))
+        headings = ("SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS")
+        return Say("\n".join(f"## {heading}\n- The port is 8443." for heading in headings))
+
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=0, keep_messages=2, combined=False)
+    model = ScriptedModel(answer, window=20_000)
+    async with agent(model, tmp_path / ".ricordo", compaction=config) as one:
+        await one.record([said("We deploy only from main.")])
+        await fill(one, 8)
+        before = await one.get_context_usage()
+        reports = await one.compact(focus="the port of the gateway")
+        assert any("the port of the gateway" in text for text in asked)
+        after = await one.get_context_usage()
+        assert (reports.before, reports.after.messages) == (before, after.messages)
+    for report in (before, after):
+        assert adds_up(report)
+        assert report.limit == 20_000
+        assert min(report.system, report.tools, report.conversation, report.reserve, report.free) > 0
+        assert report.system + report.memory + report.tools + report.conversation == report.tokens
+    assert before.user > after.user > 0
+    assert before.summary == 0 < after.summary
+
+
+async def test_the_report_knows_what_was_said_by_whom(tmp_path: Path) -> None:
+    async with agent(talking(), tmp_path / ".ricordo", memory_tools=False, memory_hooks=False) as one:
+        empty = await one.get_context_usage()
+        assert (empty.conversation, empty.memory, empty.limit, empty.reserve, empty.free) == (0, 0, None, 0, 0)
+        assert empty.tokens == empty.system + empty.tools > 0
+        await one.send(f"Please look. {LONG}")
+        full = await one.get_context_usage()
+    assert min(full.user, full.assistant, full.results) > 0
+    assert (full.summary, full.messages) == (0, 4)
+    assert adds_up(full)
+
+
+async def test_a_request_larger_than_the_window_is_said_to_be(tmp_path: Path) -> None:
+    async with agent(talking(window=400), tmp_path / ".ricordo", compaction=None, memory_tools=False) as one:
+        await one.record([said(LONG * 40)])
+        report = await one.get_context_usage()
+    assert (report.free, report.reserve) == (0, 0)
+    assert report.over == report.tokens - 400 > 0
+
+
+@pytest.mark.parametrize("total", [0, 1, 7, 100, 12_345])
+@pytest.mark.parametrize("parts", [(1, 1, 1), (0, 5, 3), (10, 0, 0), (333, 333, 334)])
+def test_parts_of_a_whole_add_up_to_it(parts: Sequence[int], total: int) -> None:
+    found = apportioned(parts, total)
+    assert sum(found) == total
+    assert all(abs(got - part * total / sum(parts)) < 1 for got, part in zip(found, parts, strict=True))
+    assert apportioned((0, 0), total) == (0, 0)
+
+
+async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> None:
+    async with agent(talking(), tmp_path / ".ricordo") as one:
+        before = await one.system_prompt()
+        assert one.memory is not None
+        await one.memory.remember("We deploy only from main.")
+        assert await one.system_prompt() == before
+        assert "deploy only from main" in await one.system_prompt(anew=True)

@@ -1,0 +1,362 @@
+"""The journal of compactions: what went can be opened, the window comes back, and nothing is lost to a torn line."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from message_strategies import messages as any_messages
+from ricordo.compaction import Reduction, Report, Window
+from ricordo.compaction.handles import handle_of
+from ricordo.errors import CompactionNotFound, MessageNotFound, StorageError, StorageFull, UndoRefused
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
+from ricordo.harness.compactions import Compactions
+from ricordo.harness.conversation import Keeper
+from ricordo.harness.journal import Compaction, Noted, Reference, line, read, undone_line
+from ricordo.messages import Message, Text, is_pinned, marked
+from ricordo.state import AgentState
+from ricordo.state.files import FileStates
+from ricordo.workspace.layout import compactions_path, state_path, transcript_path
+from ricordo.workspace.transcript import Transcript, read_log
+
+pytestmark = pytest.mark.anyio
+
+REDACTOR = Redactor(b"k" * 32)
+JOURNAL = compactions_path("main", "s")
+
+
+def said(text: str, *, role: str = "user") -> Message:
+    return Message(role=role, parts=(Text(text=text),))  # type: ignore[arg-type]
+
+
+@dataclass
+class Kept:
+    """A session as an agent keeps it: its files, and what is said in it."""
+
+    files: InMemoryFiles = field(default_factory=InMemoryFiles)
+    durable: bool = True
+
+    async def open(self) -> "Kept":
+        """Begin, or go on in another process."""
+        states = FileStates(self.files, REDACTOR)
+        path = transcript_path("main", "s")
+        transcript = Transcript(self.files, path, session="s", redactor=REDACTOR)
+
+        async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
+            return (await transcript.append(messages)).messages
+
+        stated = await states.load("main", "s")
+        logged = (await read_log(self.files, path)).messages
+        if self.durable:
+            self.keeper = Keeper(stated.state, states=states, version=stated.version, record=record, logged=logged)
+        else:
+            self.keeper = Keeper(stated.state)
+        files = self.files if self.durable else None
+        self.compactions = Compactions(self.keeper, files=files, redactor=REDACTOR)
+        return self
+
+    @property
+    def window(self) -> tuple[Message, ...]:
+        return self.keeper.state.window
+
+    async def say(self, *texts: str) -> None:
+        await self.keeper.record([said(text) for text in texts])
+
+    async def compact(self, count: int, *, summary: str = "What was said.") -> str:
+        """Put a summary in the place of the first messages and return the handle."""
+        window = Window(messages=self.window, agent="main", session="s")
+        dropped = self.window[:count]
+        stands = marked(replace(said(summary), id=f"sum-{handle_of(dropped)}"), "summary")
+        messages = (stands, *self.window[count:])
+        handle = handle_of(dropped)
+        report = Report(act="compact", status="done", reason="asked", handle=handle, tokens_before=90, tokens_after=9)
+        await self.compactions.note(window, Reduction(messages=messages, report=report, dropped=dropped))
+        self.keeper.go_on(messages)
+        await self.keeper.save()
+        return handle
+
+
+@pytest.fixture
+async def kept() -> Kept:
+    return await Kept().open()
+
+
+async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept) -> None:
+    await kept.say("one", "two", "three", "four")
+    before = kept.window
+    handle = await kept.compact(3)
+    (made,) = await kept.compactions.all()
+    assert (made.handle, made.act, made.reason, made.undone) == (handle, "compact", "asked", False)
+    assert (made.first, made.last, made.messages) == (before[0].id, before[2].id, 3)
+    assert (made.tokens_before, made.tokens_after) == (90, 9)
+    opened = await kept.compactions.expand(handle)
+    assert [message.text for message in opened] == ["one", "two", "three"]
+    assert opened == (await read_log(kept.files, transcript_path("main", "s"))).messages[:3]
+
+
+async def test_what_was_shortened_before_it_went_is_opened_whole(kept: Kept) -> None:
+    await kept.say("a very long text", "two", "three")
+    shortened = replace(kept.window[0], parts=(Text(text="a very [...]"),))
+    kept.keeper.go_on((shortened, *kept.window[1:]))
+    handle = await kept.compact(2)
+    opened = await kept.compactions.expand(handle)
+    assert [message.text for message in opened] == ["a very long text", "two"]
+    await kept.compactions.undo()
+    assert kept.window[0] == shortened, "the window is what it was, which was shorter"
+    assert (await kept.compactions.expand(f"m:{shortened.id}"))[0].text == "a very long text"
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_undo_restores_the_window_and_keeps_what_came_since(kept: Kept, again: bool) -> None:
+    await kept.say("one", "two", "three", "four")
+    before = kept.window
+    handle = await kept.compact(3)
+    await kept.say("five")
+    (later,) = kept.window[-1:]
+    if again:
+        await kept.keeper.save()
+        await kept.open()
+    made = await kept.compactions.undo()
+    assert (made.handle, made.undone) == (handle, True)
+    assert kept.window == (*before, later)
+    assert kept.keeper.state.undone == 5
+    stored = (await FileStates(kept.files, REDACTOR).load("main", "s")).state
+    assert (stored.window, stored.undone) == (kept.window, 5)
+    assert (await kept.compactions.all())[0].undone
+    await kept.compact(2)
+    assert kept.keeper.state.undone == 0, "the next compaction begins anew"
+
+
+async def test_the_window_of_another_process_comes_back_as_it_was(kept: Kept) -> None:
+    await kept.say("one", "two", "three", "four")
+    await kept.keeper.save()
+    await kept.open()
+    before = kept.window
+    handle = await kept.compact(3)
+    lines = (await kept.files.read(JOURNAL)).data.splitlines()
+    assert len(lines) == 1
+    assert b"three" not in lines[0], "what the transcript has is not written again"
+    await kept.open()
+    await kept.compactions.undo(handle)
+    assert kept.window == before
+
+
+async def test_one_that_a_later_one_builds_on_is_undone_after_it(kept: Kept) -> None:
+    await kept.say(*"abcdef")
+    before = kept.window
+    first = await kept.compact(2)
+    second = await kept.compact(3, summary="More was said.")
+    opened = await kept.compactions.expand(second)
+    assert [message.text for message in opened] == ["What was said.", "c", "d"], "a summary is given as the summary"
+    with pytest.raises(UndoRefused, match=second):
+        await kept.compactions.undo(first)
+    assert (await kept.compactions.undo()).handle == second
+    assert (await kept.compactions.undo()).handle == first
+    assert kept.window == before
+    with pytest.raises(UndoRefused, match="already"):
+        await kept.compactions.undo(first)
+    with pytest.raises(CompactionNotFound):
+        await kept.compactions.undo()
+
+
+async def test_one_that_is_made_again_is_the_newest_and_can_be_undone_again(kept: Kept) -> None:
+    await kept.say(*"abcd")
+    before = kept.window
+    handle = await kept.compact(2)
+    await kept.compactions.undo()
+    assert await kept.compact(2) == handle
+    assert [made.undone for made in await kept.compactions.all()] == [False]
+    await kept.compactions.undo()
+    assert kept.window == before
+
+
+async def test_an_emptied_window_is_not_filled_again(kept: Kept) -> None:
+    await kept.say(*"abcd")
+    await kept.compact(2)
+    kept.keeper.go_on(())
+    with pytest.raises(UndoRefused, match="emptied"):
+        await kept.compactions.undo()
+    assert kept.window == ()
+
+
+async def test_a_torn_line_hides_no_other_compaction(kept: Kept, caplog: pytest.LogCaptureFixture) -> None:
+    await kept.say(*"abcdef")
+    first = await kept.compact(2)
+    second = await kept.compact(3)
+    stored = await kept.files.read(JOURNAL)
+    one, two = stored.data.splitlines()
+    await kept.files.replace(JOURNAL, one + b"\n" + two[:40], expected=stored.version)
+    with caplog.at_level(logging.WARNING):
+        assert [made.handle for made in await kept.compactions.all()] == [first]
+        await kept.compactions.all()
+    assert len([record for record in caplog.records if "can't be read" in record.message]) == 1
+    with pytest.raises(CompactionNotFound, match="--list"):
+        await kept.compactions.expand(second)
+
+
+async def test_a_lost_journal_can_not_be_undone_and_breaks_nothing(kept: Kept) -> None:
+    await kept.say(*"abcd")
+    handle = await kept.compact(2)
+    window = kept.window
+    await kept.files.delete(JOURNAL)
+    assert await kept.compactions.all() == ()
+    for named in (None, handle):
+        with pytest.raises(CompactionNotFound):
+            await kept.compactions.undo(named)
+    assert kept.window == window
+    assert (await kept.compactions.expand(f"m:{window[-1].id}"))[0].text == "d"
+    with pytest.raises(MessageNotFound):
+        await kept.compactions.expand("m:nothing")
+
+
+async def test_what_a_person_erased_meanwhile_does_not_come_back(kept: Kept) -> None:
+    await kept.say("one", "a secret plan", "three")
+    handle = await kept.compact(2)
+    path = transcript_path("main", "s")
+    stored = await kept.files.read(path)
+    left = b"".join(each for each in stored.data.splitlines(keepends=True) if b"secret plan" not in each)
+    await kept.files.replace(path, left, expected=stored.version)
+    assert [message.text for message in await kept.compactions.expand(handle)] == ["one"]
+    await kept.compactions.undo()
+    assert [message.text for message in kept.window] == ["one", "three"]
+
+
+async def test_a_window_that_can_not_be_kept_stays_as_it_was(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    await kept.say(*"abcd")
+    before = kept.window
+    await kept.compact(2)
+    window = kept.window
+
+    async def full(path: str, data: bytes, *, expected: str) -> str:
+        raise StorageFull
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kept.files, "replace", full)
+        with pytest.raises(StorageError):
+            await kept.compactions.undo()
+        assert (kept.window, kept.keeper.state.undone) == (window, 0)
+    await kept.compactions.undo()
+    assert kept.window == before
+
+
+async def test_a_compaction_that_can_not_be_noted_is_told_so(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    await kept.say(*"abcd")
+
+    async def full(path: str, data: bytes, *, header: bytes = b"") -> None:
+        raise StorageFull
+
+    monkeypatch.setattr(kept.files, "append", full)
+    with pytest.raises(StorageFull):
+        await kept.compact(2)
+    assert len(kept.window) == 4
+    assert await kept.compactions.all() == ()
+
+
+async def test_without_files_a_compaction_is_undone_within_the_process() -> None:
+    kept = await Kept(durable=False).open()
+    await kept.say(*"abcd")
+    before = kept.window
+    handle = await kept.compact(3)
+    assert await kept.compactions.expand(handle) == before[:3]
+    assert await kept.compactions.expand(f"m:{before[0].id}") == before[:1]
+    await kept.compactions.undo()
+    assert kept.window == before
+    assert await kept.files.list() == []
+
+
+async def test_what_was_pinned_stays_pinned_over_an_undo_and_a_process(kept: Kept) -> None:
+    await kept.say(*"abcd")
+    await kept.compact(2)
+    (message,) = kept.window[-1:]
+    assert is_pinned(await kept.compactions.pin(message.id))
+    await kept.open()
+    assert is_pinned(kept.window[-1])
+    await kept.compactions.undo()
+    assert [is_pinned(each) for each in kept.window] == [False, False, False, True]
+    await kept.compactions.unpin(message.id)
+    assert kept.window[-1] == message
+    with pytest.raises(MessageNotFound):
+        await kept.compactions.pin("nothing")
+
+
+async def test_whose_session_it_is_is_durable_before_its_first_words() -> None:
+    files = InMemoryFiles()
+    states = FileStates(files, REDACTOR)
+    seen: list[str] = []
+
+    async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
+        seen.append((await states.load("main", "s")).state.user)
+        return tuple(replace(message, id=str(number)) for number, message in enumerate(messages))
+
+    keeper = Keeper(AgentState(agent="main", session="s", user="ada"), states=states, record=record)
+    await keeper.record([said("Hello.")])
+    assert seen == ["ada"]
+    assert await files.info(state_path("main", "s"))
+
+
+async def test_a_summary_with_a_secret_is_written_without_it(kept: Kept) -> None:
+    secret = "sk-ant-api03-" + "q" * 90
+    await kept.say(*"abcdef")
+    await kept.compact(2, summary=f"The key is {secret}.")
+    await kept.compact(2)
+    assert secret.encode() not in (await kept.files.read(JOURNAL)).data
+
+
+_kept = st.one_of(
+    any_messages(), st.builds(Reference, id=st.text(max_size=8), parent=st.one_of(st.none(), st.text(max_size=8)))
+)
+
+
+@st.composite
+def _noted(draw: st.DrawFn) -> Noted:
+    before = tuple(draw(st.lists(_kept, max_size=3)))
+    gone = tuple(place for place in range(len(before)) if draw(st.booleans()))
+    count = st.integers(0, 10**9)
+    made = Compaction(
+        handle=draw(st.text(max_size=8)),
+        act=draw(st.sampled_from(["compact", "drop", "slide"])),
+        at=datetime(2026, 11, 22, 8, 3, 11, 482_000, tzinfo=UTC),
+        reason=draw(st.text(max_size=8)),
+        first=draw(st.text(max_size=8)),
+        last=draw(st.text(max_size=8)),
+        messages=len(gone),
+        tokens_before=draw(count),
+        tokens_after=draw(count),
+    )
+    return Noted(compaction=made, before=before, gone=gone, put=tuple(draw(st.lists(st.text(max_size=8), max_size=2))))
+
+
+@settings(max_examples=20)
+@given(_noted())
+def test_a_line_of_the_journal_gives_back_what_was_written(noted: Noted) -> None:
+    found = read(line(noted) + b'{"v":1,"handle":"c\n' + undone_line("another", noted.compaction.at))
+    assert found.noted == (noted,)
+    assert [broken.line for broken in found.broken] == [2]
+
+
+@settings(max_examples=20)
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reading_of_a_journal(data: bytes) -> None:
+    assert read(data).noted == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"v":1}',
+        '{"v":1,"handle":"c","act":"steal","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1,1],"before":[],"gone":[],"put":[]}',
+        '{"v":1,"handle":"c","act":"drop","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1],"before":[],"gone":[],"put":[]}',
+        '{"v":1,"handle":"c","act":"drop","at":"never","messages":1,"tokens":[1,1],"before":[],"gone":[],"put":[]}',
+        '{"v":1,"handle":"c","act":"drop","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1,1],"before":[],"gone":[[0,2]],"put":[]}',
+        '{"v":1,"handle":"c","act":"drop","at":"2026-11-22T08:00:00Z","messages":1,"tokens":[1,1],"before":[7],"gone":[],"put":[]}',
+    ],
+)
+def test_a_line_that_says_something_else_is_reported(text: str) -> None:
+    found = read(text.encode())
+    assert found.noted == ()
+    assert len(found.broken) == 1
