@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Literal
 
 import anyio
 import pytest
@@ -15,7 +17,6 @@ from ricordo.harness.loop import Harness
 from ricordo.messages import Message, Usage
 from ricordo.middleware import Request, Response, Turn, TurnEvent, TurnListener, TurnResult
 from ricordo.middleware.compact import CompactWindow
-from ricordo.middleware.evict import EvictResults
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.reduce import reduce_window
 from ricordo.models import Reply, TextDelta
@@ -35,6 +36,7 @@ class Halving:
     keep: int = 1
     raises: Exception | None = None
     fails: str = ""
+    handle: str = ""
     seen: list[Window] = field(default_factory=list)
 
     async def reduce(self, window: Window) -> Reduction:
@@ -51,6 +53,7 @@ class Halving:
             messages_after=len(kept),
             tokens_before=10 * len(window.messages),
             tokens_after=10 * len(kept),
+            handle=self.handle if due else "",
         )
         return Reduction(messages=kept, report=report)
 
@@ -184,22 +187,22 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
     heard: list[Event] = []
     emitter = Emitter(SystemClock(), (heard.append,))
     window = CompactWindow(
-        [Halving(act="truncate", keep=2), Halving(over=5, keep=3)],
+        [Halving(act="evict", keep=6), Halving(act="truncate", keep=2), Halving(over=5, keep=3)],
         emitter=emitter,
         retries=1,
     )
-    evict = EvictResults(Halving(act="evict"), emitter=emitter)
     sent = Sent([ModelOverflow(), reply("ok")])
-    await evict(request(6), lambda given: window(given, sent))
+    await window(request(6), sent)
     assert ended(heard) == [
         ("evict", "skipped", "below the thresholds"),
         ("truncate", "skipped", "below the thresholds"),
         ("compact", "finished", "too many messages"),
+        ("evict", "finished", "overflow: too many messages"),
         ("truncate", "finished", "overflow: too many messages"),
         ("compact", "finished", "overflow: too many messages"),
         ("overflow", "finished", "the request was larger than the model's window"),
     ]
-    assert [event.status for event in heard].count("started") == 6
+    assert [event.status for event in heard].count("started") == 7
 
 
 async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> None:
@@ -228,6 +231,94 @@ async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_i
     assert len(sent.requests) == 2
     assert isinstance(raised.value.__cause__, ValueError)
     assert raised.value.__context__ is first
+
+
+@dataclass
+class Ending:
+    """Keeps what stands after the first message, as long as there is another; notes what it was given."""
+
+    act: Act = "drop"
+    seen: list[Window] = field(default_factory=list)
+
+    async def reduce(self, window: Window) -> Reduction:
+        self.seen.append(window)
+        kept = window.messages[1:] or window.messages
+        status: Literal["done", "skipped"] = "done" if window.forced else "skipped"
+        left = kept if window.forced else window.messages
+        return Reduction(messages=left, report=Report(act=self.act, status=status, handle="c1"))
+
+
+@pytest.mark.parametrize("retries", [2, 3])
+async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_can_be_found(retries: int) -> None:
+    strategy, heard = Ending(), []  # type: ignore[var-annotated]
+    overflows = [ModelOverflow(f"number {number}") for number in range(retries + 1)]
+    sent = Sent([*overflows])
+    middleware = CompactWindow([strategy], retries=retries, emitter=Emitter(SystemClock(), (heard.append,)))
+    with pytest.raises(ModelOverflow) as raised:
+        await middleware(request(9), sent)
+    assert raised.value is overflows[-1]
+    chain = [raised.value]
+    while isinstance(before := chain[-1].__context__, ModelOverflow):
+        chain.append(before)
+    assert chain == overflows[::-1]
+    assert [len(asked.window) for asked in sent.requests] == list(range(9, 9 - len(overflows), -1))
+    targets = [window.target for window in strategy.seen]
+    assert targets[0] is None
+    assert all(later is not None and before and later <= before // 2 for before, later in pairwise(targets[1:]))
+    assert [window.forced for window in strategy.seen] == ["", *["overflow"] * retries]
+    told = [event for event in heard if event.stage == "overflow" and event.status == "finished"]
+    assert [(event.counts["messages_before"], event.counts["messages_after"]) for event in told] == [
+        (9 - number, 8 - number) for number in range(retries)
+    ]
+    assert all(event.counts["tokens_after"] < event.counts["tokens_before"] for event in told)
+
+
+@pytest.mark.parametrize(
+    ("overflow", "known", "least", "most"),
+    [
+        (ModelOverflow(window=400), 100_000, 250, 300),
+        (ModelOverflow(), 400, 250, 300),
+        (ModelOverflow(), None, 480, 520),
+        (ModelOverflow(), 100_000, 480, 520),
+        (ModelOverflow(window=90_000), 100_000, 480, 520),
+        (ModelOverflow(window=10), None, 0, 7),
+    ],
+    ids=["named", "known", "neither", "known, too large", "named, too large", "smaller than the prompt"],
+)
+async def test_the_target_of_a_retry_is_what_the_window_leaves_and_half_where_no_number_can_be_used(
+    overflow: ModelOverflow, known: int | None, least: int, most: int
+) -> None:
+    strategy = Ending()
+    middleware = CompactWindow([strategy], measure=Measure(limit=known), retries=1)
+    long = request(125)
+    tokens = (await Measure().measured(long)).tokens
+    assert 960 <= tokens <= 1_040, tokens
+    await middleware(long, Sent([overflow, reply("ok")]))
+    target = strategy.seen[1].target
+    assert target is not None
+    assert least <= target <= most
+
+
+async def test_what_goes_is_noted_before_the_retry_and_only_where_nothing_was_refused_must_that_work() -> None:
+    noted: list[tuple[int, int]] = []
+
+    async def note(before: Window, reduction: Reduction) -> None:
+        noted.append((len(before.messages), len(reduction.messages)))
+        raise StorageFull
+
+    sent = Sent([ModelOverflow(), reply("ok")])
+    await CompactWindow([Ending()], retries=1, noted=note)(request(6), sent)
+    assert (noted, [len(asked.window) for asked in sent.requests]) == ([(6, 5)], [6, 5])
+    sent = Sent([reply("ok")])
+    due = Halving(over=3, handle="c1")
+    await CompactWindow([due], noted=note)(request(6), sent)
+    assert (len(due.seen), len(noted), len(sent.requests[0].window)) == (1, 2, 6)
+
+
+async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone() -> None:
+    strategy = Halving()
+    await CompactWindow([strategy], undone=lambda: 40)(request(2), Sent([reply("ok")]))
+    assert strategy.seen[0].undone == 40
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,14 @@ from typing import Any, Concatenate, ParamSpec
 from ricordo.agent.stream import TurnStream
 from ricordo.beside import beside
 from ricordo.clock import Clock
-from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.compaction.config import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
+from ricordo.compaction.contract import Strategy
 from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import InvalidMessage, MemoryClosed, ScopeRequired
 from ricordo.events import Sink
@@ -22,7 +29,8 @@ from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
 from ricordo.models import ChatModel
 from ricordo.runtime import Settings
-from ricordo.runtime.agents import AgentOptions, open_session
+from ricordo.runtime.agent_options import AgentOptions, Refresh
+from ricordo.runtime.agents import open_session
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import Compacted, Session
 from ricordo.runtime.usage import ContextReport
@@ -66,9 +74,14 @@ class HarnessAgent:
         tools: Sequence[Tool] = (),
         compaction: CompactionConfig | None = None,
         tool_result_eviction: ToolResultEvictionConfig | None = None,
+        clear_results: ClearResultsConfig | None = None,
+        dedupe_reads: DedupeReadsConfig | None = None,
         truncate_args: TruncateArgsConfig | None = None,
+        strategies: Sequence[Strategy] | None = None,
         memory_tools: bool = True,
         memory_hooks: bool = True,
+        session_tools: bool = True,
+        refresh: Refresh = "session",
         require_memory: bool = False,
         file_tools: bool = False,
         shell: bool = False,
@@ -84,35 +97,27 @@ class HarnessAgent:
 
         `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
         `workspace` is the root, found as `Memory.open` finds it when None; with `require_memory` one that can't be
-        opened is raised. `memory_tools` gives the model `remember` and `recall`, `memory_hooks` learns from what was
-        said; without both, memory stays out of the prompt. What changes a file, and `shell`, asks `approve`.
-        `max_iters` (1 and up) bounds a turn's requests. Raises: ScopeRequired; InvalidScope; InvalidSetting.
+        opened is raised. `strategies` take the place of every reduction. `memory_tools` gives the model `remember` and
+        `recall`, `memory_hooks` learns from what was said; without both, memory stays out of the prompt, which shows
+        what changed in it with the next session or compaction, or, by `refresh="step"`, with the next request.
+        `session_tools` lets the model look into its user's past sessions. What changes a file, and `shell`, asks
+        `approve`. `max_iters` (1 and up) bounds a turn's requests. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
         self.scope = scope
-        on = Reductions(compaction=compaction, tool_result_eviction=tool_result_eviction, truncate_args=truncate_args)
+        on = Reductions(
+            tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
+            truncate_args=truncate_args, compaction=compaction,
+            strategies=None if strategies is None else tuple(strategies),
+        )  # fmt: skip
         self._options = AgentOptions(
-            model=model,
-            root=Path(workspace) if workspace is not None else None,
-            scope=scope,
-            session=session,
-            instructions=instructions,
-            tools=tuple(tools),
-            reductions=on,
-            memory_tools=memory_tools,
-            memory_hooks=memory_hooks,
-            require_memory=require_memory,
-            file_tools=file_tools,
-            shell=shell,
-            working_directory=Path(working_directory) if working_directory is not None else None,
-            approve=approve,
-            max_iters=max_iters,
-            on_event=on_event,
-            settings=settings,
-            clock=clock,
-            disk=disk,
-        )
+            model=model, root=_folder(workspace), scope=scope, session=session, instructions=instructions,
+            tools=tuple(tools), reductions=on, memory_tools=memory_tools, memory_hooks=memory_hooks,
+            session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
+            shell=shell, working_directory=_folder(working_directory), approve=approve, max_iters=max_iters,
+            on_event=on_event, settings=settings, clock=clock, disk=disk,
+        )  # fmt: skip
         self._open: Session | None = None
         self._stack = AsyncExitStack()
 
@@ -240,6 +245,10 @@ class HarnessAgent:
         if self._open is None:
             raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
         return self._open
+
+
+def _folder(named: str | Path | None) -> Path | None:
+    return None if named is None else Path(named)
 
 
 def _messages(given: str | Message | Sequence[Message]) -> list[Message]:

@@ -52,6 +52,7 @@ class Keeper:
         self._kept: AgentState | None = None
         self._states = states
         self._version = version
+        self._is_new = version == ABSENT
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
         self._said = Counter(count_fingerprints(state.window))
@@ -112,14 +113,15 @@ class Keeper:
                 await uncut(partial(self._save, self._states))
 
     async def _claim(self) -> None:
-        """Save a session that has an owner, or is new, before its first words; a cancellation waits for it."""
-        if self._kept is not None or not (self._state.user or self._version == ABSENT):
+        """Save a new session, and so whose it is, before its first words; a cancellation waits for it."""
+        if not self._is_new:
             return
         try:
             await self.save()
         except StorageError:
             if self._state.user:
                 raise
+        self._is_new = False
 
     async def _save(self, states: StateStore) -> None:
         state = self._state

@@ -37,6 +37,8 @@ _WRITTEN = "Written by people for this project: follow it."
 _FRAME = "instructions"
 _MOST_NAMED = 5
 _LONGEST_NAME = 80
+_STORE = "There is a memory store that lasts beyond this session."
+_PAST = "Earlier sessions are kept, word for word."
 _SAVING = {
     "remember": "`remember` keeps what will matter in later sessions: decisions, preferences, conventions, lessons.",
 }
@@ -44,9 +46,12 @@ _FINDING = {
     "recall": "`recall` finds what is remembered: use it before you say that something is not known.",
     "memory_search": "`memory_search` finds lines of memory by words, with their file and line.",
     "memory_get": "`memory_get` shows lines of a memory file.",
+}
+_LOOKING_BACK = {
     "session_search": "`session_search` finds what was said in earlier sessions.",
     "session_list": "`session_list` names the earlier sessions.",
     "session_history": "`session_history` shows what was said in one of them.",
+    "expand": "`expand` opens what was condensed or cleared, word for word, by the handle that stands in its place.",
 }
 
 
@@ -98,10 +103,9 @@ def instructions(human: Sequence[HumanText], room: int | None = None) -> str:
 
 def memory_guidance(tools: Collection[str]) -> str:
     """Return what the model is told about memory, naming only the tools that are among `tools`; empty for none."""
-    lines = [line for name, line in {**_SAVING, **_FINDING}.items() if name in tools]
-    if not lines:
-        return ""
-    return "\n".join(["There is a memory store that lasts beyond this session.", *(f"- {line}" for line in lines)])
+    memory = [f"- {line}" for name, line in {**_SAVING, **_FINDING}.items() if name in tools]
+    past = [f"- {line}" for name, line in _LOOKING_BACK.items() if name in tools]
+    return "\n".join([*([_STORE, *memory] if memory else [_PAST] if past else []), *past])
 
 
 def memory_notice(tools: Collection[str]) -> str:

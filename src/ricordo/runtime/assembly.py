@@ -17,6 +17,7 @@ from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageE
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
+from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.flush.backlog import backlog
 from ricordo.flush.flush import Flusher
@@ -149,6 +150,11 @@ def files_of(root: Path) -> FileStore:
 def working_files(folder: Path, root: Path, parts: Parts) -> FileStore:
     """Return the files of a working directory, whose locks are kept in the root `root`."""
     return LocalFiles(folder, locks=root / "locks", disk=parts.disk)
+
+
+def scratch_files() -> FileStore:
+    """Return files that are gone with the process."""
+    return InMemoryFiles()
 
 
 async def inspect_root(root: Path, scratch: Path) -> list[Check]:

@@ -1,36 +1,52 @@
-"""Reductions of an agent: which are on, by whom, and the strategies that carry them out."""
+"""Reductions of an agent: which are on, by whom, and the strategies that carry them out, in their order."""
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from anyio.to_thread import run_sync
 
+from ricordo.clock import Clock, SystemClock
+from ricordo.compaction.clear import ClearResults
 from ricordo.compaction.compact import Compact, Hook
-from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
-from ricordo.compaction.contract import Strategy, Summarize
+from ricordo.compaction.config import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
+from ricordo.compaction.contract import Handover, Strategy, Summarize
+from ricordo.compaction.dedupe import DedupeReads
+from ricordo.compaction.drop import DropGroups
 from ricordo.compaction.evict import Evict
 from ricordo.compaction.summary import DigestSummary, ModelSummary
 from ricordo.compaction.truncate import Truncate
+from ricordo.files import FileStore
+from ricordo.guard import Redactor
 from ricordo.harness.offline import OFFLINE
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
-from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.settings import Settings
 
-__all__ = ["Reductions", "evictions", "shrinkers"]
+__all__ = ["Ladders", "Reductions", "Surroundings"]
 
 _LOG = logging.getLogger("ricordo.agent")
+_ON_DEMAND = CompactionConfig()
+"""What a person's wish for a smaller window sets going where compaction is off."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reductions:
-    """The configuration of each reduction; None is off."""
+    """The configuration of each reduction; None is off. `strategies` take the place of all of them, unless None."""
 
-    compaction: CompactionConfig | None = None
     tool_result_eviction: ToolResultEvictionConfig | None = None
+    clear_results: ClearResultsConfig | None = None
+    dedupe_reads: DedupeReadsConfig | None = None
     truncate_args: TruncateArgsConfig | None = None
+    compaction: CompactionConfig | None = None
+    strategies: tuple[Strategy, ...] | None = None
 
     def recommended(self, settings: Settings, window: int | None) -> "Reductions":
         """Return these with all that is None taken from `settings`, and at its default where those say nothing.
@@ -38,50 +54,102 @@ class Reductions:
         What the settings switch off stays off. `window` is the model's, in tokens: compaction follows it when known.
         """
         compaction, evict, truncate = self.compaction, self.tool_result_eviction, self.truncate_args
+        clear, dedupe = self.clear_results, self.dedupe_reads
         if compaction is None and not _is_off(settings, "compaction"):
             compaction = settings.compaction or (
                 CompactionConfig.classic() if window is None else CompactionConfig.dynamic()
             )
         if evict is None and not _is_off(settings, "tool_result_eviction"):
             evict = settings.tool_result_eviction or ToolResultEvictionConfig.defaults()
+        if clear is None and not _is_off(settings, "clear_results"):
+            clear = settings.clear_results or ClearResultsConfig()
+        if dedupe is None and not _is_off(settings, "dedupe_reads"):
+            dedupe = settings.dedupe_reads or DedupeReadsConfig()
         within = compaction is not None and compaction.truncate_args is not None
         if truncate is None and not within and not _is_off(settings, "truncate_args"):
             truncate = settings.truncate_args or TruncateArgsConfig()
-        return Reductions(compaction=compaction, tool_result_eviction=evict, truncate_args=truncate)
+        return Reductions(
+            tool_result_eviction=evict,
+            clear_results=clear,
+            dedupe_reads=dedupe,
+            truncate_args=truncate,
+            compaction=compaction,
+            strategies=self.strategies,
+        )
 
 
-def evictions(config: ToolResultEvictionConfig | None, workspace: Workspace | None) -> list[Strategy]:
-    """Return what moves wide results to files; nothing without files."""
-    if config is None or workspace is None:
-        return []
-    return [Evict(config, workspace.place.files, workspace.place.redactor)]
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the strategies of one session work with.
+
+    Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
+    its summary, or `later`, from the inbox. `recorded` says that what is said is kept. A model for summaries of the
+    same provider is reached at `base_url`.
+    """
+
+    redactor: Redactor
+    files: FileStore | None = None
+    later: Hook | None = None
+    now: Handover | None = None
+    recorded: bool = True
+    base_url: str | None = None
+    clock: Clock = field(default_factory=SystemClock)
 
 
-async def shrinkers(
-    on: Reductions, model: ChatModel, *, before_summary: Hook | None = None, base_url: str | None = None
-) -> Sequence[Strategy]:
-    """Return what makes the window smaller after eviction, in its order; `model` is the agent's."""
-    config = on.compaction
-    found: list[Strategy] = []
-    truncate = on.truncate_args or (config.truncate_args if config else None)
-    if truncate:
-        found.append(Truncate(truncate))
-    if config:
-        summary = await _summary(config, model, base_url)
-        found.append(Compact(config, summary, before_summary=before_summary))
-    return found
+@dataclass(frozen=True, kw_only=True)
+class Ladders:
+    """The strategies of a session: for each request, for a person's wish, and for trying what that would do.
+
+    `tried` writes to no file, asks no model and tells nobody.
+    """
+
+    each: tuple[Strategy, ...]
+    asked: tuple[Strategy, ...]
+    tried: tuple[Strategy, ...]
+
+    @classmethod
+    async def made(cls, on: Reductions, model: ChatModel, around: Surroundings, scratch: FileStore) -> "Ladders":
+        """Return what `on` asks for, around `model`, the agent's; trials write to `scratch`."""
+        if on.strategies is not None:
+            return cls(each=on.strategies, asked=on.strategies, tried=on.strategies)
+        config = on.compaction or _ON_DEMAND
+        summary = await _summary(config, model, around)
+        written = isinstance(summary, ModelSummary)
+        compact = Compact(
+            config,
+            summary,
+            before_summary=around.later,
+            handover=around.now if written else None,
+            recorded=around.recorded,
+        )
+        rungs = [*_lossless(on, around.files, around.redactor), compact, DropGroups(config)]
+        plain = [*_lossless(on, scratch, around.redactor), Compact(config, DigestSummary()), DropGroups(config)]
+        return cls(each=tuple(rungs if on.compaction else rungs[:-2]), asked=tuple(rungs), tried=tuple(plain))
 
 
-async def _summary(config: CompactionConfig, model: ChatModel, base_url: str | None) -> Summarize:
+def _lossless(on: Reductions, files: FileStore | None, redactor: Redactor) -> Sequence[Strategy]:
+    """Return what only shortens messages: each of them can be read whole again."""
+    within = on.compaction.truncate_args if on.compaction else None
+    truncate = on.truncate_args or within
+    evict = on.tool_result_eviction
+    return [
+        *([Evict(evict, files, redactor)] if evict and files else []),
+        *([ClearResults(on.clear_results)] if on.clear_results else []),
+        *([DedupeReads(on.dedupe_reads)] if on.dedupe_reads else []),
+        *([Truncate(truncate)] if truncate else []),
+    ]
+
+
+async def _summary(config: CompactionConfig, model: ChatModel, around: Surroundings) -> Summarize:
     """Return who writes summaries: the model that is configured for it, else the agent's own, else the rules."""
     if config.model == OFFLINE or (config.model is None and model.name == OFFLINE):
         return DigestSummary()
     if isinstance(config.model, str):
         alike = config.model.partition(":")[0] == model.name.partition(":")[0]
-        model = await run_sync(partial(load_model, config.model, base_url=base_url if alike else None))
+        model = await run_sync(partial(load_model, config.model, base_url=around.base_url if alike else None))
     elif config.model is not None:
         model = config.model
-    return ModelSummary(model, config, fell_back=_tell)
+    return ModelSummary(model, config, fell_back=_tell, clock=around.clock)
 
 
 def _tell(why: str) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import overload
 
 import anyio
@@ -70,7 +70,8 @@ class Session:
     """One session of an agent, open. Where it `keeps` nothing, as without a `workspace`, it ends with the process.
 
     `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
-    would do; `compaction` says what is kept for the reply. `flush` is None when nothing is learned.
+    would do; `compactions` are those of the session, where nothing is kept those of this process; `compaction` says
+    what is kept for the reply. `flush` is None when nothing is learned.
     """
 
     name: str
@@ -85,7 +86,7 @@ class Session:
     measure: Measure
     strategies: tuple[Strategy, ...]
     emitter: Emitter
-    journal: Compactions | None = None
+    compactions: Compactions
     dry: tuple[Strategy, ...] = ()
     compaction: CompactionConfig | None = None
     flush: FlushJobs | None = None
@@ -93,19 +94,6 @@ class Session:
     layers: Layers | None = None
     keeps: bool = False
     settings: Settings | None = None
-
-    @cached_property
-    def compactions(self) -> Compactions:
-        """Every compaction of the session; where nothing is kept, those of this process."""
-        place = self.workspace.place if self.workspace and self.keeps else None
-        return self.journal or Compactions(
-            self.conversation.keeper,
-            files=place.files if place else None,
-            redactor=place.redactor if place else None,
-            clock=place.clock if place else None,
-            emitter=self.emitter,
-            scope=self.scope,
-        )
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model, and let it be learned from."""
@@ -202,6 +190,8 @@ class Session:
         measured = await self.measure.measured(request)
         estimate, window = measured.estimate, measured.window
         memory = min(estimate.system, estimate_text(self.prompt.preamble))
+        config = self.compaction
+        limit = (config.window if config else None) or window.limit
         report = partial(
             context_report,
             request.window,
@@ -210,8 +200,8 @@ class Session:
             model=self.model.name,
             total=window.overhead + measured.tokens,
             ratio=window.ratio,
-            limit=window.limit,
-            ceiling=thresholds(self.compaction, window.limit).ceiling if self.compaction else None,
+            limit=limit,
+            ceiling=thresholds(config, limit).ceiling if config else None,
         )
         return await run_sync(report)
 

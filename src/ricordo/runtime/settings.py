@@ -14,7 +14,13 @@ from pathlib import Path
 
 import platformdirs
 
-from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.compaction.config import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.runtime.config_file import ConfigFile, read_config
@@ -45,9 +51,10 @@ class Settings:
     indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace.
 
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
-    `truncate_args`, `tool_result_eviction` and `consolidation` are off when None. The preamble has at most
-    `preamble_tokens` tokens, and a turn at most `max_iters` requests to the model. `origins` says for each setting that
-    is not at its default, by dotted key, where its value came from.
+    `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None. All
+    that is put into the prompt beside the agent's own instructions has at most `workspace_tokens` tokens, the preamble
+    among it at most `preamble_tokens`, and a turn has at most `max_iters` requests to the model. `origins` says for
+    each setting that is not at its default, by dotted key, where its value came from.
     """
 
     root: Path | None
@@ -58,10 +65,13 @@ class Settings:
     model: str | None = None
     base_url: str | None = None
     max_iters: int = 10
+    workspace_tokens: int = 8_000
     preamble_tokens: int = DEFAULT_BUDGET.count
     compaction: CompactionConfig | None = None
-    truncate_args: TruncateArgsConfig | None = None
     tool_result_eviction: ToolResultEvictionConfig | None = None
+    clear_results: ClearResultsConfig | None = None
+    dedupe_reads: DedupeReadsConfig | None = None
+    truncate_args: TruncateArgsConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
@@ -73,8 +83,9 @@ class Settings:
                 raise InvalidSetting(f"{name} is a text that is not blank, or left out.")
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
-        if self.preamble_tokens < 0:
-            raise InvalidSetting(f"preamble_tokens is a whole number of at least 0, not {self.preamble_tokens}.")
+        for name in ("preamble_tokens", "workspace_tokens"):
+            if getattr(self, name) < 0:
+                raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":

@@ -1,0 +1,58 @@
+"""What describes an agent, before anything of it is open."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from ricordo.clock import Clock
+from ricordo.errors import InvalidScope, InvalidSetting
+from ricordo.events import Sink
+from ricordo.files.disk import Disk
+from ricordo.guard import has_secret
+from ricordo.models import ChatModel
+from ricordo.runtime.reductions import Reductions
+from ricordo.runtime.settings import Settings
+from ricordo.scopes import Scope
+from ricordo.tools import Approve, Tool
+
+__all__ = ["AgentOptions", "Refresh"]
+
+Refresh: TypeAlias = Literal["session", "step"]
+"""When memory that changed enters the system prompt: with the next session or compaction, or with the next request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions:
+    """What describes an agent; see `HarnessAgent` for each. With `recommended` every reduction that is None is on."""
+
+    model: str | ChatModel
+    scope: Scope
+    root: Path | None = None
+    session: str | None = None
+    instructions: str | None = None
+    tools: tuple[Tool, ...] = ()
+    reductions: Reductions = field(default_factory=Reductions)
+    recommended: bool = False
+    memory_tools: bool = True
+    memory_hooks: bool = True
+    session_tools: bool = True
+    refresh: Refresh = "session"
+    require_memory: bool = False
+    file_tools: bool = False
+    shell: bool = False
+    working_directory: Path | None = None
+    approve: Approve | None = None
+    max_iters: int | None = None
+    on_event: Sink | None = None
+    settings: Settings | None = None
+    clock: Clock | None = None
+    disk: Disk | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a turn of no request, an unknown refresh, and secrets where a folder or a file is named after them."""
+        if self.max_iters is not None and self.max_iters < 1:
+            raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
+        if self.refresh not in get_args(Refresh):
+            raise InvalidSetting(f"refresh is {' or '.join(get_args(Refresh))}, not {self.refresh!r}.")
+        if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):
+            raise InvalidScope("A part of the scope, or the session, holds a secret: files would be named after it.")

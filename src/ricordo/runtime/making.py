@@ -1,0 +1,249 @@
+"""Making: the parts of an agent's session put together, in one place. What the parts do is decided in their rooms."""
+
+import logging
+import secrets
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.compaction.contract import Handover
+from ricordo.errors import ScopeMismatch
+from ricordo.guard import Redactor
+from ricordo.harness.compactions import Compactions
+from ricordo.harness.conversation import Conversation, Keeper
+from ricordo.harness.loop import Harness
+from ricordo.harness.offline import OFFLINE
+from ricordo.harness.taking_up import rebuilt, taken_up
+from ricordo.maintenance.handover import CompactionHandover
+from ricordo.middleware.compact import CompactWindow
+from ricordo.middleware.flush import FlushJobs
+from ricordo.middleware.inject import Inject
+from ricordo.middleware.maintain import Maintain
+from ricordo.middleware.measure import Measure
+from ricordo.middleware.transcript import TranscriptRecord
+from ricordo.middleware.update import UpdateMemory
+from ricordo.models import ChatModel
+from ricordo.models.provider import load_model
+from ricordo.recall.hits import Answer
+from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.assembly import Parts, Workspace, scratch_files, working_files
+from ricordo.runtime.offline import QuotingModel, found_for
+from ricordo.runtime.prompt import Prompt, Renewal
+from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
+from ricordo.runtime.session import Session
+from ricordo.state import AgentState
+from ricordo.stores.capabilities import Layers
+from ricordo.tokens import Tokens
+from ricordo.tools import Tool
+from ricordo.tools.expand import expand_tool
+from ricordo.tools.file_tools import file_tools
+from ricordo.tools.memory_tools import memory_tools
+from ricordo.tools.session_tools import session_tools
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.transcript import Transcript, read_log
+
+__all__ = ["Making"]
+
+_LOG = logging.getLogger("ricordo.agent")
+_BASE = "You are a helpful assistant. Say so when you do not know something."
+_SUMMARY_REQUESTS = 4
+"""How many requests one summary takes at most, about: it is written, asked for again, and in parts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """Makes one session of these; `root` is absolute, and `keeps` tells whether it can be written to."""
+
+    options: AgentOptions
+    parts: Parts
+    root: Path
+    workspace: Workspace | None
+    keeps: bool
+
+    async def session(self) -> Session:
+        """Return the session, open. Raises: ScopeMismatch when it is another user's."""
+        options, parts, workspace = self.options, self.parts, self.workspace
+        layers = workspace.store.offers(Layers) if workspace else None
+        model = await self._model(layers)
+        keeper = await self._keeper(options.session or options.scope.session or self._new_name())
+        name = keeper.state.session
+        measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
+        keeper.learn_from(lambda: measure.ratio)
+        compactions = self._compactions(keeper)
+        prompt = self._prompt()
+        inject = Inject(prompt)
+        flush = self._flush()
+        on = self._reductions(model)
+        ladders = await Ladders.made(on, model, self._surroundings(on, flush, name), scratch_files())
+        tools = self._tools(compactions)
+        base = _BASE if options.instructions is None else options.instructions
+        shrink = CompactWindow(
+            ladders.each,
+            measure=measure,
+            emitter=parts.emitter,
+            retries=on.compaction.overflow_retries if on.compaction else 0,
+            noted=compactions.note,
+            undone=lambda: keeper.state.undone,
+        )
+        renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
+        update = UpdateMemory(prompt, inject, base=base, at_once=options.refresh == "step")
+        harness = Harness(
+            model,
+            tools=tools,
+            instructions=base,
+            steps=[inject, shrink, renewal, update, keeper.watch],
+            turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
+            record=keeper.record,
+            max_iters=options.max_iters or parts.settings.max_iters,
+            emitter=parts.emitter,
+        )
+        return Session(
+            name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, base=base,
+            conversation=Conversation(scope=options.scope, run=harness.run, keeper=keeper), compactions=compactions,
+            inject=inject, prompt=prompt, measure=measure, strategies=ladders.asked, dry=ladders.tried,
+            emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace, layers=layers,
+            keeps=self.keeps, settings=parts.settings,
+        )  # fmt: skip
+
+    @property
+    def _agent(self) -> str:
+        return self.options.scope.agent or DEFAULT_AGENT
+
+    @property
+    def _user(self) -> str:
+        return self.options.scope.user or ""
+
+    @property
+    def _folder(self) -> Path:
+        return self.options.working_directory or self.root.parent
+
+    def _new_name(self) -> str:
+        return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
+
+    def _prompt(self) -> Prompt:
+        """Return what writes the system prompt; memory stays out of it when neither tools nor hooks are on."""
+        options, settings = self.options, self.parts.settings
+        shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
+        return Prompt(
+            self._folder,
+            self.workspace,
+            Tokens(settings.preamble_tokens) if shows else None,
+            clock=self.parts.clock,
+            most=Tokens(settings.workspace_tokens),
+        )
+
+    def _flush(self) -> FlushJobs | None:
+        learns = self.workspace is not None and self.keeps and self.options.memory_hooks
+        return FlushJobs(self.workspace.inbox, emitter=self.parts.emitter) if self.workspace and learns else None
+
+    def _reductions(self, model: ChatModel) -> Reductions:
+        asked = self.options.reductions
+        return asked.recommended(self.parts.settings, model.window) if self.options.recommended else asked
+
+    def _surroundings(self, on: Reductions, flush: FlushJobs | None, name: str) -> Surroundings:
+        place = self.workspace.place if self.workspace else None
+        later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
+        return Surroundings(
+            redactor=place.redactor if place else Redactor(secrets.token_bytes(32)),
+            files=place.files if place and self.keeps else None,
+            later=later,
+            now=self._handover(on, name) if flush else None,
+            recorded=self.keeps,
+            base_url=self.parts.settings.base_url,
+            clock=self.parts.clock,
+        )
+
+    def _handover(self, on: Reductions, name: str) -> Handover | None:
+        """Return who takes what leaves the window, so that the request for its summary learns from it."""
+        if self.workspace is None:
+            return None
+        seconds = on.compaction.summary_seconds if on.compaction else 60.0
+        return CompactionHandover(
+            self.workspace.inbox,
+            flush=self.workspace.flush,
+            worker=self.workspace.worker,
+            agent=self._agent,
+            session=name,
+            user=self._user,
+            seconds=_SUMMARY_REQUESTS * seconds,
+        )
+
+    def _compactions(self, keeper: Keeper) -> Compactions:
+        place = self.workspace.place if self.workspace and self.keeps else None
+        return Compactions(
+            keeper,
+            files=place.files if place else None,
+            redactor=place.redactor if place else None,
+            clock=self.parts.clock,
+            emitter=self.parts.emitter,
+            scope=self.options.scope,
+        )
+
+    async def _keeper(self, name: str) -> Keeper:
+        """Return what keeps the window, taken up where state and transcript left it."""
+        agent, workspace = self._agent, self.workspace
+        if workspace is None:
+            return Keeper(AgentState(agent=agent, session=name, user=self._user))
+        files, path = workspace.place.files, transcript_path(agent, name)
+        stated = await workspace.states.load(agent, name)
+        if stated.set_aside:
+            _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
+        if stated.state.user not in {"", self._user}:
+            raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
+        transcript = Transcript(files, path, session=name, redactor=workspace.place.redactor)
+        logged = (await read_log(files, path)).messages
+        said = () if logged or not self.keeps else rebuilt(stated.state)
+        if said:
+            _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
+            logged = (await transcript.append(said)).messages
+        window = taken_up(stated.state.window, stated.state.last, logged)
+        # what was begun without a user stays everybody's
+        user = stated.state.user or ("" if logged or stated.state.window else self._user)
+        state = replace(stated.state, window=window, last=logged[-1].id if logged else "", user=user)
+        if not self.keeps:
+            return Keeper(state)
+        record = TranscriptRecord(
+            transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
+        )
+        return Keeper(state, states=workspace.states, version=stated.version, record=record, logged=logged)
+
+    def _tools(self, compactions: Compactions) -> tuple[Tool, ...]:
+        options, workspace = self.options, self.workspace
+        place = workspace.place if workspace else None
+        tools = list(options.tools)
+        if options.memory_tools:
+            store, files = (workspace.store, workspace.place.files) if workspace else (None, None)
+            tools += memory_tools(store, files, clock=self.parts.clock)
+        if options.session_tools:
+            if place:
+                tools += session_tools(place.files, agent=self._agent, user=self._user, expand=True)
+            tools.append(
+                expand_tool(compactions.expand, place.files if place else None, agent=self._agent, user=self._user)
+            )
+        if place and (options.file_tools or options.shell):
+            tools += file_tools(
+                place.files,
+                working_files(self._folder, self.root, self.parts),
+                changes=place.changes,
+                approve=options.approve,
+                folder=self._folder,
+                redactor=place.redactor,
+                root=self.root,
+                shell=options.shell,
+            )
+        return tuple(tools)
+
+    async def _model(self, layers: Layers | None) -> ChatModel:
+        model = self.options.model
+        if isinstance(model, str) and model != OFFLINE:
+            return await run_sync(partial(load_model, model, base_url=self.parts.settings.base_url))
+        found = QuotingModel() if isinstance(model, str) else model
+        if isinstance(found, QuotingModel):
+            found.look_with(partial(self._found, layers), keeps=self.keeps)
+        return found
+
+    async def _found(self, layers: Layers | None, text: str) -> Answer | None:
+        sources = [await place.source() for place in await layers.places()] if layers else []
+        return await found_for(sources, text, now=self.parts.clock.now())
