@@ -95,5 +95,5 @@ def _cost(item: Quoted) -> int:
 
 
 def _framed(quoted: Sequence[Quoted], left_out: int) -> str:
-    note = f"{_NOTE} {left_out} more did not fit here." if left_out else _NOTE
+    note = f"{_NOTE} {left_out} more did not fit here: MEMORY.md and memory/ hold them." if left_out else _NOTE
     return fence(quoted or [_curated([""])], note=note)
