@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 import anyio
 import pytest
@@ -182,9 +183,11 @@ async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for
 
 
 async def test_a_cancellation_is_no_failure_of_the_model() -> None:
-    model = FakeModel(*(Hanging() for _ in range(3)), reply(SUMMARY))
-    summary = ModelSummary(model, CompactionConfig(breaker=1))
-    for _ in range(3):
-        with anyio.move_on_after(0.01):
-            await summary(talk(4), limit_tokens=400)
+    hanging = [Hanging() for _ in range(3)]
+    summary = ModelSummary(FakeModel(*hanging, reply(SUMMARY)), CompactionConfig(breaker=1))
+    for each in hanging:
+        async with anyio.create_task_group() as group:
+            group.start_soon(partial(summary, talk(4), limit_tokens=400))
+            await each.reached.wait()
+            group.cancel_scope.cancel()
     assert (await summary(talk(4), limit_tokens=400)).text == SUMMARY
