@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,17 +10,21 @@ from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from fake_models import call, calling, reply
 from reached_models import load_packages, reach, serving
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.errors import ModelOverflow
+from ricordo.clock import SystemClock
+from ricordo.compaction import Compact, DigestSummary
+from ricordo.errors import ModelError, ModelOverflow
+from ricordo.events import Emitter, Event
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
-from ricordo.messages import JsonValue, Message, ToolSpec, mark_of
+from ricordo.harness.conversation import Conversation, Keeper
+from ricordo.harness.loop import Harness
+from ricordo.messages import JsonValue, Message, ToolSpec, mark_of, with_ids
+from ricordo.middleware.compact import CompactWindow
 from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, TextDelta
+from ricordo.state import AgentState
 from ricordo.state.files import FileStates
-from ricordo.testing import overflow
+from ricordo.testing import Fail, RecordedRequest, Say, overflow
 from ricordo.tools import tool
-
-if TYPE_CHECKING:
-    from ricordo.events import Event
 
 pytestmark = [
     pytest.mark.anyio,
@@ -185,3 +188,79 @@ async def test_an_overflow_by_one_giant_result_is_made_good_in_a_short_conversat
     assert len(model.asked[1]) == earlier + 3 <= 20
     assert len(model.refused) == 1
     assert len(model.asked) == 3
+
+
+FITS = {
+    "a code": "Bad: Context_Length_Exceeded.",
+    "a context": "the MAXIMUM CONTEXT is 8k",
+    "a limit": "Token Limit hit",
+}
+OTHERS = {
+    "a rate limit": Fail(429, "Rate limit reached: token limit of 30,000 per minute, maximum context."),
+    "a rate limit by words": Fail(400, "Rate limit reached: token limit of 30,000 TPM."),
+    "a bad request": Fail(400, "tools.0.name: String should match pattern."),
+    "a failure": Fail(500, "The server had an error while processing your request."),
+    "a key": Fail(401, "Incorrect API key provided."),
+}
+
+
+def _narrow(request: RecordedRequest) -> Fail | Say:
+    """Refuse what has more than 24,000 characters, as a model with a window of 8,192 tokens does."""
+    size = sum(len(str(message.parts)) for message in request.messages)
+    return overflow("openai-chat", window=8_192, size=size // 3) if size > 24_000 else Say("Fits.")
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_first_message_larger_than_the_window_is_answered_by_a_provider_that_refuses_it(
+    tmp_path: Path, streamed: bool
+) -> None:
+    giant = "".join(f"paragraph {number} of the long text. " for number in range(3_000))
+    with serving(_narrow) as server:
+        config = CompactionConfig(model="offline")
+        async with agent(reach(server, "openai-chat:gpt-4o"), tmp_path, compaction=config) as one:
+            assert await answer(one, giant, streamed=streamed) == "Fits."
+            assert await answer(one, "And now?", streamed=streamed) == "Fits."
+            assert [message.role for message in one.window] == ["user", "assistant"] * 2
+        assert len(server.requests) == 3
+    kept = await transcript(tmp_path)
+    assert [message.text for message in kept if message.role == "user"] == [giant, "And now?"]
+
+
+async def _answered(script: list[Fail | Say]) -> tuple[str, list[Event], int]:
+    """Return what came of a conversation with a model that plays `script`: the reply or the error's type."""
+    events: list[Event] = []
+    compact = Compact(CompactionConfig(), DigestSummary())
+    with serving(script) as server:
+        step = CompactWindow([compact], retries=1, emitter=Emitter(SystemClock(), (events.append,)))
+        window = tuple(with_ids([said(f"Number {number}. {LONG}") for number in range(30)], session="s"))
+        keeper = Keeper(AgentState(agent="main", session="s", window=window))
+        model = reach(server, "openai-chat:gpt-4o")
+        harness = Harness(model, steps=[step, keeper.watch], record=keeper.record)
+        going = Conversation(scope=SCOPE, run=harness.run, keeper=keeper)
+        try:
+            answer = str(await going.send([said("And now?")]))
+        except ModelError as error:
+            answer = type(error).__name__
+        return answer, events, len(server.requests)
+
+
+@pytest.mark.req("AS-OVER-04")
+@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("words", FITS)
+async def test_each_documented_phrase_in_any_case_is_an_overflow_and_made_good(words: str, status: int) -> None:
+    answer, events, requests = await _answered([Fail(status, FITS[words]), Say("Fits.")])
+    assert (answer, requests) == ("Fits.", 2)
+    forced = [event for event in events if event.stage == "overflow" and event.status == "finished"]
+    assert [event.counts["messages_before"] for event in forced] == [31]
+    assert forced[0].counts["tokens_after"] <= forced[0].counts["target"]
+
+
+@pytest.mark.req("AS-OVER-04")
+@pytest.mark.parametrize("case", OTHERS)
+async def test_what_is_no_overflow_is_raised_without_a_compaction(case: str) -> None:
+    answer, events, requests = await _answered([OTHERS[case]])
+    assert answer not in {"ModelOverflow", "Fits."}
+    assert answer.startswith("Model")
+    assert requests == 1
+    assert {event.stage for event in events} == {"compact"}
+    assert {event.status for event in events} == {"started", "skipped"}
