@@ -19,6 +19,7 @@ __all__ = ["Request"]
 
 _LEAST_SHARE = 3
 _LONGEST_FOCUS = 2_000
+_LEAST_EXTRACT = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,11 @@ class Request:
         return estimate_text(replace(self, items=(), earlier="").text + DELTA)
 
     @property
+    def extract_room(self) -> int:
+        """What the summary so far may take, in tokens; the middle of a longer one is not shown."""
+        return max(_LEAST_EXTRACT, 2 * self.limit)
+
+    @property
     def _beside(self) -> str:
         found = DELTA if self.earlier and self.prompt is None else ""
         if self.focus.strip():
@@ -63,9 +69,9 @@ class Request:
     @property
     def _extract(self) -> Quoted:
         if self.prompt is not None:
-            return fitting(Quoted(text=self.earlier, source=EARLIER, trust=Trust.AGENT), 2 * self.limit)
+            return fitting(Quoted(text=self.earlier, source=EARLIER, trust=Trust.AGENT), self.extract_room)
         lines = labelled(loosely(self.earlier))
-        return fitting(Quoted(text=lines, source=LINES, trust=Trust.AGENT), 2 * self.limit)
+        return fitting(Quoted(text=lines, source=LINES, trust=Trust.AGENT), self.extract_room)
 
     @property
     def _allowance(self) -> int:

@@ -149,7 +149,7 @@ class ModelSummary:
     def _room(self, request: Request) -> int:
         """What the messages of one request may take beside the prompt, an earlier extract, and the answer."""
         answer = request.limit + (_LESSONS_TOKENS if request.lessons else 0)
-        taken = request.frame + 2 * request.limit + answer
+        taken = request.frame + request.extract_room + answer
         return max(_LEAST_ROOM, int(((self._model.window or _UNKNOWN_WINDOW) - taken) * _MARGIN))
 
     async def _in_parts(self, record: Record, request: Request, room: int, bounds: Bounds) -> _Part:
