@@ -1,7 +1,7 @@
 """What can be configured, what is refused, and what the documents promise of the defaults."""
 
 import warnings
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
 import pytest
@@ -45,6 +45,13 @@ INVALID: list[tuple[type, dict[str, Any], str]] = [
     (CompactionConfig, {"carry_tokens": -1}, "carry_tokens"),
     (CompactionConfig, {"truncate_args": {"max_arg_length": 5}}, "truncate_args"),
     (CompactionConfig, {"model": "  "}, "model"),
+    (CompactionConfig, {"trigger_share": 1.5}, "trigger_share"),
+    (CompactionConfig, {"trigger_share": -0.1}, "trigger_share"),
+    (CompactionConfig, {"combined": 1}, "combined"),
+    (CompactionConfig, {"breaker": -1}, "breaker"),
+    (CompactionConfig, {"breaker_seconds": 0}, "breaker_seconds"),
+    (CompactionConfig, {"drop": "no"}, "drop"),
+    (CompactionConfig, {"overflow_retries": -1}, "overflow_retries"),
     (CompactionConfig, {"window": 0}, "window"),
     (TruncateArgsConfig, {"trigger_messages": -1}, "trigger_messages"),
     (TruncateArgsConfig, {"trigger_tokens": -1}, "trigger_tokens"),
@@ -151,3 +158,54 @@ def test_a_share_is_one_of_the_window_and_tokens_are_themselves() -> None:
     found = thresholds(config, 40_000)
     assert (found.tokens, found.keep_tokens) == (20_000, 4_000)
     assert thresholds(CompactionConfig(trigger_tokens=Tokens(7_000)), None).tokens == 7_000
+
+
+async def test_a_part_of_the_window_is_a_trigger_like_the_others_and_rests_where_the_window_is_not_known() -> None:
+    messages = turns(40)
+    used = sum(measured(messages, 1.0))
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=0, trigger_share=0.5)
+    compact = Compact(config, DigestSummary())
+
+    async def status(window: int | None, overhead: int) -> str:
+        found = await compact.reduce(Window(messages=messages, overhead=overhead, limit=window))
+        return found.report.status
+
+    assert await status(10_000, 4_999 - used) == "skipped"
+    assert await status(10_000, 5_000 - used) == "done"
+    assert await status(None, 10**6) == "skipped"
+    assert (thresholds(config, None).active, thresholds(config, 10_000).tokens) == (False, 5_000)
+    assert thresholds(replace(config, window=8_000), 200_000).tokens == 4_000
+    # whichever comes first
+    both = replace(config, trigger_tokens=80_000)
+    assert [thresholds(both, window).tokens for window in (10_000, 1_000_000, None)] == [5_000, 80_000, 80_000]
+    counted = await Compact(replace(config, trigger_messages=30), DigestSummary()).reduce(Window(messages=messages))
+    assert counted.report.reason == "40 messages"
+
+
+async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_unless_it_must_get_smaller() -> None:
+    compact = Compact(CompactionConfig(), DigestSummary())
+
+    async def reduced(count: int, **values: object) -> str:
+        window = replace(Window(messages=turns(count), session="s1", undone=60), **values)  # type: ignore[arg-type]
+        report = (await compact.reduce(window)).report
+        assert "undone" in report.reason or report.status == "done"
+        return report.status
+
+    assert [await reduced(count) for count in (60, 71, 72)] == ["skipped", "skipped", "done"]
+    assert await reduced(61, forced="asked") == "done"
+    assert await reduced(61, limit=1_000) == "done"
+    assert await reduced(61, undone=0) == "done"
+
+
+async def test_a_report_says_whether_messages_or_tokens_were_too_many() -> None:
+    messages = turns(60)
+    used = sum(measured(messages, 1.0))
+    for config, due in (
+        (CompactionConfig(), "messages"),
+        (CompactionConfig(trigger_messages=0, trigger_tokens=used), "tokens"),
+        (CompactionConfig(trigger_tokens=used), "tokens"),
+    ):
+        report = (await Compact(config, DigestSummary()).reduce(Window(messages=messages, session="s1"))).report
+        assert (report.status, report.due) == ("done", due)
+    pressed = Window(messages=messages, session="s1", limit=used)
+    assert (await Compact(CompactionConfig(), DigestSummary()).reduce(pressed)).report.due == "tokens"

@@ -24,9 +24,10 @@ from ricordo.compaction import (
 )
 from ricordo.compaction.placeholder import evicted_parts
 from ricordo.compaction.plan import measured
+from ricordo.compaction.summary_message import instructions
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, ToolResult, mark_of, with_ids
+from ricordo.messages import Media, Message, ToolResult, mark_of, pinned, with_ids
 from ricordo.tokens import estimate_text
 
 KEY = Redactor(bytes(32))
@@ -54,15 +55,23 @@ evictions = st.builds(
     preview_chars=st.sampled_from([0, 10]),
     excluded_tool_names=st.just(frozenset({"read_file"})),
 )
+
+
+def _with_pins(messages: tuple[Message, ...], pins: set[int]) -> tuple[Message, ...]:
+    return tuple(pinned(message) if at in pins else message for at, message in enumerate(messages))
+
+
 windows = st.builds(
     Window,
-    messages=conversations(),
+    messages=st.builds(_with_pins, conversations(), st.sets(st.integers(0, 15), max_size=2)),
     agent=st.sampled_from(["", "main"]),
     session=st.sampled_from(["", "s1"]),
     overhead=st.sampled_from([0, 0, 100]),
     limit=st.sampled_from([None, None, 400, 4_000]),
     ratio=st.sampled_from([1.0, 0.5, 1.7]),
     forced=st.sampled_from(["", "", "", "overflow", "asked"]),
+    target=st.sampled_from([None, None, None, 60, 600]),
+    undone=st.sampled_from([0, 0, 0, 4, 40]),
 )
 
 
@@ -115,6 +124,8 @@ def test_compaction_of_any_conversation_is_valid_ordered_smaller_and_told(
 ) -> None:
     found = reduced(Compact(config, DigestSummary()), window)
     assert_sound(window, found)
+    assert instructions(found.messages) == instructions(window.messages)
+    assert bool(found.report.handle) == bool(found.dropped)
 
 
 @pytest.mark.req("AS-COMPACT-08")
