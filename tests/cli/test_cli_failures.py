@@ -22,7 +22,7 @@ READING = [
     ["remember", "A."],
     ["undo"],
     ["--version"],
-    ["demo", "--ask", "Where do we deploy from?"],
+    ["demo", "chat.jsonl", "--ask", "Where do we deploy from?"],
 ]
 FAILING = [
     (["forget", "01k00000000000000000000000"], 1, "EntryNotFound"),

@@ -116,7 +116,9 @@ def test_the_demo_lives_in_one_process_and_answers_with_sources_in_another() -> 
 
 def test_in_the_demo_the_window_stays_in_its_budget_and_answers_rest_on_curated_memory() -> None:
     told = json.loads(_run("demo", "--json").stdout)
+    assert len(set(told["processes"])) == 2
     lives = told["lived"]["sessions"]
+    assert sum(life["messages"] for life in lives) == CONVERSATION.read_bytes().count(b"\n")
     assert len(lives) >= 3
     assert max(life["said_tokens"] for life in lives) > 70_000
     assert max(life["largest_tokens"] for life in lives) <= told["lived"]["budget"]
@@ -124,20 +126,23 @@ def test_in_the_demo_the_window_stays_in_its_budget_and_answers_rest_on_curated_
     *known, never_said = told["answers"]
     assert len(known) == 5
     assert sum(answer["hit"]["path"] == "workspace/MEMORY.md" for answer in known) >= 3
+    assert any("ord-<ticket>-<slug>" in answer["text"] for answer in known)
     database = next(answer for answer in known if "database" in answer["question"])
     assert "PostgreSQL" in database["hit"]["entry"]["content"]
     assert any("MySQL 8" in old["entry"]["content"] for old in database["superseded"])
     assert not never_said["found"]
 
 
-def test_without_the_change_of_a_decision_the_demo_answers_with_the_old_one() -> None:
+def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
     lines = CONVERSATION.read_text(encoding="utf-8").splitlines(keepends=True)
-    rest = [line for line in lines if "Postgres" not in line]
+    rest = [line for line in lines if "Postgres" not in line and "ord-<ticket>" not in line]
+    assert len(rest) < len(lines)
     Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
-    asked = ("--ask", "Which database does the orders service use?")
-    (answer,) = json.loads(_run("demo", "without.jsonl", *asked, "--json").stdout)["answers"]
-    assert "MySQL 8" in answer["hit"]["entry"]["content"]
-    assert answer["superseded"] == []
+    asked = ("--ask", "Which database does the orders service use?", "--ask", "How are branches named?")
+    database, branches = json.loads(_run("demo", "without.jsonl", *asked, "--json").stdout)["answers"]
+    assert "MySQL 8" in database["hit"]["entry"]["content"]
+    assert database["superseded"] == []
+    assert "ord-<ticket>" not in json.dumps(branches)
 
 
 def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,28 +155,6 @@ def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypa
     kept = re.search(r"--root (\S+)", _run("demo", "chat.jsonl", *question, "--keep").stdout)
     assert kept is not None
     assert "ord-<ticket>-<slug>" in _run("ask", question[1], "--root", kept[1]).stdout
-
-
-def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
-    lines = CONVERSATION.read_text(encoding="utf-8").splitlines(keepends=True)
-    rest = [line for line in lines if "ord-<ticket>" not in line]
-    assert len(rest) < len(lines)
-    Path("whole.jsonl").write_text("".join(lines), encoding="utf-8")
-    Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
-    asked = ("--ask", "How are branches named?")
-    told = json.loads(_run("demo", "whole.jsonl", *asked, "--json").stdout)
-    assert "ord-<ticket>-<slug>" in told["answers"][0]["text"]
-    assert len(set(told["processes"])) == 2
-    assert sum(life["messages"] for life in told["lived"]["sessions"]) == len(lines)
-    assert "ord-<ticket>" not in _run("demo", "without.jsonl", *asked).stdout
-
-
-def test_the_demo_makes_its_questions_from_a_conversation_that_brings_none() -> None:
-    chat(Path("chat.jsonl"))
-    shown = _run("demo", "chat.jsonl").stdout
-    assert "questions are made from what was learned" in shown
-    assert 1 <= shown.count("What was said about") <= 3
-    assert "5433" in shown
 
 
 @pytest.mark.parametrize(
@@ -187,9 +170,12 @@ def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line_and_promise
     assert done.stderr.count("\n") == 1
 
 
-def test_in_the_demo_a_file_that_is_lived_again_is_left_alone() -> None:
+def test_the_demo_makes_its_questions_where_none_are_brought_and_lives_nothing_twice() -> None:
     chat(Path("chat.jsonl"))
-    _run("demo", "chat.jsonl", "--root", "kept/.ricordo")
-    again = _run("demo", "chat.jsonl", "--root", "kept/.ricordo")
-    assert "left alone 1 session that had been there before" in again.stdout
-    assert "5433" in again.stdout
+    shown = _run("demo", "chat.jsonl", "--root", "kept/.ricordo").stdout
+    assert "questions are made from what was learned" in shown
+    assert 1 <= shown.count("What was said about") <= 3
+    assert "5433" in shown
+    again = _run("demo", "chat.jsonl", "--root", "kept/.ricordo").stdout
+    assert "left alone 1 session that had been there before" in again
+    assert "5433" in again
