@@ -124,6 +124,7 @@ class Chat:
                 session=wishes.session,
                 memory_tools=wishes.memory,
                 memory_hooks=wishes.memory,
+                session_tools=wishes.memory,
                 require_memory=True,
                 file_tools=wishes.files,
                 approve=self._approve if wishes.files else None,

@@ -32,7 +32,7 @@ _Session = Annotated[
     ),
 ]
 _Handle = Annotated[
-    str | None, typer.Argument(metavar="[HANDLE]", show_default=False, help="With --undo: which compaction.")
+    str | None, typer.Argument(metavar="HANDLE", show_default=False, help="With --undo: which compaction.")
 ]
 _Focus = Annotated[
     str, typer.Option("--focus", metavar="TEXT", show_default=False, help="What the summary is to dwell on.")
