@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
-    from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
+    from ricordo.compaction.config import (
+        ClearResultsConfig,
+        CompactionConfig,
+        DedupeReadsConfig,
+        ToolResultEvictionConfig,
+        TruncateArgsConfig,
+    )
     from ricordo.errors import RicordoError
     from ricordo.memory import Memory
     from ricordo.messages import Message
@@ -16,7 +22,9 @@ if TYPE_CHECKING:
     from ricordo.workspace.entry import Entry
 
 __all__ = [
+    "ClearResultsConfig",
     "CompactionConfig",
+    "DedupeReadsConfig",
     "Entry",
     "HarnessAgent",
     "Memory",
@@ -31,7 +39,9 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ClearResultsConfig": "ricordo.compaction.config",
     "CompactionConfig": "ricordo.compaction.config",
+    "DedupeReadsConfig": "ricordo.compaction.config",
     "HarnessAgent": "ricordo.agent",
     "ToolResultEvictionConfig": "ricordo.compaction.config",
     "TruncateArgsConfig": "ricordo.compaction.config",

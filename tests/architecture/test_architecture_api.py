@@ -7,7 +7,9 @@ import ricordo
 from source_tree import ROOT
 
 PUBLIC = [
+    "ClearResultsConfig",
     "CompactionConfig",
+    "DedupeReadsConfig",
     "Entry",
     "HarnessAgent",
     "Memory",

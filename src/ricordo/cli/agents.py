@@ -41,7 +41,7 @@ async def agent_in(
 
 
 async def session_in(target: Target, named: str | None) -> str | None:
-    """Return the session with this id, or the one whose id begins so; without a name the newest, None for none.
+    """Return the session with this id, or the one whose id begins so; without a name the user's newest, None for none.
 
     Raises: SessionNotFound.
     """
@@ -52,8 +52,8 @@ async def session_in(target: Target, named: str | None) -> str | None:
     files = files_of(target.root)
     if named is not None:
         return (await find_session(files, named, agent=DEFAULT_AGENT)).session
-    found = await list_sessions(files, agent=DEFAULT_AGENT)
-    return found[0].session if found else None
+    listed = await list_sessions(files, agent=DEFAULT_AGENT)
+    return next((info.session for info in listed if info.user in {"", target.user}), None)
 
 
 def _configured(target: Target, *, asks: bool) -> "ChatModel | None":

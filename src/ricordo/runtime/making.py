@@ -33,7 +33,8 @@ from ricordo.runtime.offline import QuotingModel, found_for
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.session import Session
-from ricordo.state import AgentState
+from ricordo.sessions.owners import owner_of
+from ricordo.state import AgentState, Stated
 from ricordo.stores.capabilities import Layers
 from ricordo.tokens import Tokens
 from ricordo.tools import Tool
@@ -190,7 +191,8 @@ class Making:
         stated = await workspace.states.load(agent, name)
         if stated.set_aside:
             _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
-        if stated.state.user not in {"", self._user}:
+        owner = stated.state.user or await self._owner_set_aside(stated)
+        if owner not in {"", self._user}:
             raise ScopeMismatch(f"The session {name} is another user's: open a session of your own.")
         transcript = Transcript(files, path, session=name, redactor=workspace.place.redactor)
         logged = (await read_log(files, path)).messages
@@ -200,7 +202,7 @@ class Making:
             logged = (await transcript.append(said)).messages
         window = taken_up(stated.state.window, stated.state.last, logged)
         # what was begun without a user stays everybody's
-        user = stated.state.user or ("" if logged or stated.state.window else self._user)
+        user = owner or ("" if logged or stated.state.window else self._user)
         state = replace(stated.state, window=window, last=logged[-1].id if logged else "", user=user)
         if not self.keeps:
             return Keeper(state)
@@ -208,6 +210,15 @@ class Making:
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )
         return Keeper(state, states=workspace.states, version=stated.version, record=record, logged=logged)
+
+    async def _owner_set_aside(self, stated: Stated) -> str:
+        """Return whose session it was by a state that was set aside, the opener's when that can't be told either."""
+        files = self.workspace.place.files if self.workspace else None
+        info = await files.info(stated.set_aside) if files and stated.set_aside else None
+        if files is None or info is None:
+            return ""
+        owner = await owner_of(files, info)
+        return self._user if owner is None else owner
 
     def _tools(self, compactions: Compactions) -> tuple[Tool, ...]:
         options, workspace = self.options, self.workspace

@@ -123,15 +123,13 @@ def _model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
 
 
 def _newest(target: Target) -> str:
-    """Return the newest session of this root. Raises `SessionNotFound`."""
-    from ricordo.runtime.assembly import files_of
-    from ricordo.sessions import list_sessions
-    from ricordo.workspace.layout import DEFAULT_AGENT
+    """Return the user's newest session of this root. Raises `SessionNotFound`."""
+    from ricordo.cli.agents import session_in
 
-    found = run(lambda: list_sessions(files_of(target.root), agent=DEFAULT_AGENT)) if target.exists else []
-    if not found:
+    found = run(lambda: session_in(target, None)) if target.exists else None
+    if found is None:
         raise SessionNotFound(f"There is no session to go on with in {target.root}: leave --resume out to begin one.")
-    return found[0].session
+    return found
 
 
 def _loop(wishes: "Wishes", source: "Input") -> int:
