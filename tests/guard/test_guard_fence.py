@@ -141,7 +141,7 @@ def plain(text: str) -> str:
 
 
 @given(texts=st.lists(ADVERSARIAL | ANY_TEXT, min_size=1, max_size=4), name=NAMES)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=max(300, settings().max_examples), deadline=None)
 def test_items_cannot_leave_their_block_and_come_back_exactly(texts: list[str], name: str) -> None:
     block = fence([one(text) for text in texts], name=name)
     assert unfence(block) == tuple(texts)
@@ -237,7 +237,7 @@ def test_trust_is_ordered_from_outside_to_the_person() -> None:
     "piece", ["<", "< ", "</", "<memory", "&amp;", "<|a", "[INST", "\n", " :", "\n\nHuman:", "\u200b", "<\u200b"]
 )
 def test_a_large_hostile_item_comes_back_whole(piece: str) -> None:
-    text = piece * (400_000 // len(piece))
+    text = piece * (120_000 // len(piece))
     assert unfence(fence([one(text)])) == (text,)
 
 

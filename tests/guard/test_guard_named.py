@@ -253,7 +253,7 @@ PIECES = st.sampled_from([*(text for text, _ in POSITIVE), *NEGATIVE, *FRAGMENTS
 
 
 @given(pieces=st.lists(PIECES | st.text(max_size=6), max_size=8))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=max(300, settings().max_examples), deadline=None)
 def test_redacting_twice_changes_nothing(pieces: list[str]) -> None:
     once = REDACTOR.redact("".join(pieces))
     twice = REDACTOR.redact(once.text)
@@ -272,8 +272,9 @@ HOSTILE += ["ghp_" + MIXED * 3 + " ", "password=" + HUNTER + " ", "SK" + MIXED *
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_half_a_megabyte_of_hostile_text_comes_to_an_end(piece: str) -> None:
-    once = REDACTOR.redact(piece * (500_000 // len(piece)))
+def test_a_long_hostile_text_comes_to_an_end(piece: str) -> None:
+    # in time that grows with the square it would take minutes
+    once = REDACTOR.redact(piece * (150_000 // len(piece)))
     assert has_secret(once.text) is False
 
 

@@ -192,8 +192,7 @@ async def test_a_file_too_large_for_a_tool_is_not_written(desks: Desks, yes: Per
     assert yes.asked == []
 
 
-@pytest.mark.parametrize("path", ["a.txt", "/plans/a.md"])
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize(("path", "code"), [("a.txt", errno.ENOSPC), ("/plans/a.md", errno.EIO)])
 async def test_a_disk_that_fails_at_any_step_leaves_the_old_file_or_the_new_one(
     desks: Desks, yes: Person, path: str, code: int
 ) -> None:
