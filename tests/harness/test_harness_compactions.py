@@ -262,6 +262,8 @@ async def test_without_files_a_compaction_is_undone_within_the_process() -> None
     await kept.say(*"abcd")
     before = kept.window
     handle = await kept.compact(3)
+    kept.keeper.go_on((*kept.window[:-1], replace(before[3], parts=(Text(text="[cleared]"),))))
+    assert await kept.compactions.expand(f"m:{before[3].id}") == before[3:], "what was cleared is opened whole"
     assert await kept.compactions.expand(handle) == before[:3]
     assert await kept.compactions.expand(f"m:{before[0].id}") == before[:1]
     await kept.compactions.undo()

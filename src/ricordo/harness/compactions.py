@@ -170,9 +170,9 @@ class Compactions:
         raise MessageNotFound(f"No message of this session has the id {message_id}.")
 
     async def _said(self) -> Mapping[str, Message]:
-        """Return what the transcript holds, by id."""
+        """Return what was said, by id."""
         if self._files is None:
-            return {}
+            return self._keeper.said
         state = self._keeper.state
         logged = await read_log(self._files, transcript_path(state.agent, state.session))
         return {message.id: message for message in logged.messages}

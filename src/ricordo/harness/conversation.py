@@ -10,7 +10,7 @@ transcript.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,12 +56,17 @@ class Keeper:
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
         self._said = Counter(count_fingerprints(state.window))
-        self._recorded = _those_in(state.window, logged) if record else {}
+        self._recorded = _those_in(state.window, logged) if record else {each.id: each for each in logged}
 
     @property
     def state(self) -> AgentState:
         """Where the agent stands."""
         return self._state
+
+    @property
+    def said(self) -> Mapping[str, Message]:
+        """The messages of the window as they were recorded, by id; without a transcript all of this process."""
+        return self._recorded
 
     def is_recorded(self, message: Message) -> bool:
         """Tell whether the transcript is known to hold `message` just so, but for its parent; a False proves
@@ -82,7 +87,7 @@ class Keeper:
             self._said.update(count_fingerprints(messages))
         else:
             stored = await self._record(messages)
-            self._recorded.update({message.id: message for message in stored})
+        self._recorded.update({message.id: message for message in stored})
         known = {message.id for message in window}
         self._state = replace(
             self._state,
@@ -103,7 +108,8 @@ class Keeper:
         """Go on from `window`, after so many more `turns`; `undone` is as in `AgentState`, None leaves it."""
         left = self._state.undone if undone is None else undone
         self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=left)
-        self._recorded = _those_in(window, self._recorded.values())
+        if self._record is not None:
+            self._recorded = _those_in(window, self._recorded.values())
 
     async def save(self) -> None:
         """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
