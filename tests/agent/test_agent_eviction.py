@@ -1,12 +1,15 @@
 """Wide results of an agent's tools, from the tool that gave them to the page that is read back."""
 
+import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, is_valid, said, settings, spoken, transcript
 from conversation_strategies import call, result
@@ -214,6 +217,30 @@ async def test_one_huge_fresh_result_asks_for_no_summary_where_it_is_evicted(tmp
         assert (asked, done) == ([], [])
     else:
         assert asked or done, "without eviction the same result makes a summary due"
+
+
+async def test_what_no_window_shows_any_more_is_gone_when_the_root_was_closed_days_later(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    folder = root / "workspace" / "large_tool_results" / "s"
+    async with agent(ScriptedModel([Call("look_up", {"what": "lines"}), Say("Done.")]), root) as one:
+        await one.send("Look.")
+    await run_sync(_age, root)
+    async with agent(ScriptedModel([]), root, session="other"):
+        pass
+    assert len(list(folder.iterdir())) == 1, "the window of the session still shows it"
+    async with agent(ScriptedModel([]), root) as one:
+        await one.clear()
+    await run_sync(_age, root)
+    async with agent(ScriptedModel([]), root, session="other"):
+        pass
+    assert list(folder.iterdir()) == []
+    assert (await transcript(root))[2].tool_results[0].text == LINES
+
+
+def _age(root: Path) -> None:
+    then = time.time() - 3 * 24 * 60 * 60
+    for path in root.rglob("*"):
+        os.utime(path, (then, then))
 
 
 async def test_an_evicted_result_is_found_by_the_tools_that_search_files(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The worker: what waits is done, what fails waits again, and nobody is held up or told of it."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -88,11 +88,18 @@ class Bench:
         self.consolidated += 1
         return {"entries": 4}
 
-    def worker(self, *, pace: Pace | None = None, consolidating: bool = False) -> Worker:
+    def worker(
+        self,
+        *,
+        pace: Pace | None = None,
+        consolidating: bool = False,
+        tidy: Callable[[], Awaitable[object]] | None = None,
+    ) -> Worker:
         return Worker(
             self.inbox,
             flush=self.flush,
             consolidate=self.consolidate if consolidating else None,
+            tidy=tidy,
             emitter=Emitter(self.clock, (self.events.append,)),
             clock=self.clock,
             pace=pace or Pace(patience=0.05),
@@ -274,6 +281,25 @@ async def test_what_was_learned_is_consolidated_when_the_worker_ends(bench: Benc
     async with bench.worker(consolidating=True).at_work(closing_seconds=30):
         pass
     assert bench.consolidated == 1
+
+
+async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_up_the_end(bench: Bench) -> None:
+    seen: list[list[str]] = []
+
+    async def tidy() -> None:
+        seen.append([*bench.flushed])
+
+    async def fail() -> None:
+        raise StorageFull
+
+    async with bench.worker(tidy=tidy).at_work(closing_seconds=30):
+        await bench.put("a", "b")
+    assert [sorted(flushed) for flushed in seen] == [["a", "b"]]
+    async with bench.worker(tidy=fail).at_work(closing_seconds=30):
+        pass
+    assert bench.outcomes()[-1] == ("failed", "StorageFull")
+    async with bench.worker(tidy=anyio.sleep_forever).at_work(closing_seconds=0.01):
+        pass
 
 
 async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:

@@ -62,6 +62,7 @@ class Worker:
         *,
         flush: Callable[[Job], Awaitable[Flushed]],
         consolidate: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        tidy: Callable[[], Awaitable[object]] | None = None,
         due: ConsolidationDue | None = None,
         emitter: Emitter,
         clock: Clock,
@@ -71,11 +72,13 @@ class Worker:
         """Work on `queue`; `scope` is named on events.
 
         `due` decides when a flush asks for a consolidation: by default 30 minutes after the last one, or after the
-        worker was made. What was learned since is consolidated when the worker ends, see `at_work`.
+        worker was made. What was learned since is consolidated when the worker ends, see `at_work`, and then `tidy`
+        takes away what nobody needs any more.
         """
         self._queue = queue
         self._flush = flush
         self._consolidate = consolidate
+        self._tidy = tidy
         self._due = due or not_within(timedelta(minutes=30))
         self._emitter = emitter
         self._clock = clock
@@ -130,6 +133,17 @@ class Worker:
         if self._learned:
             await self._ask_for_consolidation()
             await self.drain(seconds=max(0.0, seconds - (anyio.current_time() - began)))
+        await self._tidied(max(0.0, seconds - (anyio.current_time() - began)))
+
+    async def _tidied(self, seconds: float) -> None:
+        """Tidy for at most so long; what stays is seen by the next one to close."""
+        if self._tidy is None:
+            return
+        try:
+            with anyio.move_on_after(seconds):
+                await self._tidy()
+        except StorageError as error:
+            self._report(error)
 
     async def at_once(self, job: Job) -> Flushed:
         """Do a flush job now, with the inbox as its safety net, and return what it did.

@@ -2,16 +2,18 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import anyio
 
 from ricordo.audit.doctor import Check, inspect
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
+from ricordo.compaction.collect import collect
 from ricordo.consolidation.consolidate import Consolidator
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, StorageReadOnly
 from ricordo.events import Emitter, Sink, telemetry_sink
@@ -119,6 +121,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             inbox,
             flush=flush,
             consolidate=curation,
+            tidy=_tidy(place, parts),
             due=_due(parts.settings),
             emitter=parts.emitter,
             clock=parts.clock,
@@ -217,6 +220,12 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
 def _due(settings: Settings) -> ConsolidationDue | None:
     config = settings.consolidation
     return not_within(timedelta(seconds=config.min_gap)) if config else None
+
+
+def _tidy(place: Place, parts: Parts) -> Callable[[], Awaitable[object]]:
+    """Return what takes away evicted results that nothing refers to any more."""
+    eviction = parts.settings.tool_result_eviction
+    return partial(collect, place.files, parts.clock, eviction_path=eviction.eviction_path if eviction else None)
 
 
 def _curation(place: Place, scope: Scope, parts: Parts) -> Curation | None:
