@@ -1,6 +1,7 @@
 """Compactions of an agent: each can be opened and taken back, and the report of the window adds up."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from ricordo.models import ChatModel
 from ricordo.runtime.usage import ContextReport, apportioned
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
+from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 
 if TYPE_CHECKING:
     from ricordo.events import Event
@@ -227,3 +229,48 @@ async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> N
         await one.memory.remember("We deploy only from main.")
         assert await one.system_prompt() == before
         assert "deploy only from main" in await one.system_prompt(anew=True)
+
+
+@pytest.mark.req("AS-COMPACT-06")
+@pytest.mark.parametrize("offload", [None, False])
+async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
+    tmp_path: Path, offload: bool | None
+) -> None:
+    root = tmp_path / ".ricordo"
+    log = root / transcript_path(DEFAULT_AGENT, "s")
+    held: list[bool] = []
+
+    def answer(request: RecordedRequest) -> ScriptItem:
+        if not request.tools:
+            with ThreadPoolExecutor(1) as pool:
+                kept = pool.submit(log.read_text).result()
+            held.append(all(f"number {number} is a walnut" in kept for number in range(8)))
+            return Say("## SESSION INTENT\nTrees.\n## SUMMARY\nTrees.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone")
+        searched = request.messages[-1].role == "user" and "search" in request.messages[-1].text
+        return Call("session_search", {"query": "number 0 is a walnut"}) if searched else Say("Yes.")
+
+    given = {} if offload is None else {"offload_before_compact": offload}
+    config = CompactionConfig(trigger_messages=8, keep_messages=2, combined=False, **given)  # type: ignore[arg-type]
+    assert config.offload_before_compact is (offload is None)
+    async with agent(ScriptedModel(answer), root, compaction=config) as one:
+        await one.record([said(f"Tree number {number} is a walnut. {LONG}") for number in range(8)])
+        result = await one.send("Please search for the tree.")
+        (made,) = await one.compactions.all()
+        assert held == [True], "all of it was in the transcript when the summary was asked for"
+        assert "number 0 is a walnut" not in "".join(message.text for message in one.window[1:])
+        (found,) = [part for message in result.messages for part in message.tool_results]
+        assert f"m:{made.first}" in found.text
+        assert "Tree number 0 is a walnut." in found.text
+    recorded = await transcript(root)
+    assert len({message.id for message in recorded}) == len(recorded) == 8 + len(result.messages)
+    assert not any(mark_of(message) for message in recorded), "a summary is no part of what was said"
+
+
+async def test_where_nothing_is_recorded_the_report_says_that_it_can_not_be_undone(tmp_path: Path) -> None:
+    (tmp_path / ".ricordo").write_text("a file where the root should be")
+    async with agent(talking(), tmp_path / ".ricordo") as one:
+        await fill(one, 12)
+        (done,) = [report for report in await one.compact() if report.act == "compact"]
+        assert done.status == "done"
+        assert "can't be undone" in done.note
+        assert (done.handle, await one.compactions.all()) == ("", ())

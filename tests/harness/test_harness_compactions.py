@@ -244,6 +244,22 @@ async def test_a_window_that_can_not_be_kept_stays_as_it_was(kept: Kept, monkeyp
     assert kept.window == before
 
 
+async def test_a_kill_before_the_window_was_kept_leaves_one_that_undoing_does_not_change(kept: Kept) -> None:
+    await kept.say(*"abcd")
+    await kept.keeper.save()
+    before = kept.window
+    await kept.compact(2)
+    stored = await kept.files.read(state_path("main", "s"))
+    noted = (await kept.files.read(JOURNAL)).data
+    await kept.compactions.undo()
+    after = await kept.files.read(state_path("main", "s"))
+    await kept.files.replace(JOURNAL, noted, expected=(await kept.files.read(JOURNAL)).version)
+    await kept.open()
+    await kept.compactions.undo()
+    assert kept.window == before, "the state was kept and the undoing was not noted: it is done again"
+    assert (await kept.files.read(state_path("main", "s"))).data == after.data != stored.data
+
+
 async def test_a_compaction_that_can_not_be_noted_is_told_so(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await kept.say(*"abcd")
 
