@@ -183,6 +183,27 @@ async def test_a_picture_stays_until_a_model_has_seen_it() -> None:
     assert file.path.removeprefix("workspace") in found.messages[2].tool_results[0].text
 
 
+async def test_a_picture_beside_a_wide_text_stays_until_it_was_seen_and_then_goes_to_a_file_of_its_own() -> None:
+    data = bytes(range(256)) * 400
+    picture = Media(media_type="image/png", uri="data:image/png;base64," + base64.b64encode(data).decode())
+    rows = json.dumps([{"row": number, "text": "x" * 9} for number in range(4_000)])
+    both = Message(role="tool", parts=(ToolResult(call_id="c1", parts=(Text(text=rows), picture)),))
+    files = InMemoryFiles()
+    first = (await evicted(tuple(with_ids([call("c1", name="shot"), both], session="s1")), files)).messages
+    text, kept = first[1].tool_results[0].parts
+    assert isinstance(text, Text)
+    assert kept == picture
+    assert "JSON" in text.text
+    assert "one line" in text.text
+    spoken = (*first, said("A chart.", role="assistant", id="m9"))
+    then = (await evicted(spoken, files)).messages[1].tool_results[0].parts
+    assert then[0] == text
+    assert isinstance(then[1], Text)
+    assert "image/png" in then[1].text
+    assert {(await files.read(file.path)).data for file in await files.list()} == {data, rows.encode()}
+    assert (await evicted((await evicted(spoken, files)).messages, files)).report.status == "skipped"
+
+
 async def test_a_medium_that_is_text_is_evicted_at_once_and_without_secrets() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     uri = "data:text/csv;base64," + base64.b64encode(f"{secret}\n{WIDE}".encode()).decode()
