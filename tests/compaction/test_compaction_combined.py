@@ -1,10 +1,12 @@
 """One request yields the summary and the lessons, and neither part costs the other."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import anyio
 import pytest
@@ -17,7 +19,7 @@ from message_strategies import any_text
 from ricordo.compaction import CompactionConfig, ModelSummary, Summary, digest
 from ricordo.compaction.answer import FORM
 from ricordo.compaction.sections import parse
-from ricordo.errors import ModelOverflow, ModelUnavailable, ReplyInvalid
+from ricordo.errors import ModelError, ModelOverflow, ModelUnavailable, ReplyInvalid
 from ricordo.messages import Message
 from ricordo.messages.jsontext import dumps
 from ricordo.models import Reply
@@ -182,12 +184,44 @@ async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for
     assert (await summary(talk(4), limit_tokens=400)).text == SUMMARY
 
 
-async def test_a_cancellation_is_no_failure_of_the_model() -> None:
+class Hiding(FakeModel):
+    """A model whose client makes an error of its own of whatever ends a request."""
+
+    hides: ModelError = ModelUnavailable()
+
+    async def complete(self, *given: Any, **named: Any) -> Reply:
+        try:
+            return await super().complete(*given, **named)
+        except anyio.get_cancelled_exc_class() as error:
+            raise self.hides from error
+
+
+class Telling(Hiding):
+    """One that hands on what was said before the end."""
+
+    hides = ReplyInvalid("The reply broke off.", said=SUMMARY)
+
+
+@pytest.mark.parametrize("kind", [FakeModel, Hiding, Telling])
+async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) -> None:
     hanging = [Hanging() for _ in range(3)]
-    summary = ModelSummary(FakeModel(*hanging, reply(SUMMARY)), CompactionConfig(breaker=1))
+    summary = ModelSummary(kind(*hanging, reply(SUMMARY)), CompactionConfig(breaker=1))
     for each in hanging:
         async with anyio.create_task_group() as group:
             group.start_soon(partial(summary, talk(4), limit_tokens=400))
             await each.reached.wait()
             group.cancel_scope.cancel()
     assert (await summary(talk(4), limit_tokens=400)).text == SUMMARY
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("kind", [FakeModel, Hiding, Telling])
+async def test_a_summary_in_a_cancelled_task_ends_with_it_and_not_in_a_digest(kind: type[FakeModel]) -> None:
+    hanging = Hanging()
+    model, told = kind(hanging), list[str]()
+    task = asyncio.create_task(ModelSummary(model, fell_back=told.append)(talk(4), limit_tokens=400))
+    await hanging.reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (len(model.asked), told) == (1, [])

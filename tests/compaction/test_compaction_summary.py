@@ -83,6 +83,18 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     assert (await slow(talk(9), limit_tokens=400)).text == digest(talk(9), limit_tokens=400)
     assert told == ["TimeoutError"]
 
+    class Hiding(Scripted):
+        async def complete(self, *args: object, **kwargs: object) -> Reply:
+            try:
+                await anyio.sleep_forever()
+                raise NotImplementedError
+            except anyio.get_cancelled_exc_class() as error:
+                raise ModelUnavailable from error
+
+    hiding = ModelSummary(Hiding(), CompactionConfig(summary_seconds=0.01), fell_back=told.append)
+    assert (await hiding(talk(9), limit_tokens=400)).text == digest(talk(9), limit_tokens=400)
+    assert told == ["TimeoutError", "TimeoutError"]
+
 
 @pytest.mark.req("AS-BUG-02")
 async def test_the_trigger_follows_the_reasoning_models_window_and_not_the_summary_models() -> None:

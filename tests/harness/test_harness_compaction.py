@@ -1,6 +1,6 @@
 """A compaction in a running conversation: its steps in order, what is sent and kept afterwards, and cancelled ones."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -12,14 +12,14 @@ from ricordo.compaction import compact as compacting
 from ricordo.compaction.acceptance import flaw
 from ricordo.compaction.summary import ModelSummary
 from ricordo.compaction.summary_message import instructions
-from ricordo.errors import ModelUnavailable
+from ricordo.errors import ModelUnavailable, ReplyInvalid
 from ricordo.flush.types import Finding
 from ricordo.guard import unfence
 from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
 from ricordo.messages import Message, Text, cut_points, mark_of, pinned, with_ids
 from ricordo.middleware.compact import CompactWindow
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, Reply, ReplyEvent
 from ricordo.scopes import Scope
 from ricordo.state import AgentState, Stated
 
@@ -173,26 +173,34 @@ class Wrapping:
     name = "wrapping"
     window = None
 
-    def __init__(self) -> None:
+    def __init__(self, *, grouped: bool) -> None:
         self.reached = anyio.Event()
         self.asked = 0
+        self._grouped = grouped
 
-    async def complete(self, *_: object, **__: object) -> None:
+    async def complete(self, *_: object, **__: object) -> Reply:
         self.asked += 1
         try:
             self.reached.set()
             await anyio.sleep_forever()
+            raise AssertionError
         except anyio.get_cancelled_exc_class() as error:
+            if not self._grouped:
+                raise ReplyInvalid("The reply broke off.", said=BODY) from error
             cause = RuntimeError("The connection broke.")
             cause.__cause__, error.__cause__ = error, cause
             raise ExceptionGroup("all of it", [ModelUnavailable("The model failed."), cause]) from cause
 
+    def stream(self, *_: object, **__: object) -> AsyncIterator[ReplyEvent]:
+        raise NotImplementedError
+
 
 @pytest.mark.req("AS-CHAIN-03")
-@pytest.mark.parametrize("where", ["hand-over", "offload", "summary", "summary, wrapped"])
+@pytest.mark.parametrize("where", ["hand-over", "offload", "summary", "summary, grouped", "summary, as a cause"])
 async def test_a_cancelled_compaction_leaves_the_conversation_as_it_was_and_no_request_is_made(where: str) -> None:
-    hanging, wrapping = Hanging(), Wrapping()
-    reached = wrapping.reached if where.endswith("wrapped") else hanging.reached
+    hanging, wrapping = Hanging(), Wrapping(grouped=where.endswith("grouped"))
+    wraps = where.startswith("summary,")
+    reached = wrapping.reached if wraps else hanging.reached
     summaries = FakeModel(hanging)
 
     async def hook(_messages: Sequence[Message]) -> None:
@@ -202,13 +210,9 @@ async def test_a_cancelled_compaction_leaves_the_conversation_as_it_was_and_no_r
     async def handover(messages: Sequence[Message]) -> None:
         await hook(messages)
 
-    async def wrapped(messages: Sequence[Message], **_: object) -> Summary:
-        await wrapping.complete(messages)
-        raise AssertionError
-
     compact = Compact(
         CompactionConfig(),
-        wrapped if where.endswith("wrapped") else ModelSummary(summaries),
+        ModelSummary(wrapping if wraps else summaries),
         handover=handover if where == "hand-over" else None,
         offload=hook if where == "offload" else None,
     )

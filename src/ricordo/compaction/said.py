@@ -210,9 +210,5 @@ def _open(talk: Talk) -> Iterator[Line]:
         yield Line(section=3, text=f"{who} asked: {text}", at=at, weight=2.5, cite=_cite(talk, at))
 
 
-def _speaks(message: Message) -> bool:
-    return message.role in {"user", "assistant"} and bool(message.text.strip())
-
-
 def _cite(talk: Talk, at: int) -> str:
     return cited([talk.messages[at].id], talk.names)

@@ -15,6 +15,7 @@ from ricordo.clock import Clock, SystemClock
 from ricordo.compaction.acceptance import Bounds, Verdict, taken_in, taken_whole
 from ricordo.compaction.answer import FORM, Answer, answer_in
 from ricordo.compaction.breaker import Breaker
+from ricordo.compaction.cancelled import unwrapped
 from ricordo.compaction.config import CompactionConfig
 from ricordo.compaction.contract import Summary
 from ricordo.compaction.digest import digest
@@ -196,7 +197,8 @@ class ModelSummary:
         asked = [Message(role="user", parts=(Text(text=text),))]
         with anyio.fail_after(self._config.summary_seconds):
             try:
-                reply = await self._model.complete(asked, schema=FORM if request.lessons else None)
+                with unwrapped():
+                    reply = await self._model.complete(asked, schema=FORM if request.lessons else None)
             except ReplyInvalid as error:
                 if not error.said:
                     raise
