@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent
-from ricordo.errors import CompactionNotFound, UndoRefused
+from ricordo.errors import CompactionNotFound, MessageNotFound, UndoRefused
 from ricordo.messages import Message, Text, is_pinned, mark_of
 from ricordo.models import ChatModel
 from ricordo.runtime.usage import ContextReport, apportioned
@@ -32,8 +33,8 @@ def look(topic: str) -> str:
     return f"{topic} is described in chapter 7. {LONG}"
 
 
-def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
-    given = {"session": "s", "settings": settings(root), "tools": [look], "compaction": CONFIG} | options
+def agent(model: ChatModel, root: Path | None, **options: object) -> HarnessAgent:
+    given = {"session": "s", "settings": settings(root or Path()), "tools": [look], "compaction": CONFIG} | options
     return HarnessAgent(model, workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
 
 
@@ -137,6 +138,42 @@ async def test_what_was_pinned_goes_through_a_compaction_word_for_word(tmp_path:
         assert [message.id for message in again.window if is_pinned(message)] == [pin.id]
         await again.compactions.unpin(pin.id)
         assert not any(map(is_pinned, again.window))
+
+
+@pytest.mark.parametrize("durable", [True, False], ids=["with a root", "without a root"])
+async def test_what_a_summary_carries_is_let_go_when_it_is_unpinned(tmp_path: Path, durable: bool) -> None:
+    root = tmp_path / ".ricordo" if durable else None
+    pins = ("The deploy password is kept by Nadia, and nobody else.", "Never deploy on a Friday, whoever asks.")
+    async with AsyncExitStack() as open_agents:
+        one = await open_agents.enter_async_context(agent(talking(), root))
+        ids = [(await one.send(text)).messages[0].id for text in pins]
+        for each in ids:
+            await one.compactions.pin(each)
+        while len(await one.compactions.all()) < 2:
+            await fill(one, 4)
+            await one.send("Go on.")
+        before = one.window
+        assert not any(map(is_pinned, before))
+        told = await one.compactions.unpin(ids[0])
+        assert (told.id, told.role, told.text, is_pinned(told)) == (ids[0], "user", pins[0], False)
+        left = one.window
+        assert pins[0] not in str(left)
+        assert left[0].text.count(pins[1]) == 1
+        assert (left[0].id, left[1:]) == (before[0].id, before[1:])
+        for unknown in (ids[0], "", "nothing"):
+            with pytest.raises(MessageNotFound):
+                await one.compactions.unpin(unknown)
+        with pytest.raises(MessageNotFound):
+            await one.compactions.pin(ids[1])
+        if durable:
+            await open_agents.aclose()
+            one = await open_agents.enter_async_context(agent(talking(), root))
+            assert one.window == left
+        for _ in await one.compactions.all():
+            await one.compactions.undo()
+        assert [message.id for message in one.window if is_pinned(message)] == ids[1:]
+        assert [message.text for message in one.window if message.id in ids] == list(pins)
+        assert len({message.id for message in one.window}) == len(one.window)
 
 
 async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_path: Path) -> None:

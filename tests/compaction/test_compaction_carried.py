@@ -12,7 +12,7 @@ from conversation_strategies import call, result, said
 from message_strategies import any_text
 from ricordo.compaction import Compact, CompactionConfig, DigestSummary, Reduction, Summary, Window
 from ricordo.compaction.handles import handle_of
-from ricordo.compaction.summary_message import Instruction, body_of, handle_in, instructions
+from ricordo.compaction.summary_message import Instruction, body_of, handle_in, instructions, let_go, let_go_of
 from ricordo.guard import unfence
 from ricordo.messages import Message, Text, decode, encode, mark_of, pinned, with_ids
 
@@ -99,6 +99,35 @@ def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_a
     assert unfence(text[text.index("<instructions") :]) == ("Answer in English.", "Never touch production.")
     # a user's pin is not carried a second time as a request
     assert text.count("Never touch production.") == 1
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(nasty.filter(str.strip), st.booleans()), min_size=1, max_size=4), st.data())
+def test_what_is_let_go_is_carried_no_longer_and_all_else_word_for_word(
+    given: list[tuple[str, bool]], data: st.DataObject
+) -> None:
+    standing = [
+        pinned(said(text, id=f"i{at}")) if pin else rule(text, id=f"i{at}") for at, (text, pin) in enumerate(given)
+    ]
+    summary = compacted([*talk(6), *standing, *talk(14, start=100)]).messages[0]
+    before = instructions([summary])
+    named = data.draw(st.sets(st.sampled_from(["other", *(each.id for each in before)])))
+    left = tuple(each for each in before if each.kind == "system" or each.id not in named)
+    one_by_one = summary
+    for each in sorted(named):
+        one_by_one = let_go(one_by_one, {each})
+    found = let_go(summary, named)
+    assert found == one_by_one == decode(encode(found))
+    assert instructions([found]) == left
+    assert let_go_of(found) == {each.id for each in before} - {each.id for each in left}
+    assert (found.id, body_of(found), handle_in(found)) == (summary.id, BODY, handle_in(summary))
+    assert found.text.startswith(summary.text[: summary.text.index("</summary>")])
+    assert "Message number 0 says" in found.text
+    assert ("<instructions" in found.text) == bool(left)
+    if left == before:
+        assert found is summary
+    again = compacted([found, *talk(20, start=200)])
+    assert instructions(again.messages[:1]) == left
 
 
 def test_system_messages_at_the_head_stay_where_they_are_and_a_long_pin_is_never_cut() -> None:

@@ -4,12 +4,13 @@ The text is a fenced block, so nothing in it can be taken for a turn or an instr
 what is to be followed on: system messages from the middle of the conversation and what a person pinned. Both are read
 back exactly: the next summary gets the words of this one, not its frame. Which item is what stands in the metadata.
 
-Invariants: the id depends only on the session and on what the message says. What the user asked is carried by code: the
-first request and the latest ones, whatever the summary left out; and so is every instruction, never cut.
+Invariants: the id depends only on the session and on what the message says when it is made; one that a pinned item was
+let go from keeps its id, and names what it let go. What the user asked is carried by code: the first request and the
+latest ones, whatever the summary left out; and so is every instruction, never cut.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ricordo.errors import InvalidMessage
@@ -29,6 +30,8 @@ __all__ = [
     "instructions",
     "kept_after",
     "leading",
+    "let_go",
+    "let_go_of",
     "summary_message",
     "transcript_at",
 ]
@@ -145,18 +148,42 @@ def summary_message(
     ]
     note = _NOTE if lead or not path else f"{_NOTE}; in full: `expand` with {handle}, or {path}"
     before = f"{_LEAD}{_where(path, handle)}\n\n" if lead else ""
-    block = fence(items, name=_FENCE, note=note)
-    rules = fence([_in_force(each) for each in standing], name=_INSTRUCTIONS, note=_IN_FORCE)
-    text = f"{before}{block}\n\n{rules}" if rules else before + block
+    text, rules = _with_rules(before + fence(items, name=_FENCE, note=note), standing)
     record: dict[str, JsonValue] = {
         "kept": kept,
         "asked": [each.id for each in requests],
         "block": len(before),
         **({"handle": handle} if handle else {}),
-        **({"rules": len(text) - len(rules), "standing": [[each.kind, each.id] for each in standing]} if rules else {}),
+        **rules,
     }
     message = Message(role="user", parts=(Text(text=text),), time=dropped[-1].time, metadata={_KEY: record})
     return marked(with_ids([message], session=session)[0], "summary")
+
+
+def let_go(message: Message, named: Collection[str]) -> Message:
+    """Return a summary without the pinned items of these ids, all else as it was; the same message if it has none."""
+    every = tuple(_carried_on(message))
+    going = {each.id for each in every if each.id and each.id in named and each.kind == "pinned"}
+    if not going:
+        return message
+    left = [each for each in every if each.kind != "pinned" or each.id not in going]
+    record = _record(message)
+    start = record.get("rules")
+    head = message.text[: start if isinstance(start, int) else None].rstrip("\n")
+    gone: list[JsonValue] = [*sorted({*let_go_of(message), *going})]
+    text, standing = _with_rules(head, left)
+    others = {key: value for key, value in record.items() if key not in {"rules", "standing"}}
+    return replace(
+        message,
+        parts=(Text(text=text),),
+        metadata={**message.metadata, _KEY: {**others, **standing, "let_go": gone}},
+    )
+
+
+def let_go_of(message: Message) -> frozenset[str]:
+    """Return the ids of what was pinned and this summary carries no longer; empty for most, and what is none."""
+    found = _record(message).get("let_go")
+    return frozenset(each for each in found if isinstance(each, str)) if isinstance(found, list) else frozenset()
 
 
 def body_of(message: Message) -> str:
@@ -208,6 +235,15 @@ def _words(message: Message) -> str:
 def _covered(dropped: Sequence[Message]) -> str:
     said = [message for message in dropped if mark_of(message) != "summary"]
     return f"up to {said[-1].id}" if said and said[-1].id else "before"
+
+
+def _with_rules(head: str, standing: Sequence[Instruction]) -> tuple[str, dict[str, JsonValue]]:
+    """Return the text with the block of what stays in force, and what the record says of that block."""
+    rules = fence([_in_force(each) for each in standing], name=_INSTRUCTIONS, note=_IN_FORCE)
+    if not rules:
+        return head, {}
+    start = f"{head}\n\n"
+    return start + rules, {"rules": len(start), "standing": [[each.kind, each.id] for each in standing]}
 
 
 def _in_force(instruction: Instruction) -> Quoted:

@@ -9,20 +9,21 @@ window that its undoing restores.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
 from ricordo.compaction import Reduction, Window
+from ricordo.compaction.summary_message import instructions, let_go, let_go_of
 from ricordo.errors import CompactionNotFound, FileMissing, MessageNotFound, StorageError, UndoRefused
 from ricordo.events import Emitter
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
 from ricordo.harness.conversation import Keeper
 from ricordo.harness.journal import Compaction, Journal, Kept, Noted, Reference, line, read, undone_line
-from ricordo.messages import Message, is_pinned, pinned
+from ricordo.messages import Message, Text, is_pinned, pinned
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import compactions_path, transcript_path
 from ricordo.workspace.redaction import redacted_message
@@ -107,19 +108,36 @@ class Compactions:
         return await self._pinned(message_id, on=True)
 
     async def unpin(self, message_id: str) -> Message:
-        """Let a message go again as others do; return it. Raises: MessageNotFound; StorageError."""
+        """Let a message go again as others do; return it.
+
+        One that a compaction took away already is carried by its summary no longer. A running turn is waited for.
+        Raises: MessageNotFound; StorageError.
+        """
         return await self._pinned(message_id, on=False)
 
     async def _pinned(self, message_id: str, *, on: bool) -> Message:
         async with self._keeper.turn:
             window = self._keeper.state.window
             found = next((message for message in window if message.id == message_id), None)
+            if found is None and not on:
+                return await self._let_go(message_id, window)
             if found is None:
                 raise MessageNotFound(f"No message of the window has the id {message_id}.")
             marked = pinned(found, on=on)
             self._keeper.go_on([marked if message is found else message for message in window])
             await self._keeper.save()
             return marked
+
+    async def _let_go(self, message_id: str, window: Sequence[Message]) -> Message:
+        """Take what was pinned out of the summaries that carry it; return it as it was said."""
+        held = [each for each in instructions(window) if each.kind == "pinned" and each.id == message_id]
+        if not held or not message_id:
+            raise MessageNotFound(f"No message of the window has the id {message_id}, and no summary carries it.")
+        told = Message(role="user", parts=(Text(text=held[0].text),), id=message_id)
+        found = (await self._said()).get(message_id, told)
+        self._keeper.go_on([let_go(message, {message_id}) for message in window])
+        await self._keeper.save()
+        return pinned(found, on=False)
 
     async def _opened(self, handle: str) -> tuple[Message, ...]:
         if handle.startswith(_MESSAGE):
@@ -247,9 +265,10 @@ def _restored(noted: Noted, said: Mapping[str, Message], window: Sequence[Messag
     """Return the window from before, and what came in since; a message pinned or unpinned meanwhile is so."""
     now = {message.id: message for message in window}
     known = {*map(_id_of, noted.before), *noted.put}
+    gone = frozenset[str]().union(*map(let_go_of, window))
     back = [_back(each, said, now) for each in noted.before]
     return (
-        *(message for message in back if message is not None),
+        *(_without(message, gone) for message in back if message is not None),
         *(message for message in window if message.id not in known),
     )
 
@@ -264,6 +283,11 @@ def _back(kept: Kept, said: Mapping[str, Message], now: Mapping[str, Message]) -
         return current
     changed = current is not None and is_pinned(current) != is_pinned(found)
     return pinned(found, on=not is_pinned(found)) if changed else found
+
+
+def _without(message: Message, gone: Collection[str]) -> Message:
+    """Return a message as it is after those in `gone` were let go by the summary in its place."""
+    return pinned(message, on=False) if message.id in gone and is_pinned(message) else let_go(message, gone)
 
 
 def _original(kept: Kept, said: Mapping[str, Message]) -> Message | None:
