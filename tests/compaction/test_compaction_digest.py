@@ -95,6 +95,18 @@ def test_rules_outlive_many_digests_and_a_correction_reaches_back_into_them() ->
     assert after.count("We decided to use MySQL") == 1
 
 
+def test_what_the_user_asked_to_remember_outlives_many_digests() -> None:
+    window: list[Message] = [said("Please remember that the schema of the stock counter is curlew.", id="m0")]
+    for number in range(8):
+        window += [
+            said(f"We walked along the river {number} with the whole family on Sunday.", id=f"r{number}"),
+            said("That sounds good.", role="assistant", id=f"s{number}"),
+        ]
+        text = digest(window, limit_tokens=120)
+        assert "- remember: The schema of the stock counter is curlew." in text
+        window = [summary_message(text, window, agent="a", session="s1", requests=(), kept=0, lead=True)]
+
+
 def test_recalled_memory_is_not_in_a_digest_and_what_the_harness_told_is() -> None:
     memory = marked(said("The zebra lives in Porto.", id="m1"), "memory")
     notice = marked(said("The search in the background found three penguins.", id="m2"), "notice")

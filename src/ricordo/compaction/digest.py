@@ -29,6 +29,7 @@ _WORTH = {
     "rule": 2.1,
     "prefers": 2.0,
     "learned": 2.0,
+    "remember": 2.0,
     "goal": 1.9,
     "about": 0.5,
     "asked": 1.0,

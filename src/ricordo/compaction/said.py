@@ -33,8 +33,11 @@ _BOTH = 2
 _SUBSTANCE = 2
 _KIND = {"decision": "decided", "convention": "rule", "preference": "prefers", "lesson": "learned", "goal": "goal"}
 _WORTH = {"decision": 0.5, "convention": 0.4, "lesson": 0.4, "goal": 0.4, "preference": 0.3}
+_KEPT = "remember"
+_ASKED_TO_KEEP = 0.95
+"""How sure a finding is that somebody asked to be remembered, see `ricordo.flush.choice`; none other is."""
 _NOISE = frozenset({"greeting", "farewell", "thanks", "praise", "wish", "acknowledgement", "reaction"})
-_LABEL = re.compile(r"^(?:decided|rule|prefers|learned|goal|answered|asked|about): ")
+_LABEL = re.compile(r"^(?:decided|rule|prefers|learned|goal|remember|answered|asked|about): ")
 _CLAUSE = re.compile(r"[,;:–—.](?=\s|$)")
 _OBJECTS = re.compile(
     r"\W*(?:(?:no|nope|nah|wrong|nein|non|não|いいえ)\s*[,.!:;–—-]|(?:not|nicht)\b|不|违)", re.IGNORECASE
@@ -90,7 +93,7 @@ def _findings(talk: Talk, earlier: Sequence[Line]) -> Iterator[Line]:
         if number in gone:
             continue
         at = places.get(finding.message_ids[0], 0) if finding.message_ids else 0
-        kind = _KIND.get(finding.kind, "")
+        kind = _KIND.get(finding.kind) or (_KEPT if finding.confidence >= _ASKED_TO_KEEP else "")
         text = clipped(finding.content, _LONGEST_FINDING)
         if number in replaced:
             text += f"{BEFORE}{clipped(_LABEL.sub('', known[replaced[number]]), _LONGEST_BEFORE)})"
