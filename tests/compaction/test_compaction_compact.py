@@ -248,16 +248,18 @@ async def test_a_second_summary_takes_in_the_first_and_only_what_was_said_is_han
 
 
 @pytest.mark.req("DF-C70")
-async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothing() -> None:
+async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     gone: list[Sequence[Message]] = []
 
     async def hook(messages: Sequence[Message]) -> None:
         gone.append(messages)
         raise RuntimeError("not today")
 
-    request = said("Please port the shop to PostgreSQL.")
+    first, request = said("Please look at the shop in Bergamo."), said("Please port the shop to PostgreSQL.")
     loop = [part for n in range(30) for part in (call(f"c{n}"), result(f"c{n}", "some output of the tool"))]
-    messages = tuple(with_ids([request, *loop], session="s1"))
+    messages = tuple(with_ids([first, said("It is done.", role="assistant"), request, *loop], session="s1"))
     compact = Compact(CompactionConfig(), Written(), hook)
     found = await compact.reduce(Window(messages=messages, session="s1", agent="main"))
     assert gone == [found.dropped]
@@ -272,6 +274,10 @@ async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothi
     )
     assert (refused.messages, gone) == (tiny, [])
     assert "smaller" in refused.report.reason
+    # also where that is known only once a summary was asked for
+    monkeypatch.setattr("ricordo.compaction.compact.digest", lambda messages, *, limit_tokens: "")
+    empty = await Compact(CompactionConfig(), Written(""), hook).reduce(Window(messages=messages, session="s1"))
+    assert (empty.messages, empty.dropped, gone) == (messages, (), [])
 
 
 async def test_the_steps_come_in_their_order_and_each_switch_leaves_its_own_out() -> None:
@@ -404,7 +410,7 @@ async def test_the_summary_is_a_marked_user_message_with_a_stable_id_that_says_w
     summary = found.messages[0]
     assert summary == again.messages[0]
     assert (summary.role, mark_of(summary), len(summary.id)) == ("user", "summary", 26)
-    for part in ("/agents/main/sessions/s1.log.jsonl", "read_file", "session_search", "Port the shop."):
+    for part in ("/agents/main/sessions/s1.log.jsonl", "`expand` with `c", "session_search", "Port the shop."):
         assert part in summary.text
     elsewhere = await Compact(CompactionConfig(), Written()).reduce(
         Window(messages=talk(50), session="s2", agent="main")

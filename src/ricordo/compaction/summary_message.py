@@ -267,8 +267,8 @@ def _where(path: str, handle: str) -> str:
     if not path:
         return ""
     return (
-        f" `expand` with `{handle}` opens what was said, word for word; everything still stands in {path}: "
-        "read it with `read_file`, or search it with `session_search`."
+        f" `expand` with `{handle}` opens what was said, word for word, and `session_search` finds it; "
+        f"everything still stands in {path}."
     )
 
 

@@ -20,6 +20,7 @@ from ricordo.guard.trust import Trust
 __all__ = ["Quoted", "contains_fence", "fence", "unfence"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9 _.,:/#@+-]*")
 _OPEN = re.compile(r'<(?P<name>[a-z][a-z0-9_-]*)(?: note="[^"\n]*")?>\n')
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;", "[": "&#x5B;"}
 _OTHER_BRACKETS = frozenset("＜﹤‹〈⟨〈❮˂ᐸ＞﹥›〉⟩〉❯˃ᐳ［")
@@ -110,7 +111,11 @@ def _attributes(item: Quoted) -> str:
 
 
 def _attribute(key: str, value: str | None) -> str:
-    return "" if value is None else f' {key}="{"".join(_attribute_character(mark) for mark in value)}"'
+    if value is None:
+        return ""
+    # most values are ids and names, which need no look at each character
+    shown = value if _PLAIN.fullmatch(value) else "".join(_attribute_character(mark) for mark in value)
+    return f' {key}="{shown}"'
 
 
 def _attribute_character(mark: str) -> str:

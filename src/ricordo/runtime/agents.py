@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -41,10 +42,13 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     """
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
-    settings = given or await run_sync(_settings, root)
+    settings = await run_sync(_settings, root) if given is None else given
     prompts = _Prompts()
     parts = Parts.standard(
-        settings=settings, clock=options.clock, disk=options.disk, sink=prompts.told_too(options.on_event)
+        settings=_with_evictions(settings, options),
+        clock=options.clock,
+        disk=options.disk,
+        sink=prompts.told_too(options.on_event),
     )
     async with AsyncExitStack() as stack:
         workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
@@ -86,6 +90,12 @@ def _settings(root: Path) -> Settings:
     except StorageError:
         # a root that can't be read is told when it is opened
         return Settings.load()
+
+
+def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:
+    """Let what the agent evicts be tidied up where it puts it."""
+    eviction = options.reductions.tool_result_eviction
+    return replace(settings, tool_result_eviction=eviction) if eviction else settings
 
 
 def _is_writable(root: Path) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from ricordo.compaction.config import ToolResultEvictionConfig
 from ricordo.compaction.contract import Handover
 from ricordo.errors import ScopeMismatch
 from ricordo.guard import Redactor
@@ -33,14 +34,19 @@ from ricordo.runtime.offline import QuotingModel, found_for
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.session import Session
+from ricordo.scopes import path_part
 from ricordo.sessions.owners import owner_of
 from ricordo.state import AgentState, Stated
 from ricordo.stores.capabilities import Layers
+from ricordo.stores.place import Place
 from ricordo.tokens import Tokens
 from ricordo.tools import Tool
 from ricordo.tools.expand import expand_tool
+from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.file_tools import file_tools
+from ricordo.tools.grep_files import grep_files_tool
 from ricordo.tools.memory_tools import memory_tools
+from ricordo.tools.read_file import read_file_tool
 from ricordo.tools.session_tools import session_tools
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
@@ -78,7 +84,7 @@ class Making:
         flush = self._flush()
         on = self._reductions(model)
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, name), scratch_files())
-        tools = self._tools(compactions)
+        tools = self._tools(compactions, on, name)
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
             ladders.each,
@@ -220,7 +226,7 @@ class Making:
         owner = await owner_of(files, info)
         return self._user if owner is None else owner
 
-    def _tools(self, compactions: Compactions) -> tuple[Tool, ...]:
+    def _tools(self, compactions: Compactions, on: Reductions, name: str) -> tuple[Tool, ...]:
         options, workspace = self.options, self.workspace
         place = workspace.place if workspace else None
         tools = list(options.tools)
@@ -244,7 +250,16 @@ class Making:
                 root=self.root,
                 shell=options.shell,
             )
+        elif on.tool_result_eviction and place and self.keeps:
+            tools += self._evicted_files(place, on.tool_result_eviction, name)
         return tuple(tools)
+
+    def _evicted_files(self, place: Place, config: ToolResultEvictionConfig, name: str) -> list[Tool]:
+        """Return what reads the results that were evicted in this session, where there are no other file tools."""
+        folder = f"{config.eviction_path.strip('/')}/{path_part(name)}"
+        roots = FileRoots(place.files, root=self.root, below=folder)
+        given = {tool.spec.name for tool in self.options.tools}
+        return [tool for tool in (read_file_tool(roots), grep_files_tool(roots)) if tool.spec.name not in given]
 
     async def _model(self, layers: Layers | None) -> ChatModel:
         model = self.options.model

@@ -56,26 +56,30 @@ class FileRoots:
         *,
         root: Path | None = None,
         folder: Path | None = None,
+        below: str = "",
     ) -> None:
         """Use the files of a root, whose workspace is reached, and those of the working directory, where there is one.
 
         `root` and `folder` are where the two lie, so that links in them are seen through; give them for any that is on
-        a disk.
+        a disk. With `below`, such as `large_tool_results/monday`, nothing else of the workspace is reached.
         """
         self._workspace = workspace
         self._working = working
         self._root = root
+        self._below = below.strip("/")
         self.folder = folder
 
     @property
     def default(self) -> str:
         """Where a search begins when no path is given: the working directory, the workspace where there is none."""
-        return "." if self._working else "/"
+        return "." if self._working else f"/{self._below}"
 
     async def locate(self, path: str) -> Located:
         """Return what `path` names, a file or a folder, there or not. Raises: PathRefused, ToolFailed."""
         inside = safe_path(path)
         if path.startswith("/"):
+            if self._below and inside != self._below and not inside.startswith(f"{self._below}/"):
+                raise PathRefused(f"{path[:80]} is closed: what can be read here lies below /{self._below}.")
             within = f"{WORKSPACE}/{inside}" if inside else WORKSPACE
             if self._root is not None:
                 await anyio.to_thread.run_sync(_refuse_links, self._root, within, path)
