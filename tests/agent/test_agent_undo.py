@@ -11,10 +11,11 @@ import pytest
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, MessageNotFound, UndoRefused
-from ricordo.messages import Message, Text, is_pinned, mark_of
+from ricordo.messages import Message, Text, Usage, is_pinned, mark_of
 from ricordo.models import ChatModel
 from ricordo.runtime.usage import ContextReport, apportioned
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tokens import RequestEstimate, estimate_request
 from ricordo.tools import tool
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 
@@ -214,6 +215,8 @@ async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path
     config = CompactionConfig(trigger_messages=0, trigger_tokens=0, keep_messages=2, combined=False)
     model = ScriptedModel(answer, window=20_000)
     async with agent(model, tmp_path / ".ricordo", compaction=config) as one:
+        assert one.memory is not None
+        await one.memory.remember("The shop is in Bergamo.")
         await one.record([said("We deploy only from main.")])
         await fill(one, 8)
         before = await one.get_context_usage()
@@ -224,10 +227,43 @@ async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path
     for report in (before, after):
         assert adds_up(report)
         assert report.limit == 20_000
-        assert min(report.system, report.tools, report.conversation, report.reserve, report.free) > 0
+        named = (report.system, report.memory, report.tools, report.conversation, report.reserve, report.free)
+        assert min(named) > 0
+        assert sum(named) == report.limit
         assert report.system + report.memory + report.tools + report.conversation == report.tokens
     assert before.user > after.user > 0
     assert before.summary == 0 < after.summary
+
+
+@pytest.mark.req("AS-BUG-21")
+@pytest.mark.parametrize("density", [0.6, 1.7])
+async def test_one_reply_corrects_the_estimate_of_a_request_and_of_all_that_it_holds(
+    tmp_path: Path, density: float
+) -> None:
+    sent: list[RequestEstimate] = []
+    reported: list[int] = []
+
+    def answer(request: RecordedRequest) -> ScriptItem:
+        system, *window = request.messages
+        sent.append(estimate_request(window, system=system.text, tools=request.tools))
+        reported.append(round(sent[-1].input * density) + 120)
+        return Say("Yes.", usage=Usage(input=reported[-1]))
+
+    model = ScriptedModel(answer, window=60_000)
+    async with agent(model, tmp_path / ".ricordo") as one:
+        assert one.memory is not None
+        await one.memory.remember(f"The shop is in Bergamo. {LONG}")
+        await one.record([said(f"Number {number}. {LONG * 5}") for number in range(6)])
+        before = await one.get_context_usage()
+        await one.send("And now?")
+        after = await one.get_context_usage()
+    (request,) = sent
+    assert min(before.memory, before.reserve) > 0
+    assert before.tools == request.tools
+    assert before.system + before.memory == request.system
+    assert 0 < request.messages - before.conversation < 20, "the question is all that came since"
+    assert after.tokens == pytest.approx(reported[0], rel=0.1)
+    assert abs(after.tokens - before.tokens) > 0.1 * after.tokens
 
 
 async def test_the_report_knows_what_was_said_by_whom(tmp_path: Path) -> None:

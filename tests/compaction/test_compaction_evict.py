@@ -121,9 +121,11 @@ async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_take
     other = WIDE.upper()
     second = await evicted((*first.messages, *asked("bash", other, call_id="call_0")), files)
     assert second.messages[:3] == first.messages
+    third = await evicted((*second.messages, *asked("bash", WIDE[::-1], call_id="call_0")), files)
+    assert third.messages[:6] == second.messages
     contents = {(await files.read(file.path)).data.decode() for file in await files.list()}
-    assert contents == {WIDE, other}
-    for text, message in ((WIDE, second.messages[2]), (other, second.messages[5])):
+    assert contents == {WIDE, other, WIDE[::-1]}
+    for text, message in zip((WIDE, other, WIDE[::-1]), third.messages[2::3], strict=True):
         path = path_in(message)
         assert (await files.read(f"workspace{path}")).data.decode() == text
         assert path in message.tool_results[0].text
