@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from conversation_strategies import call, result, said
-from fake_models import FakeModel
+from fake_models import FakeModel, reply
 from ricordo.compaction import (
     Act,
     Compact,
@@ -25,6 +25,7 @@ from ricordo.compaction.ladder import descend
 from ricordo.compaction.plan import measured
 from ricordo.errors import ModelUnavailable, StorageFull
 from ricordo.messages import Message, mark_of, with_ids
+from scripted_summaries import SUMMARY
 
 pytestmark = pytest.mark.anyio
 
@@ -182,10 +183,11 @@ async def test_what_is_not_refused_is_not_cut() -> None:
 @pytest.mark.req("CC-PROGRESS")
 async def test_too_little_progress_escalates_once_and_three_failures_open_the_breaker_with_its_reason() -> None:
     asked: list[int] = []
+    share = 1
 
     async def wordy(messages: Sequence[Message], *, most_tokens: int | None = None, **_: object) -> Summary:
         asked.append(len(messages))
-        return Summary(text="much was said " * ((most_tokens or 0) // 4))
+        return Summary(text="much was said " * ((most_tokens or 0) // 4 // share))
 
     messages = talk(40, words="wide " * 80)
     config = CompactionConfig(trigger_messages=0, trigger_tokens=tokens(messages), carry_tokens=0)
@@ -198,18 +200,24 @@ async def test_too_little_progress_escalates_once_and_three_failures_open_the_br
     assert (again.messages, len(asked)) == (left.messages, 1)
     assert [report.status for report in reports] == ["skipped", "skipped"]
 
-    model = FakeModel(*[ModelUnavailable() for _ in range(40)])
-    failing = Compact(CompactionConfig(breaker=3), ModelSummary(model, CompactionConfig(breaker=3)))
+    share = 2
+    _, (compact, drop) = await descend(window(messages=messages), steps)
+    assert (compact.status, drop.status) == ("done", "skipped")
+    assert 0.6 * compact.tokens_before < compact.tokens_after <= 0.8 * compact.tokens_before
+
+    down = [ModelUnavailable() for _ in range(3)]
+    model = FakeModel(*down[:2], reply(SUMMARY), *down)
+    failing = Compact(CompactionConfig(), ModelSummary(model, CompactionConfig(combined=False)))
     requests: list[int] = []
     notes: list[str] = []
-    for _ in range(5):
+    for _ in range(8):
         left, (report,) = await descend(window(60), [failing])
         assert (report.status, mark_of(left.messages[0])) == ("done", "summary")
         requests.append(len(model.asked))
         notes.append(report.note)
-    assert requests[0] < requests[1] < requests[2] == requests[3] == requests[4]
-    assert "in a row" not in notes[2]
-    assert all("3 failures in a row" in note for note in notes[3:])
+    assert requests == [1, 2, 3, 4, 5, 6, 6, 6], "the third try worked, and those before it count no more"
+    assert not any("in a row" in note for note in notes[:6])
+    assert all("3 failures in a row" in note for note in notes[6:])
 
 
 async def test_a_cancellation_while_noting_is_raised_as_such_however_it_is_wrapped() -> None:

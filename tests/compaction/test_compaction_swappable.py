@@ -67,6 +67,10 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
     assert [message.id for message in pointed] == [message.id for message in before]
     assert pointed[-1] == before[-1]
     assert all(f"message {before[-1].id}" in message.tool_results[0].text for message in pointed[2:-1:2])
+    other = [call("o", name="read_file", arguments='{"path": "b.py"}'), result("o", PAGE)]
+    later = [call("l", name="read_file", arguments='{"path": "a.py"}'), result("l", PAGE.replace("secret", "new"))]
+    changed = tuple(with_ids([*reading(1), *other, *later], session="s1"))
+    assert (await DedupeReads().reduce(Window(messages=changed))).messages == changed
     assert caplog.records == []
     for strategy in (Nothing(), SlidingWindow(keep_messages=4), summarise, DedupeReads()):
         assert await after(Logged(strategy)) == await after(strategy)

@@ -13,7 +13,7 @@ from ricordo.language import is_unsegmented
 
 __all__ = ["folded", "is_quoted_right"]
 
-_SPANS = re.compile(r'"([^"\n]+)"|[“”„]([^“”„"\n]+)[“”]|«([^«»\n]+)»|「([^「」\n]+)」|『([^『』\n]+)』')
+_SPANS = re.compile(r'"([^"\n]+)"|[“”„]([^“”„"\n]+)[“”]|[«»]([^«»\n]+)[«»]|「([^「」\n]+)」|『([^『』\n]+)』')
 _LEFT_OUT = re.compile(r"…|\.{3,}|\[[^\]\n]*\]")
 _MARKS = re.compile("[\"'`“”„‘’‚«»‹›「」『』*\\\\]")
 _EDGES = " .,;:!?()[]{}。、,!?"
