@@ -248,7 +248,7 @@ def test_no_tool_needs_the_harness() -> None:
     code = (
         "import sys, ricordo.tools.remember, ricordo.tools.recall, ricordo.tools.memory_get, ricordo.tools.file_tools\n"
         "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('ricordo.')}\n"
-        "print(sorted(rooms & {'harness', 'middleware', 'runtime', 'agent', 'memory', 'models'}))"
+        "print(sorted(rooms & {'harness', 'middleware', 'runtime', 'agent', 'memory'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
