@@ -1,11 +1,14 @@
 """Who is asked for a summary: the model that is configured for it, else the agent's own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
+from ricordo.models import ChatModel
+from ricordo.runtime import reductions
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
 from scripted_summaries import SUMMARY, both
 
@@ -26,14 +29,23 @@ def answering(name: str) -> ScriptedModel:
 
 
 @pytest.mark.req("AS-COMPACT-12")
-@pytest.mark.parametrize("dedicated", [True, False])
+@pytest.mark.parametrize("named", ["", "a model", "own:small", "other:small"])
 async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_agents_own(
-    tmp_path: Path, dedicated: bool
+    tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, other = answering("own"), answering("other")
-    config = CompactionConfig(trigger_messages=12, keep_messages=4, model=other if dedicated else None)
+    own, other, dedicated = answering("own:large"), answering("small"), bool(named)
+    reached: list[tuple[str, str | None]] = []
+
+    def load(name: str, *, base_url: str | None) -> ChatModel:
+        reached.append((name, base_url))
+        return other
+
+    monkeypatch.setattr(reductions, "load_model", load)
+    model = other if named == "a model" else named or None
+    config = CompactionConfig(trigger_messages=12, keep_messages=4, model=model)
     root = tmp_path / ".ricordo"
-    async with HarnessAgent(own, workspace=root, scope=SCOPE, compaction=config, settings=settings(root)) as agent:
+    given = replace(settings(root), base_url="http://127.0.0.1:9")
+    async with HarnessAgent(own, workspace=root, scope=SCOPE, compaction=config, settings=given) as agent:
         for number in range(7):
             await agent.send(f"Number {number}: tell me how the shop is doing, in a sentence or in two of them.")
         assert any("Port the shop." in message.text for message in agent.window)
@@ -43,3 +55,6 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
     assert all("Number 0: tell me how" in request.messages[-1].text for request in summaries[:1])
     assert not any(map(asked_to_sum_up, left.requests))
     assert len(own.requests) == 7 + (0 if dedicated else len(summaries))
+    # the agent's server is one of its own provider
+    address = given.base_url if named == "own:small" else None
+    assert reached == ([(named, address)] if ":" in named else [])
