@@ -115,6 +115,16 @@ async def test_without_a_target_the_models_window_counts_less_what_else_is_sent(
     assert own.messages == found.messages
 
 
+async def test_a_target_that_is_larger_than_the_models_window_makes_no_more_room_than_that() -> None:
+    before = work(10)
+    total = size(before)
+    config = CompactionConfig(reserved=100)
+    alone = await dropped(before, None, config, limit=total // 2)
+    wide = await dropped(before, total - 100, config, limit=total // 2)
+    assert alone.dropped
+    assert wide.messages == alone.messages
+
+
 async def test_dropping_can_be_switched_off() -> None:
     before = work(10)
     found = await dropped(before, 1, CompactionConfig(drop=False))

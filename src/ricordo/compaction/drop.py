@@ -37,9 +37,9 @@ class DropGroups:
         self._config = config or CompactionConfig()
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window without its oldest messages when it takes more than its target, else than its model takes.
+        """Return the window without its oldest messages when it takes more than its target, or than its model takes.
 
-        The target counts where there is one. Without it and without a known window nothing is dropped.
+        Without a target and without a known window nothing is dropped.
         """
         await checkpoint()
         tokens = measured(window.messages, window.ratio)
@@ -63,11 +63,11 @@ class DropGroups:
 
 
 def _room(window: Window, config: CompactionConfig) -> int | None:
-    """Return what the messages may take; None when that is not known."""
-    if window.target is not None:
-        return max(0, window.target)
+    """Return what the messages may take, the smaller one of the target and the model's room; None for neither."""
     ceiling = thresholds(config, window.limit).ceiling
-    return None if ceiling is None else max(0, ceiling - window.overhead)
+    room = None if ceiling is None else ceiling - window.overhead
+    known = [each for each in (window.target, room) if each is not None]
+    return max(0, min(known)) if known else None
 
 
 def _hindrance(config: CompactionConfig, room: int | None, total: int) -> str:
