@@ -15,7 +15,7 @@ from ricordo.messages import Message, Text, Usage, is_pinned, mark_of
 from ricordo.models import ChatModel
 from ricordo.runtime.usage import ContextReport, apportioned
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tokens import RequestEstimate, estimate_request
+from ricordo.tokens import RequestEstimate, estimate_request, estimate_text
 from ricordo.tools import tool
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 
@@ -68,6 +68,7 @@ def adds_up(report: ContextReport) -> bool:
 async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_back(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:
+        (head,) = await one.record([Message(role="system", parts=(Text(text="Answer in English."),))])
         before, made = one.window, await one.compactions.all()
         while len(made) < 2:
             before, known = one.window, made
@@ -78,6 +79,7 @@ async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_bac
         for each in made:
             opened = await one.compactions.expand(each.handle)
             assert (opened[0].id, opened[-1].id, len(opened)) == (each.first, each.last, each.messages)
+            assert head not in opened, "it stands in the window still"
             assert all(everything[message.id] == message for message in opened if mark_of(message) != "summary")
     async with agent(talking(), root) as again:
         assert [each.handle for each in await again.compactions.all()] == [each.handle for each in made]
@@ -220,6 +222,7 @@ async def test_a_focus_reaches_the_summary_and_the_report_adds_up(tmp_path: Path
         await one.record([said("We deploy only from main.")])
         await fill(one, 8)
         before = await one.get_context_usage()
+        assert abs(before.system + before.memory - estimate_text(await one.system_prompt())) < 10
         reports = await one.compact(focus="the port of the gateway")
         assert any("the port of the gateway" in text for text in asked)
         after = await one.get_context_usage()

@@ -201,6 +201,10 @@ async def test_a_large_body_is_clipped_in_older_messages_without_a_request() -> 
     assert body not in clipped.messages[1].tool_calls[0].arguments
     assert clipped.messages[-20:] == messages[-20:]
     assert body in clipped.messages[27].tool_calls[0].arguments
+    for place, whole in ((10, True), (9, False)):
+        around = (*talk(place), *writes[:2], *talk(28 - place))
+        found = await Truncate(TruncateArgsConfig()).reduce(Window(messages=around, session="s1", agent="main"))
+        assert (body in found.messages[place].tool_calls[0].arguments) == whole
 
 
 @pytest.mark.req("AS-TRUNC-01")

@@ -80,6 +80,8 @@ async def test_the_sessions_of_an_agent_are_listed_newest_first() -> None:
     assert ids(await asked(files, "session_list", agent_id="main")) == ["new", "now", "old"]
     assert ids(await asked(files, "session_list", agent_id="Other Agent")) == ["elsewhere"]
     assert await asked(InMemoryFiles(), "session_list") == NO_SESSIONS
+    await keep(files, "old", [message("Once more.", key="again", minute=500)])
+    assert ids(await asked(files, "session_list")) == ["old", "new", "now"], "the last update counts"
 
 
 async def test_many_sessions_are_listed_in_pages_that_miss_none() -> None:
