@@ -14,7 +14,7 @@ from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.config import ClearResultsConfig
 from ricordo.compaction.contract import Act, Reduction, Window
-from ricordo.compaction.plan import measured
+from ricordo.compaction.plan import due, measured
 from ricordo.compaction.reports import changed, unchanged
 from ricordo.compaction.results import CLEARED, REPEATED, Answer, answers, files_of, records, shorter, with_pointer
 from ricordo.messages import Media, Message, Text, ToolResult, Unknown
@@ -41,27 +41,21 @@ class ClearResults:
         """
         await checkpoint()
         tokens = measured(window.messages, window.ratio)
-        reason = _cause(window, self._config, sum(tokens) + window.overhead)
+        config = self._config
+        total = sum(tokens) + window.overhead
+        reason = due(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if not reason:
             return unchanged(self.act, window, "below the thresholds", sum(tokens))
         messages = list(window.messages)
         gained = 0
-        for at, message in _cleared(window.messages, self._config):
+        for at, message in _cleared(window.messages, config):
             gained += tokens[at] - measured([message], window.ratio)[0]
             messages[at] = message
-        least = 1 if window.forced else max(1, self._config.min_tokens)
+        least = 1 if window.forced else max(1, config.min_tokens)
         if gained < least:
             told = f"clearing would take off {gained} tokens, less than {least}" if gained else "no result is to clear"
             return unchanged(self.act, window, told, sum(tokens))
         return changed(self.act, window, messages, reason)
-
-
-def _cause(window: Window, config: ClearResultsConfig, total: int) -> str:
-    if window.forced:
-        return window.forced
-    if config.trigger_messages and len(window.messages) >= config.trigger_messages:
-        return f"{len(window.messages)} messages"
-    return f"{total} tokens" if config.trigger_tokens and total >= config.trigger_tokens else ""
 
 
 def _cleared(messages: Sequence[Message], config: ClearResultsConfig) -> Iterator[tuple[int, Message]]:

@@ -21,11 +21,12 @@ from anyio.to_thread import run_sync
 from ricordo.compaction.acceptance import flaw
 from ricordo.compaction.cancelled import unwrapped
 from ricordo.compaction.config import CompactionConfig
-from ricordo.compaction.contract import Act, Handover, Reduction, Report, Summarize, Summary, Window
+from ricordo.compaction.contract import Act, Handover, Reduction, Summarize, Summary, Window
 from ricordo.compaction.digest import digest
 from ricordo.compaction.handles import handle_of
 from ricordo.compaction.learning import Learning, learning
 from ricordo.compaction.plan import Plan, decide, measured, thresholds
+from ricordo.compaction.reports import unchanged
 from ricordo.compaction.shorten import shortened
 from ricordo.compaction.summary_message import (
     Asked,
@@ -93,22 +94,22 @@ class Compact:
         await checkpoint()
         self._warn(window)
         tokens = measured(window.messages, window.ratio)
+        total = sum(tokens)
         plan = decide(window, self._config, tokens)
         head = leading(window.messages)
         dropped = window.messages[head : plan.cut]
         hindrance = _hindrance(window, plan, dropped)
         if hindrance:
-            return self._shortened(window, plan, _unchanged(window, hindrance, tokens))
+            return self._shortened(window, plan, unchanged(self.act, window, hindrance, total))
         notes: list[str] = []
         try:
             found = await self._replaced(window, plan, dropped, notes)
         except _NotHeldError as error:
-            unchanged = _unchanged(window, str(error), tokens)
-            return replace(unchanged, report=replace(unchanged.report, status="failed"))
+            same = unchanged(self.act, window, str(error), total)
+            return replace(same, report=replace(same.report, status="failed"))
         if found is None:
             reason, note = f"{plan.reason}, but {_NOT_SMALLER}", "; ".join(notes)
-            unchanged = _unchanged(window, reason, tokens)
-            return self._shortened(window, plan, replace(unchanged, report=replace(unchanged.report, note=note)))
+            return self._shortened(window, plan, unchanged(self.act, window, reason, total, note=note))
         handle = handle_in(found)
         if not self._recorded:
             notes.append("this can't be undone, as nothing keeps these messages")
@@ -116,7 +117,11 @@ class Compact:
             await _told(self._before_drop, dropped, notes)
         messages = (*window.messages[:head], found, *window.messages[plan.cut :])
         report = replace(
-            _skipped(window, plan.reason, tokens), status="done", note="; ".join(notes), handle=handle, due=plan.by
+            unchanged(self.act, window, plan.reason, total).report,
+            status="done",
+            note="; ".join(notes),
+            handle=handle,
+            due=plan.by,
         )
         return self._shortened(window, plan, Reduction(messages=messages, report=report, dropped=dropped))
 
@@ -232,24 +237,6 @@ class Compact:
                 "compaction starts at half the window.",
                 stacklevel=3,
             )
-
-
-def _skipped(window: Window, reason: str, tokens: Sequence[int]) -> Report:
-    count = len(window.messages)
-    total = sum(tokens)
-    return Report(
-        act="compact",
-        status="skipped",
-        reason=reason,
-        messages_before=count,
-        messages_after=count,
-        tokens_before=total,
-        tokens_after=total,
-    )
-
-
-def _unchanged(window: Window, reason: str, tokens: Sequence[int]) -> Reduction:
-    return Reduction(messages=window.messages, report=_skipped(window, reason, tokens))
 
 
 def _hindrance(window: Window, plan: Plan, dropped: tuple[Message, ...]) -> str:

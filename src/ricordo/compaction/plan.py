@@ -27,6 +27,7 @@ __all__ = [
     "Thresholds",
     "ceiling",
     "decide",
+    "due",
     "measured",
     "overflow_target",
     "tail_start",
@@ -143,6 +144,17 @@ def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> P
     )
 
 
+def due(window: Window, total: int, *, messages: int, tokens: int) -> str:
+    """Say why a step is to act on `window`, which takes `total` tokens with its overhead: what forces it, or that there
+    are at least `messages` messages or `tokens` tokens; empty when nothing of that holds. 0 switches a threshold off.
+    """
+    if window.forced:
+        return window.forced
+    if messages and len(window.messages) >= messages:
+        return f"{len(window.messages)} messages"
+    return f"{total} tokens" if tokens and total >= tokens else ""
+
+
 def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
     """Return what the messages of a refused window may take, in tokens; they took `tokens`, as far as is known.
 
@@ -185,15 +197,9 @@ def _resolved(budget: int | Budget, window: int | None) -> int:
 
 def _cause(window: Window, limits: Thresholds, total: int) -> tuple[str, bool]:
     """Say why the window is to shrink, and whether it must."""
-    if window.forced:
-        return window.forced, True
-    if limits.active and limits.ceiling is not None and total > limits.ceiling:
+    if not window.forced and limits.active and limits.ceiling is not None and total > limits.ceiling:
         return f"{total} tokens are more than the model's window takes", True
-    if limits.messages and len(window.messages) >= limits.messages:
-        return f"{len(window.messages)} messages", False
-    if limits.tokens and total >= limits.tokens:
-        return f"{total} tokens", False
-    return "", False
+    return due(window, total, messages=limits.messages, tokens=limits.tokens), bool(window.forced)
 
 
 def _configured(points: Sequence[int], tokens: Sequence[int], limits: Thresholds) -> int:

@@ -10,8 +10,9 @@ from dataclasses import replace
 from anyio.lowlevel import checkpoint
 
 from ricordo.compaction.config import TruncateArgsConfig
-from ricordo.compaction.contract import Act, Reduction, Report, Window
-from ricordo.compaction.plan import measured, tail_start
+from ricordo.compaction.contract import Act, Reduction, Window
+from ricordo.compaction.plan import due, measured, tail_start
+from ricordo.compaction.reports import changed, unchanged
 from ricordo.errors import InvalidMessage
 from ricordo.messages import JsonValue, Message, Part, ToolCall, cut_points
 from ricordo.messages.jsontext import dumps, loads
@@ -33,23 +34,16 @@ class Truncate:
         """Return the window with clipped arguments, once a threshold is met; forced, whatever the thresholds say."""
         await checkpoint()
         tokens = measured(window.messages, window.ratio)
-        reason = _cause(window, self._config, sum(tokens) + window.overhead)
-        keeps_from = _kept_from(window, self._config, tokens) if reason else 0
-        messages = (
-            *(_clipped(message, self._config) for message in window.messages[:keeps_from]),
-            *window.messages[keeps_from:],
-        )
-        changed = any(new is not old for new, old in zip(messages, window.messages, strict=True))
-        report = Report(
-            act="truncate",
-            status="done" if changed else "skipped",
-            reason=(reason if changed else "no argument is too long") if reason else "below the thresholds",
-            messages_before=len(messages),
-            messages_after=len(messages),
-            tokens_before=sum(tokens),
-            tokens_after=sum(measured(messages, window.ratio)) if changed else sum(tokens),
-        )
-        return Reduction(messages=messages if changed else window.messages, report=report)
+        config = self._config
+        total = sum(tokens) + window.overhead
+        reason = due(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
+        if not reason:
+            return unchanged(self.act, window, "below the thresholds", sum(tokens))
+        keeps_from = _kept_from(window, config, tokens)
+        older = [_clipped(message, config) for message in window.messages[:keeps_from]]
+        if all(new is old for new, old in zip(older, window.messages, strict=False)):
+            return unchanged(self.act, window, "no argument is too long", sum(tokens))
+        return changed(self.act, window, (*older, *window.messages[keeps_from:]), reason)
 
 
 def clipped_arguments(arguments: str, config: TruncateArgsConfig) -> str:
@@ -62,14 +56,6 @@ def clipped_arguments(arguments: str, config: TruncateArgsConfig) -> str:
         return arguments if clipped == value else dumps(clipped)
     except (InvalidMessage, RecursionError):
         return arguments
-
-
-def _cause(window: Window, config: TruncateArgsConfig, total: int) -> str:
-    if window.forced:
-        return window.forced
-    if config.trigger_messages and len(window.messages) >= config.trigger_messages:
-        return f"{len(window.messages)} messages"
-    return f"{total} tokens" if config.trigger_tokens and total >= config.trigger_tokens else ""
 
 
 def _kept_from(window: Window, config: TruncateArgsConfig, tokens: Sequence[int]) -> int:
