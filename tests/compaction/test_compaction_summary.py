@@ -47,11 +47,13 @@ async def test_the_prompt_asks_for_exactly_four_sections_and_another_one_needs_a
 
 
 @pytest.mark.req("AS-COMPACT-13")
-async def test_what_fits_is_summed_up_by_exactly_one_request() -> None:
-    model = Scripted()
+@pytest.mark.parametrize("words", [10, 400])
+async def test_what_fits_is_summed_up_by_exactly_one_request(words: int) -> None:
+    model = Scripted(window=32_000)
     compact = Compact(CompactionConfig(), ModelSummary(model))
-    found = await compact.reduce(Window(messages=talk(60), session="s1", agent="main"))
+    found = await compact.reduce(Window(messages=talk(60, words="wide " * words), session="s1", agent="main"))
     assert len(model.asked) == 1
+    assert estimate_text(model.asked[0]) > 40 * words
     assert "Port the shop." in found.messages[0].text
     assert all(message.text in model.asked[0] for message in found.dropped)
 
