@@ -320,7 +320,8 @@ async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
         if not request.tools:
             with ThreadPoolExecutor(1) as pool:
                 kept = pool.submit(log.read_text).result()
-            held.append(all(f"number {number} is a walnut" in kept for number in range(8)))
+            said_so_far = [*(f"number {number} is a walnut" for number in range(8)), "Please search for the tree."]
+            held.append(all(text in kept for text in said_so_far))
             return Say("## SESSION INTENT\nTrees.\n## SUMMARY\nTrees.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone")
         searched = request.messages[-1].role == "user" and "search" in request.messages[-1].text
         return Call("session_search", {"query": "number 0 is a walnut"}) if searched else Say("Yes.")
@@ -342,6 +343,7 @@ async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
     assert not any(mark_of(message) for message in recorded), "a summary is no part of what was said"
 
 
+@pytest.mark.req("AS-COMPACT-06")
 async def test_where_nothing_is_recorded_the_report_says_that_it_can_not_be_undone(tmp_path: Path) -> None:
     (tmp_path / ".ricordo").write_text("a file where the root should be")
     async with agent(talking(), tmp_path / ".ricordo") as one:
