@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agents_at_work import SCOPE, settings, spoken, transcript
+from agents_at_work import SCOPE, said, settings, spoken, transcript
 from ricordo import CompactionConfig, HarnessAgent, Scope
 from ricordo.guard import unfence
 from ricordo.messages import mark_of
@@ -134,6 +134,11 @@ async def test_a_session_of_two_agents_keeps_all_and_is_rebuilt_when_its_log_is_
             for number in range(4):
                 await one.send(f"The {name} says {number}.")
 
+    async with agent(ScriptedModel([]), root) as one, agent(ScriptedModel([]), root) as two:
+        for _ in range(4):
+            async with anyio.create_task_group() as group:
+                group.start_soon(one.record, [said("Yes.")])
+                group.start_soon(two.record, [said("Yes.")])
     async with anyio.create_task_group() as group:
         group.start_soon(talk, "first")
         group.start_soon(talk, "second")
@@ -142,8 +147,9 @@ async def test_a_session_of_two_agents_keeps_all_and_is_rebuilt_when_its_log_is_
         exchange = [text for _, text in spoken(shown) if name in text]
         assert exchange[::2] == [f"The {name} says {number}." for number in range(4)]
         assert exchange[1::2] == [f"Reply {number} to {name}." for number in range(1, 5)]
-    assert len({message.id for message in shown}) == len(shown) == 16
-    history = await told(root, "session_history", {"session_id": "s"}, user="me", session="reader")
+    assert [text for _, text in spoken(shown)].count("Yes.") == 8, "the same words of both are all there"
+    assert len({message.id for message in shown}) == len(shown) == 24
+    history = await told(root, "session_history", {"session_id": "s", "last_n": 99}, user="me", session="reader")
     assert unfence(history) == tuple(text for _, text in spoken(shown))
 
     async with agent(ScriptedModel([Say("Here.")]), root) as one:

@@ -23,6 +23,7 @@ from ricordo.compaction.config import (
 )
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
+from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
@@ -65,7 +66,7 @@ class Settings:
     model: str | None = None
     base_url: str | None = None
     max_iters: int = 10
-    workspace_tokens: int = 8_000
+    workspace_tokens: int = WORKSPACE_BUDGET.count
     preamble_tokens: int = DEFAULT_BUDGET.count
     compaction: CompactionConfig | None = None
     tool_result_eviction: ToolResultEvictionConfig | None = None
