@@ -13,7 +13,7 @@ import pytest
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import ClearResultsConfig
-from ricordo.messages import Message, Text, ToolCall, Usage, mark_of
+from ricordo.messages import Message, Text, ToolCall, ToolResult, Usage, mark_of
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import estimate_request
 from ricordo.tools import tool
@@ -153,6 +153,27 @@ async def test_clipped_arguments_are_what_is_sent_and_counted_so_a_summary_comes
         assert not any(CLIPPED in call.arguments for message in window[-4:] for call in message.tool_calls)
 
 
+@pytest.mark.req("AS-TRUNC-04")
+@pytest.mark.parametrize("clipping", [True, False])
+async def test_what_is_clipped_before_a_request_counts_for_it_already(tmp_path: Path, clipping: bool) -> None:
+    events: list[Event] = []
+    calls = [
+        ToolCall(id=f"c{number}", name="write", arguments=json.dumps({"text": WORDS * 400})) for number in range(4)
+    ]
+    results = [ToolResult(call_id=each.id, name="write", parts=(Text(text="ok"),)) for each in calls]
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=8_000, keep_messages=2, model="offline")
+    truncate = TruncateArgsConfig(trigger_messages=2, keep_messages=2) if clipping else None
+    model = ScriptedModel([Say("Done.")])
+    async with agent(
+        model, tmp_path, compaction=config, truncate_args=truncate, memory_tools=False, on_event=events.append
+    ) as one:
+        await one.record([said("Write."), Message(role="assistant", parts=tuple(calls))])
+        await one.record([Message(role="tool", parts=tuple(results)), said("Good."), said("And then?")])
+        await one.send("And?")
+    assert bool(finished(events, "compact")) is not clipping
+    assert WORDS * 400 not in str(model.requests[0].messages)
+
+
 @pytest.mark.req("AS-TRUNC-05")
 async def test_a_clipped_message_keeps_all_else_and_the_transcript_the_whole_of_it(tmp_path: Path) -> None:
     long = json.dumps({"text": WORDS * 120})
@@ -203,6 +224,10 @@ async def seen(root: Path, **options: object) -> tuple[Effects, AbstractSet[str]
 
     model = ScriptedModel(answered)
     async with agent(model, root, on_event=events.append, **options) as one:
+        # as many as a compaction with its defaults would start at, so that one that is off is seen to be
+        await one.record(
+            [said(f"Before, number {number}. {WORDS}") for number in range(CompactionConfig.trigger_messages)]
+        )
         for number in range(1, 8):
             await one.send(f"Number {number}. {WORDS}")
             assert is_valid(one.window)

@@ -75,13 +75,14 @@ def told(messages: Sequence[Message]) -> list[str]:
 
 
 @pytest.mark.req("AS-CURATED-03")
-@pytest.mark.parametrize("opening", ["session", "compaction"])
+@pytest.mark.parametrize("opening", ["session", "compaction", "a compaction that is due"])
 async def test_what_changes_in_a_session_is_told_after_it_and_is_in_the_prompt_of_the_next(
     tmp_path: Path, opening: str
 ) -> None:
     root, model = tmp_path / ".ricordo", talking()
     await curated(root, f"- {FACT}\n- Ports are open.\n")
-    config = CompactionConfig(trigger_messages=1_000, keep_messages=2, model="offline")
+    due = 7 if opening == "a compaction that is due" else 1_000
+    config = CompactionConfig(trigger_messages=due, keep_messages=2, model="offline")
     async with agent(model, root, compaction=config) as one:
         await one.send("Hello. " + "Some more words. " * 100)
         await curated(root, f"- {FACT}\n- {LATER}\n")
@@ -89,7 +90,9 @@ async def test_what_changes_in_a_session_is_told_after_it_and_is_in_the_prompt_o
         await one.send("And then? " + "Some more words. " * 100)
         if opening == "compaction":
             await one.compact()
+        if opening != "session":
             await one.send("Still there?")
+            assert mark_of(one.window[0]) == "summary"
         recorded = await transcript(root)
     before, after, later, *rest = model.requests
     assert FACT in system(before)
