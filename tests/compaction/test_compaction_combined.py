@@ -214,6 +214,7 @@ async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) 
     assert (await summary(talk(4), limit_tokens=400)).text == SUMMARY
 
 
+@pytest.mark.req("AS-CHAIN-03")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("kind", [FakeModel, Hiding, Telling])
 async def test_a_summary_in_a_cancelled_task_ends_with_it_and_not_in_a_digest(kind: type[FakeModel]) -> None:

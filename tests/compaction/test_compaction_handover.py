@@ -224,6 +224,7 @@ def _in_a_circle(error: BaseException) -> BaseException:
     return first
 
 
+@pytest.mark.req("AS-CHAIN-03")
 @pytest.mark.parametrize("wrap", [_bare, _caused, _in_context, _in_a_group, _in_a_circle])
 @pytest.mark.parametrize("where", ["handover", "before_summary", "offload", "summary", "accept"])
 async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_was_taken_is_released(
