@@ -80,7 +80,8 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
             await one.send("One more.")
         window = one.window
     assert [each.id for each in window] == [each.id for each in await transcript(root)]
-    assert not {"evict", "truncate", "compact"} & {event.stage for event in events}
+    reductions = {"evict", "clear", "dedupe", "truncate", "compact", "drop", "slide", "none", "overflow"}
+    assert not reductions & {event.stage for event in events}
     last = model.requests[-1].messages[1:]
     assert len(last) == 6 + 52 + 1
     assert long in str(last)
