@@ -116,7 +116,9 @@ class Script:
     def explained(self) -> bool:
         """Tell whether the last step before a request said that what may not go or be cut is too large alone."""
         last = next(event for event in reversed(self.events) if event.stage == "drop" and event.status != "started")
-        return bool(self.kept and last.counts.get("notes") and "that fit" in (last.reason or ""))
+        reason = last.reason or ""
+        told = last.counts.get("notes") or "nothing may go" in reason
+        return bool(self.kept and told and "that fit" in reason)
 
 
 @dataclass
