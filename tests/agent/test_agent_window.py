@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, transcript
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
 from ricordo.messages import Media, Message, ToolResult, mark_of
 from ricordo.models import ChatModel
@@ -340,7 +341,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
         Call("write", {"text": "y" * 9_000}),
         Call("wide", {"size": 100}),
     ]
-    words = f"Reply. {LONG * (5 if fired else 60)}"
+    words = f"Reply. {LONG * (5 if fired else 160)}"
     model = ScriptedModel(
         lambda request: calls[request.number - 1] if request.number <= len(calls) else Say(words), window=limit
     )
@@ -357,7 +358,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
     if fired:
         assert first.counts["messages_before"] in {fired, fired + 1}
     else:
-        assert first.counts["tokens_before"] < 4_000, "it follows the window of 24,000 tokens less 20,000"
+        assert 9_000 < first.counts["tokens_before"] < 18_000, "it follows the window of 24,000 tokens less a quarter"
 
 
 async def test_a_recommended_agent_leaves_off_what_the_settings_switch_off(tmp_path: Path) -> None:
@@ -379,6 +380,9 @@ async def test_an_agent_refuses_what_it_can_not_be_made_of(tmp_path: Path) -> No
         HarnessAgent("offline", scope=None)
     with pytest.raises(InvalidSetting):
         HarnessAgent("offline", scope=SCOPE, max_iters=0)
+    for strategies in (SlidingWindow(keep_messages=3), "slide", [SlidingWindow(keep_messages=3), "slide"]):
+        with pytest.raises(InvalidSetting):
+            HarnessAgent("offline", scope=SCOPE, strategies=strategies)  # type: ignore[arg-type]
     with pytest.raises(InvalidScope):
         HarnessAgent("offline", scope=SCOPE, session="sk-ant-api03-" + "q" * 90)
 

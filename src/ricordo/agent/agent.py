@@ -20,7 +20,7 @@ from ricordo.compaction.config import (
 )
 from ricordo.compaction.contract import Strategy
 from ricordo.consolidation.consolidate import Consolidated
-from ricordo.errors import InvalidMessage, MemoryClosed, ScopeRequired
+from ricordo.errors import InvalidMessage, InvalidSetting, MemoryClosed, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.harness.compactions import Compactions
@@ -109,7 +109,7 @@ class HarnessAgent:
         on = Reductions(
             tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
             truncate_args=truncate_args, compaction=compaction,
-            strategies=None if strategies is None else tuple(strategies),
+            strategies=_strategies(strategies),
         )  # fmt: skip
         self._options = AgentOptions(
             model=model, root=_folder(workspace), scope=scope, session=session, instructions=instructions,
@@ -245,6 +245,18 @@ class HarnessAgent:
         if self._open is None:
             raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
         return self._open
+
+
+def _strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
+    if given is None:
+        return None
+    # what a type can't keep out: one strategy instead of several, and names
+    several: object = given
+    if not isinstance(several, Sequence) or not all(
+        hasattr(each, "act") and hasattr(each, "reduce") for each in several
+    ):
+        raise InvalidSetting(f"strategies are several of ricordo.compaction, in a list, not {given!r}.")
+    return tuple(given)
 
 
 def _folder(named: str | Path | None) -> Path | None:

@@ -27,6 +27,7 @@ from ricordo.compaction.handles import handle_of
 from ricordo.compaction.learning import Learning, learning
 from ricordo.compaction.plan import Plan, decide, measured, thresholds
 from ricordo.compaction.reports import unchanged
+from ricordo.compaction.results import CLEARED, files_of, records, restored
 from ricordo.compaction.shorten import shortened
 from ricordo.compaction.summary_message import (
     Asked,
@@ -42,10 +43,13 @@ from ricordo.errors import RicordoError
 from ricordo.messages import Message, mark_of
 from ricordo.tokens.estimate import estimate_message
 
-__all__ = ["Compact", "Hook"]
+__all__ = ["Compact", "Hook", "Original"]
 
 Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 """Called with messages in order; what it raises is told in the report, see `Compact`."""
+
+Original: TypeAlias = Callable[[str], Message | None]
+"""Gives the message with this id as it was recorded; None where that is not at hand."""
 
 _LEAST_BODY = 16
 _NOT_SMALLER = "a summary would not be smaller"
@@ -70,8 +74,9 @@ class Compact:
         offload: Hook | None = None,
         handover: Handover | None = None,
         recorded: bool = True,
+        original: Original | None = None,
     ) -> None:
-        """Ask `summarize` for the summary, once.
+        """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `original` gives it back.
 
         With `flush_before_compact`, what people and the assistant said in the messages that go is learned from:
         `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets
@@ -87,6 +92,7 @@ class Compact:
         self._before_summary = before_summary if config.flush_before_compact and not combined else None
         self._offload = offload if config.offload_before_compact else None
         self._recorded = recorded or self._offload is not None
+        self._original = original
         self._warned = False
 
     async def reduce(self, window: Window) -> Reduction:
@@ -170,7 +176,7 @@ class Compact:
         limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - frame))
         # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
         told = tuple(
-            message
+            self._whole(message)
             for message in dropped
             if not carried(message) or message.tool_calls or message.id in learned.pending
         )
@@ -188,6 +194,14 @@ class Compact:
                 learned.notes.append("the digest took its place")
                 return message
         return None
+
+    def _whole(self, message: Message) -> Message:
+        """Return a message with the results that were cleared in it, but for those that were too wide to begin with."""
+        cleared = records(message, CLEARED)
+        if self._original is None or not cleared or any(files_of(message, part) for part in cleared):
+            return message
+        original = self._original(message.id)
+        return message if original is None else restored(message, original)
 
     async def _written(
         self, told: tuple[Message, ...], limit: int, most: int, focus: str, learned: Learning

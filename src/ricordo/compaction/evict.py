@@ -204,7 +204,7 @@ def _report(window: Window, messages: Sequence[Message], failures: Sequence[str]
     return Report(
         act="evict",
         status="failed" if failures else "done" if changed else "skipped",
-        reason=failures[0] if failures else window.forced or ("wide results" if changed else "no result is too wide"),
+        reason=failures[0] if failures else (window.forced or "wide results") if changed else "no result is too wide",
         messages_before=len(messages),
         messages_after=len(messages),
         tokens_before=before,

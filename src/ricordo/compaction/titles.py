@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ricordo.compaction.lines import clipped
+from ricordo.guard.rules import MARK
 from ricordo.index.generic_words import is_generic
 from ricordo.language import (
     Language,
@@ -111,7 +112,8 @@ def _topics(messages: Sequence[Message]) -> _Topics:
 
 def _words(message: Message, language: Language) -> Mapping[str, str]:
     """The topic words of a message, each once: its folded form and how it is written."""
-    prose = " ".join(s.text for s in split_sentences(message.text[:_READ]) if s.kind != "code")
+    shown = MARK.sub(" ", message.text[:_READ])
+    prose = " ".join(s.text for s in split_sentences(shown) if s.kind != "code")
     tokens = (token.casefold() for token in _TOKEN.findall(prose))
     whole = (word for token in tokens for word in (words(token) if is_unsegmented(token[0]) else (token,)))
     return {fold(word, language): word for word in whole if _is_topic(word, language)}
@@ -126,7 +128,7 @@ def _is_topic(word: str, language: Language) -> bool:
 
 
 def _sentences(message: Message) -> Iterator[str]:
-    for sentence in split_sentences(message.text[:_READ]):
+    for sentence in split_sentences(MARK.sub("[secret]", message.text[:_READ])):
         text = without_opener(sentence.text)
         plain = sentence.kind in {"prose", "item", "heading"} and not acts(text) & _NOISE
         if plain and len(frozenset(content_words(text))) >= _SUBSTANCE:

@@ -74,6 +74,10 @@ class Keeper:
         known = self._recorded.get(message.id)
         return known is not None and replace(known, parent=None) == replace(message, parent=None)
 
+    def recorded(self, message_id: str) -> Message | None:
+        """Return a message of the window as the transcript holds it; None when that is not known."""
+        return self._recorded.get(message_id)
+
     def learn_from(self, ratio: Callable[[], float]) -> None:
         """Keep what `ratio` returns as that of the token estimate."""
         self._ratio = ratio

@@ -83,7 +83,7 @@ class Making:
         inject = Inject(prompt)
         flush = self._flush()
         on = self._reductions(model)
-        ladders = await Ladders.made(on, model, self._surroundings(on, flush, name), scratch_files())
+        ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
         tools = self._tools(compactions, on, name)
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
@@ -149,8 +149,8 @@ class Making:
         asked = self.options.reductions
         return asked.recommended(self.parts.settings, model.window) if self.options.recommended else asked
 
-    def _surroundings(self, on: Reductions, flush: FlushJobs | None, name: str) -> Surroundings:
-        place = self.workspace.place if self.workspace else None
+    def _surroundings(self, on: Reductions, flush: FlushJobs | None, keeper: Keeper) -> Surroundings:
+        place, name = self.workspace.place if self.workspace else None, keeper.state.session
         later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
         return Surroundings(
             redactor=place.redactor if place else Redactor(secrets.token_bytes(32)),
@@ -158,6 +158,7 @@ class Making:
             later=later,
             now=self._handover(on, name) if flush else None,
             recorded=self.keeps,
+            original=keeper.recorded,
             base_url=self.parts.settings.base_url,
             clock=self.parts.clock,
         )

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
 from ricordo.compaction.clear import ClearResults
-from ricordo.compaction.compact import Compact, Hook
+from ricordo.compaction.compact import Compact, Hook, Original
 from ricordo.compaction.config import (
     ClearResultsConfig,
     CompactionConfig,
@@ -56,18 +56,16 @@ class Reductions:
         compaction, evict, truncate = self.compaction, self.tool_result_eviction, self.truncate_args
         clear, dedupe = self.clear_results, self.dedupe_reads
         if compaction is None and not _is_off(settings, "compaction"):
-            compaction = settings.compaction or (
-                CompactionConfig.classic() if window is None else CompactionConfig.dynamic()
-            )
+            compaction = settings.compaction or _compaction(window)
         if evict is None and not _is_off(settings, "tool_result_eviction"):
             evict = settings.tool_result_eviction or ToolResultEvictionConfig.defaults()
         if clear is None and not _is_off(settings, "clear_results"):
-            clear = settings.clear_results or ClearResultsConfig()
+            clear = settings.clear_results or _clearing(window)
         if dedupe is None and not _is_off(settings, "dedupe_reads"):
             dedupe = settings.dedupe_reads or DedupeReadsConfig()
         within = compaction is not None and compaction.truncate_args is not None
         if truncate is None and not within and not _is_off(settings, "truncate_args"):
-            truncate = settings.truncate_args or TruncateArgsConfig()
+            truncate = settings.truncate_args or _clipping(window)
         return Reductions(
             tool_result_eviction=evict,
             clear_results=clear,
@@ -83,7 +81,8 @@ class Surroundings:
     """What the strategies of one session work with.
 
     Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
-    its summary, or `later`, from the inbox. `recorded` says that what is said is kept. A model for summaries of the
+    its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and
+    `original` gives a message back as it was. A model for summaries of the
     same provider is reached at `base_url`.
     """
 
@@ -92,6 +91,7 @@ class Surroundings:
     later: Hook | None = None
     now: Handover | None = None
     recorded: bool = True
+    original: Original | None = None
     base_url: str | None = None
     clock: Clock = field(default_factory=SystemClock)
 
@@ -121,10 +121,36 @@ class Ladders:
             before_summary=around.later,
             handover=around.now if written else None,
             recorded=around.recorded,
+            original=around.original,
         )
         rungs = [*_lossless(on, around.files, around.redactor), compact, DropGroups(config)]
         plain = [*_lossless(on, scratch, around.redactor), Compact(config, DigestSummary()), DropGroups(config)]
         return cls(each=tuple(rungs if on.compaction else rungs[:-2]), asked=tuple(rungs), tried=tuple(plain))
+
+
+def _compaction(window: int | None) -> CompactionConfig:
+    """Return `dynamic`, with less kept free in a window of which its 20,000 tokens are more than a quarter."""
+    if window is None:
+        return CompactionConfig.classic()
+    config = CompactionConfig.dynamic()
+    return replace(config, reserved=min(config.reserved, max(1, window // 4)))
+
+
+def _clearing(window: int | None) -> ClearResultsConfig:
+    """Return the defaults, which begin before a summary does: at half of a window that is small for them."""
+    config = ClearResultsConfig()
+    if window is None:
+        return config
+    return replace(
+        config,
+        trigger_tokens=min(config.trigger_tokens, max(1, window // 2)),
+        min_tokens=min(config.min_tokens, window // 16),
+    )
+
+
+def _clipping(window: int | None) -> TruncateArgsConfig:
+    config = TruncateArgsConfig()
+    return config if window is None else replace(config, trigger_tokens=min(config.trigger_tokens, max(1, window // 2)))
 
 
 def _lossless(on: Reductions, files: FileStore | None, redactor: Redactor) -> Sequence[Strategy]:
