@@ -11,7 +11,7 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.layout import LEDGERS, ledger_date
 
-__all__ = ["LedgerOutline", "newest_ledgers"]
+__all__ = ["LedgerOutline", "may_be_saved", "newest_ledgers"]
 
 _TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
 _BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
@@ -44,6 +44,11 @@ async def newest_ledgers(files: FileStore, *, holding: str | None = None) -> lis
         if holding is None or may_hold(data, holding):
             found.append(await run_sync(_outline, info.path, data))
     return sorted(found, key=lambda ledger: (ledger.newest, ledger.path), reverse=True)
+
+
+def may_be_saved(bullet: bytes) -> bool:
+    """Tell whether somebody may have saved the entry of this bullet, rather than that it was extracted."""
+    return _NOT_SAVED.search(bullet) is None
 
 
 def _outline(path: str, data: bytes) -> LedgerOutline:

@@ -95,7 +95,7 @@ class Consolidator:
     async def preview(self, *, again: bool = False) -> Proposal:
         """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
         gathered = await self._gatherer.gather(again=again)
-        return await run_sync(propose, gathered.material, self._config)
+        return await run_sync(propose, gathered.material, self._config, abandon_on_cancel=True)
 
     async def _run(self, *, force: bool, again: bool) -> Consolidated:
         for left in reversed(range(_TRIES)):
@@ -120,7 +120,7 @@ class Consolidator:
 
         Raises: VersionConflict if what was read is not so any more; then nothing is written.
         """
-        proposal = await run_sync(propose, gathered.material, self._config)
+        proposal = await run_sync(propose, gathered.material, self._config, abandon_on_cancel=True)
         if not proposal.documents and not gathered.read:
             return Consolidated(skipped=NOTHING_NEW), False
         wrong = await run_sync(faults, gathered.material, proposal, self._config)

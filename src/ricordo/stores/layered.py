@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from ricordo.audit import HistoryItem, MarkAct, chosen_id, chosen_item, forget, history, located_by_id, mark, undo
-from ricordo.audit.ledgers import newest_ledgers
+from ricordo.audit.ledgers import may_be_saved, newest_ledgers
 from ricordo.clock import milliseconds
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
@@ -273,7 +273,8 @@ async def _pinned(files: FileStore) -> list[tuple[str, Entry]]:
         with suppress(FileMissing, StorageError):
             if PINNED in (await files.read(path)).data:
                 source = path.removeprefix(f"{WORKSPACE}/")
-                pins = [each.entry for each in await read_entries(files, path) if each.entry.pinned]
+                located = await read_entries(files, path, only=lambda bullet: PINNED in bullet)
+                pins = [each.entry for each in located if each.entry.pinned]
                 found |= {pin.id: (source, pin) for pin in pins if pin.id not in found and pin.state == "active"}
     return sorted(found.values(), key=lambda row: _newest(row[1]), reverse=True)
 
@@ -287,7 +288,7 @@ async def _newest_saved(files: FileStore) -> tuple[list[tuple[str, Entry]], int]
             return saved, sum(unread.saved for unread in ledgers[number:])
         source = ledger.path.removeprefix(f"{WORKSPACE}/")
         with suppress(FileMissing, StorageError):
-            located = await read_entries(files, ledger.path)
+            located = await read_entries(files, ledger.path, only=may_be_saved)
             saved += [(source, found.entry) for found in located if found.entry.by in {"user", "agent", "hand"}]
             saved.sort(key=lambda row: _newest(row[1]), reverse=True)
     return saved, 0

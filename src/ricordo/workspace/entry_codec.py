@@ -98,16 +98,17 @@ def parse_entry(bullet: str) -> Entry:
     return entry if f"^{entry.id}" in bullet else replace(entry, id="")
 
 
-def parse_entries(document: bytes | str, path: str) -> list[Located]:
+def parse_entries(document: bytes | str, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[Located]:
     """Return the entries of a Markdown document in its order; headings, prose, front matter and fenced code are none.
 
-    Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are.
+    Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are. With
+    `only`, bullets for whose bytes it is False are passed over, which costs much less than reading them.
     """
     data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
     seen: Counter[str] = Counter()
     found = []
     for line, end_line, offset, block in _bullets(data):
-        parsed = _parsed(block.decode("utf-8", "replace"))
+        parsed = None if only and not only(block) else _parsed(block.decode("utf-8", "replace"))
         if parsed is None:
             continue
         entry, long = parsed

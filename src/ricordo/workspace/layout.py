@@ -127,7 +127,7 @@ def session_of(path: str) -> tuple[str, str] | None:
 def _checked(session: str) -> str:
     """Return the id of a session that messages are to be kept under; it becomes the name of a file."""
     if not _SESSION.fullmatch(session):
-        raise InvalidMessage("The id of a session has 1 to 120 letters, digits, dots, dashes.")
+        raise InvalidMessage("The id of a session has 1 to 120 letters, digits, dots, dashes, underscores.")
     if has_secret(session):
         raise InvalidMessage("The id of a session holds a secret: it would be written as the name of a file.")
     return session

@@ -5,10 +5,11 @@ duplicates: that is what consolidation is for. An entry over 4 KB goes to a file
 nothing else, and is durable before the line that points to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 
 from anyio.to_thread import run_sync
 
@@ -75,10 +76,14 @@ async def append_block(files: FileStore, block: Block) -> Block:
     return replace(block, offset=appended.offset)
 
 
-async def read_entries(files: FileStore, path: str) -> list[Located]:
-    """Return the entries of one document in its order, long ones whole. Raises `FileMissing`."""
+async def read_entries(files: FileStore, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[Located]:
+    """Return the entries of one document in its order, long ones whole; `only` is as in `parse_entries`.
+
+    Raises: FileMissing.
+    """
     stored = await files.read(path)
-    return [await _whole(files, found) for found in await run_sync(parse_entries, stored.data, path)]
+    located = await run_sync(partial(parse_entries, stored.data, path, only=only))
+    return [await _whole(files, found) for found in located]
 
 
 async def read_curated(files: FileStore) -> list[Located]:

@@ -44,6 +44,7 @@ def acts(sentence: str, language: Language | None = None) -> frozenset[Act]:
     return _acts(sentence[:_LONGEST].replace("’", "'"), tongue)
 
 
+@lru_cache(maxsize=4096)
 def is_correction(text: str) -> bool:
     """Say whether a text sets an earlier statement right, in any language that has correction cues.
 
