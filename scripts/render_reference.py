@@ -13,7 +13,7 @@ import typer.main
 
 import ricordo
 from ricordo import errors
-from ricordo.cli.main import app
+from ricordo.cli.application import app
 
 __all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python"]
 

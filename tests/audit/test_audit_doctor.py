@@ -114,6 +114,18 @@ async def test_a_state_that_was_set_aside_is_told_with_its_file_and_is_no_failur
     assert "workspace/agents/main/state/monday.json.broken-1" in states.detail
 
 
+async def test_a_torn_line_of_a_journal_of_compactions_is_told_with_its_file_and_is_no_failure(root: Path) -> None:
+    assert (await checked(root))["journals"].count == 0
+    whole = '{"v": 1, "handle": "c0123456789", "before": []}\n{"v": 1, "undone": "c0123456789"}\n'
+    put(root, "agents/main/compactions/monday.jsonl", whole + '{"v": 1, "handle": "c01')
+    put(root, "agents/main/compactions/tuesday.jsonl", whole)
+    journals = (await checked(root))["journals"]
+    assert (journals.ok, journals.count) == (True, 1)
+    assert journals.detail.endswith(
+        "nothing else is lost, and the files may go: workspace/agents/main/compactions/monday.jsonl"
+    )
+
+
 async def test_an_inbox_that_was_set_aside_is_told_with_its_file_and_is_no_failure(root: Path) -> None:
     assert (await checked(root))["inboxes"].count == 0
     (root / "queue.db").write_text("junk\n", encoding="utf-8")

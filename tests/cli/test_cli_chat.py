@@ -475,6 +475,13 @@ def test_a_session_that_was_never_written_is_not_one_to_go_on_with(monkeypatch: 
     assert "go on with" not in done.err
 
 
+def test_an_empty_id_of_a_session_begins_none() -> None:
+    done = ricordo("chat", "--session", "", "Nadia owns staging.")
+    assert (done.code, done.out) == (1, "")
+    assert "No session has the id ''" in done.err
+    assert not Path(".ricordo").exists()
+
+
 @pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
 def test_a_blank_message_is_refused_in_one_line_and_nothing_is_made(blank: str) -> None:
     done = ricordo("chat", blank)

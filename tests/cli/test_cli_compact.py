@@ -2,12 +2,20 @@
 
 import json
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from command_line import Done, chat, ricordo
 from ricordo.cli import picture
+from ricordo.cli.chat_window import undone_lines, unheeded
+from ricordo.compaction import CompactionConfig
+from ricordo.harness.journal import Compaction
+from ricordo.runtime import Settings, agents
 from ricordo.runtime.usage import ContextReport
 
 FACTS = [
@@ -102,27 +110,164 @@ def test_a_chat_opens_undoes_and_pins() -> None:
     )
     assert '"Remember that port 8099 is free." stays in the window' in done.out
     (handle,) = re.findall(r"^(c[0-9a-f]{10})  ", done.out, re.MULTILINE)
-    assert f"`expand {handle}` opens what went" in done.out
-    before = re.findall(r"in (\d+) messages before", done.out)[-1]
+    assert f"`/expand {handle}` opens what went, `/compact --undo` brings it back." in done.out
+    assert "rules have no focus; name a model" in done.out
+    before, left = re.findall(r"in (\d+) messages before, .* in (\d+) after", done.out)[-1]
     done = _chat(f"/expand {handle}", f"/compact --undo {handle}", "/context", "/unpin", "/expand", "/compact --fast")
     assert FACTS[0][1] in done.out
-    assert f"Took back {handle}" in done.out
+    assert f"Took back {handle}: {int(before) - int(left)} messages more are in the window again." in done.out
     assert f"in {before} messages" in done.out
     assert "goes with a compaction again" in done.out
     assert "needs a handle" in done.err
     assert "not --fast" in done.err
 
 
-def test_a_terminal_shows_coloured_cells_and_another_one_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_letters_on_colours_and_another_one_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     report = ContextReport(session="s", model="m", messages=3, system=10, user=1, reserve=500, free=489, limit=1_000)
     plain = picture.bar(report)
     assert plain.isascii()
     assert len(plain) == 62
     assert (plain.count("s"), plain.count("u"), plain.count("-")) == (1, 1, 29)
     monkeypatch.setattr(picture, "is_colourful", lambda: True)
-    monkeypatch.setattr(picture, "_is_encodable", lambda: True)
     coloured = picture.bar(report)
-    assert "\x1b[" in coloured
-    assert coloured.count("\u2588") == 31
-    monkeypatch.setattr(picture, "_is_encodable", lambda: False)
-    assert picture.bar(report) == plain
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+    assert coloured.count("\x1b[0m") == 3, "one run of cells for each section but what is free"
+
+
+@pytest.mark.parametrize(("columns", "cells"), [(20, 16), (80, 76), (300, 100)])
+def test_the_picture_is_as_wide_as_the_terminal(columns: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sections = ("system", "memory", "tools", "user", "assistant", "results", "summary", "injected", "reserve")
+    report = ContextReport(
+        session="s", model="m", messages=3, limit=99_900, free=90_000, **dict.fromkeys(sections, 1_100)
+    )
+    monkeypatch.setattr(picture, "_columns", lambda: columns)
+    _, shown, *rows = picture.usage_lines(report)
+    assert len(shown.strip()) - 2 == cells
+    assert all(letter in shown for letter in "smtuarSi-.")
+    change = picture.change_lines(report, report)[1:-1]
+    if columns == 20:
+        assert max(map(len, [shown, *rows, *change])) <= columns
+        assert "s system       1,100" in rows
+    assert all("1,100" in line or "before" in line or "after" in line for line in change[3:-2])
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=11, max_size=11), st.integers(10, 100))
+@settings(max_examples=50)
+def test_the_cells_fill_the_bar_and_every_section_has_one(sizes: list[int], count: int) -> None:
+    cells = picture._cells(sizes, count)
+    assert [bool(cell) for cell in cells] == [bool(size) for size in sizes]
+    assert sum(cells) == (max(count, sum(map(bool, sizes))) if any(sizes) else 0)
+
+
+def _only_readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "_is_writable", lambda root: False)
+
+
+@pytest.mark.usefixtures("session")
+def test_a_window_that_can_only_be_read_is_looked_at_in_silence_and_not_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (done,) = [each for each in ricordo("compact", "--json").document["reports"] if each["handle"]]
+    _only_readable(monkeypatch)
+    for changing in (["compact"], ["compact", "--undo"]):
+        refused = ricordo(*changing)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
+        assert refused.err.startswith("ricordo: The memory in ")
+    assert ricordo("compact", "--json").document["error"] == "StorageReadOnly"
+    for looking in (["compact", "--dry-run"], ["compact", "--list"], ["expand", done["handle"]], ["context"]):
+        looked = ricordo(*looking)
+        assert (looked.code, looked.err) == (0, "")
+        assert looked.out
+
+
+@pytest.mark.usefixtures("session")
+def test_settings_that_cannot_be_used_are_told_once_and_nothing_is_made_smaller_by_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RICORDO_COMPACTION__TRIGGER_TOKENS", "abc")
+    refused = ricordo("compact")
+    assert (refused.code, refused.out) == (1, "")
+    assert "RICORDO_COMPACTION__TRIGGER_TOKENS" in refused.err
+    for looking in (["compact", "--dry-run"], ["compact", "--list"], ["context"], ["expand", "c0123456789"]):
+        told = ricordo(*looking).err
+        assert told.count("It goes on without.") == 1
+        assert ". It goes on without.\n" in told
+    assert ricordo("compact", "--list").out == "No compaction is on record.\n"
+
+
+def test_a_compaction_that_does_nothing_says_why() -> None:
+    ricordo("chat", "--session", "short", "Who owns staging?")
+    done = ricordo("compact", "--focus", "ports")
+    assert done.code == 0
+    assert re.search(r"^  Nothing was made smaller: .*\w\.$", done.out, re.MULTILINE)
+    assert "asked" not in done.out
+    assert "rules have no focus; name a model" in done.out
+    assert "name a model" in ricordo("compact", "--focus", "ports", "--json").document["note"]
+    assert ricordo("compact", "--json").document["note"] is None
+    assert "Nothing would be made smaller: " in ricordo("compact", "--dry-run").out
+
+
+def test_a_model_is_asked_to_dwell_on_the_focus_and_rules_are_not() -> None:
+    plain = Settings.load(None, {})
+    by_rules, by_model = (
+        replace(plain, compaction=CompactionConfig(model=name)) for name in ("offline", "openai:small")
+    )
+    assert unheeded("ports", "anthropic:large", by_rules)
+    assert unheeded("ports", "offline", plain)
+    assert not unheeded("", "offline", plain)
+    assert not unheeded("ports", "offline", by_model)
+    assert not unheeded("ports", "anthropic:large", plain)
+
+
+def test_the_shell_names_its_own_commands_after_a_compaction(session: str) -> None:
+    out = ricordo("compact", "--session", session).out
+    (handle,) = re.findall(r"expand (c[0-9a-f]{10})", out)
+    back = f"`ricordo compact --undo --session {session}` brings it back."
+    assert f"`ricordo expand {handle} --session {session}` opens what went, {back}" in out
+
+
+def test_one_message_that_comes_back_is_told_as_one() -> None:
+    made = Compaction(
+        handle="c0123456789", act="compact", at=datetime.now(UTC), reason="", first="", last="", messages=9,
+        tokens_before=9, tokens_after=1,
+    )  # fmt: skip
+    before, after = (ContextReport(session="s", model="m", messages=number) for number in (3, 4))
+    assert undone_lines(made, before, after)[0] == ("Took back c0123456789: 1 message more is in the window again.")
+    assert undone_lines(made, after, after)[0].endswith("the window is as it was before it.")
+
+
+@pytest.mark.usefixtures("session")
+def test_slash_commands_refuse_what_they_do_not_take() -> None:
+    refused = (
+        "/compact --list --undo", "/compact --undo --dry-run", "/compact --list ports", "/compact --undo c1 c2",
+        "/clear x", "/context x", "/context --json", "/expand c1 c2", "/pin 1 2",
+    )  # fmt: skip
+    done = _chat("/context", *refused, "/expand foo", "/compact --undo foo")
+    assert done.err.count("ricordo: /") == len(refused)
+    assert done.err.count("has the handle foo: /compact --list shows them.") == 2
+    assert "`ricordo compact" not in done.err
+    assert done.out.count("together") == 1
+
+
+def test_a_message_is_pinned_by_its_line_or_its_id(session: str) -> None:
+    listed = ricordo("session", "show", session, "--json").document["conversation"]
+    third = listed[2]
+    done = _chat(f"/pin {third['line']}", f"/unpin m:{third['id']}", f"/pin {third['id']}", "/pin 9999", "/pin foo")
+    told = third["text"][:40]
+    assert done.out.count(f'"{told}') == 3
+    assert "No message stands on line 9999." in done.err
+    assert done.err.count(f"/session show {session} shows the line of each message") == 2
+
+
+def test_a_context_without_a_session_names_none() -> None:
+    ricordo("remember", "We deploy only from main.")
+    assert "\na new session, model offline\n" in ricordo("context").out
+    assert ricordo("context", "--json").document["usage"]["session"] is None
+
+
+def test_what_an_agent_without_a_model_says_is_what_the_assistant_says() -> None:
+    ricordo("remember", "We deploy only from main.")
+    ricordo("chat", "--session", "monday", "Where do we deploy from?")
+    sections = ricordo("context", "--json").document["usage"]["sections"]
+    assert sections["assistant"] > 0
+    assert sections["injected"] == 0

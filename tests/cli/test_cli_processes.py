@@ -31,6 +31,23 @@ def test_the_module_is_the_command() -> None:
     assert _run("recall", "a", code=1).stderr.startswith("ricordo: There is no memory yet")
 
 
+def test_an_interruption_while_the_commands_are_loaded_ends_in_silence() -> None:
+    code = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *more):
+        if name == "ricordo.cli.commands.status":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from ricordo.cli.main import run
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_a_reader_that_leaves_early_is_no_failure_to_talk_about() -> None:
     chat(Path("chat.jsonl"), [("user", f"Thought {number} about something long. " * 40) for number in range(400)])
     _run("ingest", "chat.jsonl", "--session", "s")

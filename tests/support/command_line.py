@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from ricordo.cli.main import app
+from ricordo.cli.application import app
 
 __all__ = ["Done", "chat", "ricordo"]
 

@@ -16,10 +16,11 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import fits
 from ricordo.consolidation.topics import LISTED, TOPICS
 from ricordo.consolidation.worth import MERGED, cited
-from ricordo.errors import FileMissing, StorageError
+from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
+from ricordo.messages import jsontext
 from ricordo.queue import JobRecord, Queue
 from ricordo.workspace.changes import cut_off
 from ricordo.workspace.entry_codec import Located
@@ -33,6 +34,7 @@ __all__ = ["Check", "inspect", "inspect_inbox"]
 
 _TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
 _INBOX_ASIDE = re.compile(rf"{re.escape(QUEUE)}\.broken-\d+")
+_JOURNAL = re.compile(r"/compactions/[^/]+\.jsonl\Z")
 _SET_ASIDE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
@@ -188,14 +190,15 @@ def _linked(lines: Iterable[bytes]) -> set[str]:
 
 
 async def _agents(files: FileStore) -> list[Check]:
-    """Return the checks of what agents keep: their transcripts, and states that could not be read."""
+    """Return the checks of what agents keep: transcripts, states that could not be read, and compactions."""
     paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
     aside = [path for path in paths if _SET_ASIDE.search(path)]
     detail = "agent states that could not be read and were set aside"
     if aside:
         detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(aside)}"
     states = Check(name="states", ok=True, count=len(aside), detail=detail)
-    return [*await _transcripts(files, [path for path in paths if session_of(path)]), states]
+    journals = await _journals(files, [path for path in paths if _JOURNAL.search(path)])
+    return [*await _transcripts(files, [path for path in paths if session_of(path)]), states, journals]
 
 
 async def _transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:
@@ -221,6 +224,37 @@ async def _broken_lines(files: FileStore, path: str) -> int:
         return len((await read_log(files, path)).broken)
     except StorageError:
         return 1
+
+
+async def _journals(files: FileStore, paths: Sequence[str]) -> Check:
+    broken = [(path, await _torn_records(files, path)) for path in paths]
+    torn = sum(count for _, count in broken)
+    detail = "lines of compaction journals that can't be read"
+    if torn:
+        places = ", ".join(path for path, count in broken if count)
+        detail += f"; what they held can't be undone, nothing else is lost, and the files may go: {places}"
+    return Check(name="journals", ok=True, count=torn, detail=detail)
+
+
+async def _torn_records(files: FileStore, path: str) -> int:
+    """Return how many lines of a journal are no record; one that can't be read at all counts for one."""
+    try:
+        data = (await files.read(path)).data
+    except FileMissing:
+        return 0
+    except StorageError:
+        return 1
+    return await run_sync(lambda: sum(not _is_record(line) for line in data.split(b"\n") if line.strip()))
+
+
+def _is_record(line: bytes) -> bool:
+    """Tell whether a line names a compaction and the window before it, or one that was undone."""
+    try:
+        fields = jsontext.record(jsontext.loads(line), "The line")
+    except (InvalidMessage, ValueError):
+        return False
+    whole = isinstance(fields.get("handle"), str) and isinstance(fields.get("before"), list)
+    return whole or isinstance(fields.get("undone"), str)
 
 
 async def _pending(files: FileStore) -> Check:

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from ricordo.cli.chat_offline import offline
-from ricordo.cli.context import Target, scope_of
+from ricordo.cli.context import Target, scope_of, tell_trouble
 from ricordo.cli.render import note
+from ricordo.cli.warned import nothing_said
 from ricordo.errors import ExtraMissing, ModelError
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ async def agent_in(
     """Open the recommended agent in `session`, a new one when None, with the configured model where there is one.
 
     One that can't be used is raised as `ModelError` or `ExtraMissing`, and told where nothing is to be asked of it.
+    Settings that can't be used are told. The agent is one to look at: nothing is said to it.
     """
     from ricordo.agent import HarnessAgent
 
-    async with HarnessAgent.recommended(
+    tell_trouble(target)
+    described = HarnessAgent.recommended(
         _configured(target, asks=asks) or offline(target),
         workspace=target.root,
         scope=await scope_of(target),
@@ -36,8 +39,10 @@ async def agent_in(
         memory_hooks=learns,
         require_memory=True,
         settings=target.settings,
-    ) as agent:
-        yield agent
+    )
+    with nothing_said():
+        async with described as agent:
+            yield agent
 
 
 async def session_in(target: Target, named: str | None) -> str | None:

@@ -33,7 +33,10 @@ HELP = (
     ("/compact [FOCUS]", "make the window smaller now; --dry-run only tells what it would come to"),
     ("/compact --list", "the compactions of this session; --undo [HANDLE] brings the window back"),
     ("/expand HANDLE", "what a compaction took out of the window, as it was said"),
-    ("/pin [MESSAGE]", "keep a message through every compaction, your last one if none is named; also /unpin"),
+    (
+        "/pin [LINE]",
+        "keep a message through every compaction: its line in /session show, or your last one; also /unpin",
+    ),
     ("/clear", "begin with an empty window; the transcript keeps what was said"),
     ("/undo [CHANGE]", "take back the newest write, or the one named"),
     ("/help", "this list"),

@@ -268,7 +268,7 @@ class Chat:
             return
         agent = await self._opened()
         with self.foreground.stopping() as scope:
-            lines = await obeyed(agent, slash)
+            lines = await obeyed(agent, slash, self.wishes.settings)
             await self._do(lambda: say("\n".join(lines)))
         if scope.cancelled_caught:
             await self._do(lambda: say(dim("Stopped; the window is as it was.")))

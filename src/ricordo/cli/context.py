@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.cli.render import failed
+from ricordo.cli.render import failed, sentences
 from ricordo.errors import DocumentInvalid, InvalidInput, InvalidSetting, RicordoError, RootNotFound, StorageError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ricordo.runtime import Settings
     from ricordo.scopes import Scope
 
-__all__ = ["Target", "existing", "find", "located", "opened", "run", "scope_of", "with_memory"]
+__all__ = ["Target", "existing", "find", "located", "opened", "run", "scope_of", "tell_trouble", "with_memory"]
 
 _T = TypeVar("_T")
 _LONGEST = 200
@@ -157,10 +157,15 @@ async def opened(target: Target) -> "AsyncIterator[Memory]":
     """Open the memory of `target`, which is created when it is not there; settings that can't be used are told."""
     from ricordo.memory import Memory
 
-    if target.trouble:
-        failed(f"{' '.join(map(str, target.trouble))} It goes on without.")
+    tell_trouble(target)
     async with Memory.open(target.root, scope=await scope_of(target), settings=target.settings) as memory:
         yield memory
+
+
+def tell_trouble(target: Target) -> None:
+    """Say in one line which settings can't be used, and that the rest goes on without them."""
+    if target.trouble:
+        failed(f"{sentences(target.trouble)} It goes on without.")
 
 
 def run(work: Callable[[], Awaitable[_T]]) -> _T:

@@ -48,7 +48,9 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        with _failing_well(ctx):
+        from ricordo.cli.warned import told_in_lines
+
+        with _failing_well(ctx), told_in_lines():
             return super().invoke(ctx)
 
 

@@ -1,111 +1,36 @@
-"""The command `ricordo`: every command under its name, and nothing else.
+"""The command `ricordo`, from its first moment on.
 
-Start-up is felt, so what a command needs is imported when it runs.
+Invariant: Ctrl-C ends it with the code 130 and without a traceback, also while its commands are still being loaded.
 """
 
+import os
+import signal
 import sys
-from typing import Annotated
 
-import typer
+__all__ = ["run"]
 
-from ricordo import __version__
-from ricordo.cli.commands import (
-    asking,
-    changes,
-    chat,
-    compact,
-    config,
-    context,
-    demo,
-    doctor,
-    ingest,
-    listing,
-    remembering,
-    replay,
-    sessions,
-    status,
-    tracking,
-)
-from ricordo.cli.failures import Command, Commands
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
-from ricordo.cli.render import emit, say
-
-__all__ = ["app", "run"]
-
-app = typer.Typer(
-    cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"max_content_width": 100}
-)
-_config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
-_memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
-_session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
-
-
-def _version(context: typer.Context, value: bool) -> None:
-    if value:
-        if wants_json(context):
-            emit({"version": __version__})
-        else:
-            say(f"ricordo {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def ricordo(
-    context: typer.Context,
-    *,
-    root: RootOption = None,
-    user: UserOption = None,
-    project: ProjectOption = None,
-    as_json: JsonOption = False,
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version.")
-    ] = False,
-) -> None:
-    """Memory for LLM agents: lasting, in plain files, found again with its source.
-
-    Without a command: where memory lives, how much there is, and what to do next.
-    """
-    del version
-    if context.invoked_subcommand is None:
-        status.status(root, user, project, as_json)
-
-
-app.command("chat", cls=Command)(chat.chat)
-app.command("demo", cls=Command)(demo.demo)
-app.command("ingest", cls=Command)(ingest.ingest)
-app.command("replay", cls=Command)(replay.replay)
-app.command("remember", cls=Command)(remembering.remember)
-app.command("recall", cls=Command)(asking.recall)
-app.command("ask", cls=Command)(asking.ask)
-app.command("context", cls=Command)(context.context)
-app.command("compact", cls=Command)(compact.compact)
-app.command("expand", cls=Command)(compact.expand)
-app.command("forget", cls=Command)(remembering.forget)
-app.command("pin", cls=Command)(remembering.pin)
-app.command("confirm", cls=Command)(remembering.confirm)
-app.command("undo", cls=Command)(changes.undo)
-app.command("history", cls=Command)(changes.history)
-app.command("doctor", cls=Command)(doctor.doctor)
-
-_config.command("show", cls=Command)(config.show)
-app.add_typer(_config, name="config")
-
-_memory.command("list", cls=Command)(listing.list_memories)
-_memory.command("show", cls=Command)(listing.show)
-_memory.command("search", cls=Command)(listing.search)
-_memory.command("track", cls=Command)(tracking.track)
-_memory.command("untrack", cls=Command)(tracking.untrack)
-app.add_typer(_memory, name="memory")
-
-_session.command("list", cls=Command)(sessions.list_sessions)
-_session.command("show", cls=Command)(sessions.show)
-_session.command("search", cls=Command)(sessions.search)
-app.add_typer(_session, name="session")
+_INTERRUPTED = 128 + signal.SIGINT
 
 
 def run() -> None:
     """Run the command line of this process."""
+    before = signal.getsignal(signal.SIGINT)
+    # who is to ignore interruptions, such as a job in the background, goes on doing so
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    from ricordo.cli.application import app
+
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    app(prog_name="ricordo")
+    try:
+        signal.signal(signal.SIGINT, before)
+        app(prog_name="ricordo")
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+def _leave(*told: object) -> None:
+    """End at once: nothing was done yet, so nothing is to be closed."""
+    del told
+    os._exit(_INTERRUPTED)

@@ -10,14 +10,28 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import typer
 
 from ricordo.messages.types import JsonValue
 
-__all__ = ["age", "bold", "counted", "dim", "emit", "failed", "is_colourful", "note", "say", "shown", "size", "wrapped"]
+__all__ = [
+    "age",
+    "bold",
+    "counted",
+    "dim",
+    "emit",
+    "failed",
+    "is_colourful",
+    "note",
+    "say",
+    "sentences",
+    "shown",
+    "size",
+    "wrapped",
+]
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _IN_Y = re.compile(r"[bcdfghj-np-tvwxz]y$", re.IGNORECASE)
@@ -50,6 +64,12 @@ def emit(document: Mapping[str, JsonValue]) -> None:
 def shown(text: str) -> str:
     """Return `text` with its control characters written out, such as `\\x1b`."""
     return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def sentences(told: Iterable[object]) -> str:
+    """Return what each of `told` says as one text, every sentence with its end."""
+    texts = (str(each).rstrip() for each in told)
+    return " ".join(text if text.endswith((".", "!", "?")) else f"{text}." for text in texts if text)
 
 
 def wrapped(text: str, indent: str = "", *, first: str | None = None) -> str:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["compacted_document", "compaction_document", "expanded_document", "usage_document"]
 
 
-def usage_document(report: "ContextReport") -> dict[str, JsonValue]:
-    """Describe what fills a window."""
+def usage_document(report: "ContextReport", *, is_new: bool = False) -> dict[str, JsonValue]:
+    """Describe what fills a window; the session of one that `is_new` has no id yet."""
     return {
-        "session": report.session,
+        "session": None if is_new else report.session,
         "model": report.model,
         "messages": report.messages,
         "sections": dict(report.sections),
@@ -30,10 +30,11 @@ def usage_document(report: "ContextReport") -> dict[str, JsonValue]:
     }
 
 
-def compacted_document(done: "Compacted", *, dry_run: bool) -> dict[str, JsonValue]:
-    """Describe what making a window smaller came to."""
+def compacted_document(done: "Compacted", *, dry_run: bool, note: str = "") -> dict[str, JsonValue]:
+    """Describe what making a window smaller came to; `note` says what of the request was not heeded."""
     return {
         "dry_run": dry_run,
+        "note": note or None,
         "before": usage_document(done.before),
         "after": usage_document(done.after),
         "reports": [

@@ -23,8 +23,9 @@ class ContextReport:
     """What the next request is made of, in tokens, as far as they are known before the provider counts them.
 
     `user`, `assistant` and `results` (of tools) are what was said, `summary` stands for what went, `injected` is what
-    nobody said: recalled memory and notices. `reserve` is kept for the reply, `free` is left; both are 0 where the
-    model's window, `limit`, is not known. `ratio` is what the provider's counts have taught, and in every number.
+    nobody said: recalled memory and notices that are not the assistant's. `reserve` is kept for the reply, `free`
+    is left; both are 0 where the model's window, `limit`, is not known. `ratio` is what the provider's counts have
+    taught, and in every number.
     """
 
     session: str
@@ -120,8 +121,11 @@ def _section(message: Message) -> str:
     mark = mark_of(message)
     if mark == "summary":
         return "summary"
+    # what an agent without a model says is quoted from memory, and is what it says all the same
+    if message.role == "assistant" and not message.tool_results:
+        return "assistant"
     if mark in _INJECTED or message.role == "system":
         return "injected"
     if message.role == "tool" or message.tool_results:
         return "results"
-    return "user" if message.role == "user" else "assistant"
+    return "user"

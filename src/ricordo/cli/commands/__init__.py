@@ -1,3 +1,3 @@
-"""The commands, by theme; `ricordo.cli.main` gives them their names."""
+"""The commands, by theme; `ricordo.cli.application` gives them their names."""
 
 __all__: list[str] = []

@@ -1,10 +1,5 @@
 """`chat`: an agent in the terminal, with memory; with a model where one is named, else it quotes what memory holds."""
 
-import logging
-import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -26,7 +21,6 @@ __all__ = ["chat"]
 
 _OFFLINE = "offline"
 _MISUSED, _INTERRUPTED = 2, 130
-_AGAIN = re.compile(r"Asking again in (?P<seconds>[\d.]+) s: (?P<why>.*)", re.DOTALL)
 
 _Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")]
 _ModelName = Annotated[
@@ -74,6 +68,8 @@ def chat(
     from ricordo.runtime import Settings
 
     _refuse_blank(message, as_json=as_json)
+    if session is not None and not session.strip():
+        raise SessionNotFound(f"No session has the id {session!r}: `ricordo session list` shows the ids.")
     source, target = Input(), find(root, user, project)
     _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
     settings = Settings.load(target.root, None, {"model": model, "user": user})
@@ -138,8 +134,7 @@ def _loop(wishes: "Wishes", source: "Input") -> int:
 
     foreground = Foreground()
     source.prepare()
-    with _warnings_in_one_line():
-        return foreground.run(Chat(wishes=wishes, foreground=foreground, input=source).talk)
+    return foreground.run(Chat(wishes=wishes, foreground=foreground, input=source).talk)
 
 
 def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> int:
@@ -148,8 +143,7 @@ def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> 
 
     foreground = Foreground()
     talk = Chat(wishes=wishes, foreground=foreground, input=source)
-    with _warnings_in_one_line():
-        result, session = foreground.run(lambda: talk.once(message, quiet=as_json))
+    result, session = foreground.run(lambda: talk.once(message, quiet=as_json))
     if result is None:
         return 128 + foreground.ended if foreground.ended else _INTERRUPTED
     if as_json:
@@ -166,37 +160,3 @@ def _once(wishes: "Wishes", source: "Input", message: str, *, as_json: bool) -> 
             }
         )
     return talk.code
-
-
-class _OneLine(logging.Handler):
-    """Prints a record as every failure is printed; who waits for another try is told for how long."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print it."""
-        told = record.getMessage()
-        again = _AGAIN.fullmatch(told)
-        if again:
-            told = f"{again['why'].rstrip('.')}; waiting {float(again['seconds']):g} s to ask again."
-        failed(told)
-
-
-@contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
-    """Print what the package warns of, each thing once, as one line without a place in a file."""
-    logger, handler = logging.getLogger("ricordo"), _OneLine(logging.WARNING)
-    told: set[str] = set()
-
-    def show(message: Warning | str, *place: object, **more: object) -> None:
-        del place, more
-        if str(message) not in told:
-            told.add(str(message))
-            failed(str(message))
-
-    logger.addHandler(handler)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("always", category=UserWarning)
-            warnings.showwarning = show
-            yield
-    finally:
-        logger.removeHandler(handler)

@@ -1,5 +1,6 @@
 """`compact` and `expand`: a window made smaller by hand, what that took away, and how it is brought back."""
 
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -7,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.agents import agent_in, session_in
-from ricordo.cli.chat_window import compacted_lines, expanded_lines, listed_lines, undone_lines
-from ricordo.cli.context import Target, existing, run
+from ricordo.cli.chat_window import compacted_lines, expanded_lines, listed_lines, undone_lines, unheeded
+from ricordo.cli.context import Target, existing, find, run
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import emit, say
 from ricordo.cli.window_documents import (
@@ -17,7 +18,7 @@ from ricordo.cli.window_documents import (
     expanded_document,
     usage_document,
 )
-from ricordo.errors import SessionNotFound
+from ricordo.errors import SessionNotFound, StorageReadOnly
 
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
@@ -60,25 +61,35 @@ def compact(
     """Make the window of a session smaller, and show what fills it before and after.
 
     Nothing is lost: the transcript keeps every message, `ricordo expand` opens what went, and --undo brings it back.
-    Without a model in the settings, rules write the summary.
+    Without a model in the settings, rules write the summary. The exit code is 1 if it failed.
     """
     if bool(focus or dry_run) + listed + undo > 1:
         raise typer.BadParameter("--list and --undo each stand alone.")
     if handle and not undo:
         raise typer.BadParameter("A HANDLE is for --undo; `ricordo expand HANDLE` opens one.")
-    target = existing(root, user, project)
+    target, real = existing(root, user, project), not (dry_run or listed or undo)
+    if real:
+        # what is summed up stays so: other settings than the person's are not good enough for it
+        find(root, user, project, strict=True)
 
-    async def act() -> "tuple[dict[str, JsonValue], list[str]]":
-        async with _opened(target, session, learns=not (dry_run or listed or undo)) as agent:
+    async def act() -> "tuple[dict[str, JsonValue], list[str], bool]":
+        async with _opened(target, session, learns=real, changes=real or undo) as agent:
             if listed:
-                return await _list(agent)
+                return *await _list(agent), True
             if undo:
-                return await _take_back(agent, handle)
+                return *await _take_back(agent, handle), True
             done = await agent.compact(focus=focus, dry_run=dry_run)
-            return compacted_document(done, dry_run=dry_run), compacted_lines(done, dry_run=dry_run)
+            note = unheeded(focus, done.before.model, target.settings)
+            suffix = f" --session {shlex.quote(session)}" if session else ""
+            lines = compacted_lines(done, dry_run=dry_run, note=note, prefix="ricordo ", suffix=suffix)
+            statuses = {each.status for each in done}
+            well = "done" in statuses or "failed" not in statuses
+            return compacted_document(done, dry_run=dry_run, note=note), lines, well
 
-    document, lines = run(act)
+    document, lines, well = run(act)
     emit(document) if as_json else say("\n".join(lines))
+    if not well:
+        raise typer.Exit(1)
 
 
 def expand(
@@ -108,12 +119,22 @@ def expand(
 
 
 @asynccontextmanager
-async def _opened(target: Target, session: str | None, *, learns: bool = False) -> AsyncIterator["HarnessAgent"]:
-    """Open the agent in the session that was named, else the newest. Raises `SessionNotFound`."""
+async def _opened(
+    target: Target, session: str | None, *, learns: bool = False, changes: bool = False
+) -> AsyncIterator["HarnessAgent"]:
+    """Open the agent in the session that was named, else the newest.
+
+    Raises: SessionNotFound; StorageReadOnly when its window is to be changed and can't be kept.
+    """
     found = await session_in(target, session)
     if found is None:
         raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
     async with agent_in(target, found, asks=learns, learns=learns) as agent:
+        if changes and not agent.keeps:
+            raise StorageReadOnly(
+                f"The memory in {target.root} can only be read, so the window stays as it is: "
+                "`ricordo compact --dry-run` tells what making it smaller would come to."
+            )
         yield agent
 
 

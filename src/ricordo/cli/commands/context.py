@@ -1,5 +1,6 @@
 """`context`: what memory puts into the prompt of the next session, and what fills the window of a session."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,7 +45,10 @@ def context(
     allows, unless a budget is given, and then only it is shown. The tokens are estimated.
     """
     target = existing(root, user, project)
-    usage = None if budget else run(lambda: _usage(target, session))
+    found = None if budget else run(lambda: _usage(target, session))
+    if found:
+        # settings that can't be used were told just now
+        target = replace(target, trouble=())
 
     async def preamble(memory: "Memory") -> tuple[str, bool]:
         from ricordo.tokens import Tokens
@@ -55,19 +59,22 @@ def context(
     text, is_too_much = with_memory(target, preamble)
     tokens = _tokens(text)
     if as_json:
-        emit({"preamble": text, "tokens": tokens, "usage": usage_document(usage) if usage else None})
+        emit(
+            {"preamble": text, "tokens": tokens, "usage": usage_document(found[0], is_new=found[1]) if found else None}
+        )
         return
     nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
     say(shown(text) or nothing)
     say(f"\n{tokens:,} tokens")
-    if usage:
-        say("\n" + "\n".join(usage_lines(usage)))
+    if found:
+        say("\n" + "\n".join(usage_lines(found[0], is_new=found[1])))
 
 
-async def _usage(target: Target, session: str | None) -> "ContextReport":
-    """Return what fills the window of a session, of a new one where there is none."""
-    async with agent_in(target, await session_in(target, session), asks=False) as agent:
-        return await agent.get_context_usage()
+async def _usage(target: Target, session: str | None) -> "tuple[ContextReport, bool]":
+    """Return what fills the window of a session, of a new one where there is none, and whether it is new."""
+    named = await session_in(target, session)
+    async with agent_in(target, named, asks=False) as agent:
+        return await agent.get_context_usage(), named is None
 
 
 def _tokens(text: str) -> int:

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 import typer
 
 from ricordo.cli.options import JsonOption, RootOption
-from ricordo.cli.questions import own_questions
 from ricordo.cli.render import bold, counted, dim, emit, say, shown, size, wrapped
 from ricordo.errors import RicordoError
 
@@ -122,6 +121,8 @@ def _questions(asked: Sequence[str] | None, file: Path | None, stage: _Stage) ->
     if asked:
         return [_Question(text=text) for text in asked], False
     if file:
+        from ricordo.cli.questions import own_questions
+
         return [_Question(text=text) for text in own_questions(_entries(stage), _QUESTIONS)], True
     return _known_questions(json.loads((_BUILT_IN / "questions.json").read_text(encoding="utf-8"))), False
 

@@ -9,7 +9,7 @@ import typer
 
 from ricordo.cli.context import Target, existing, located, run, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import emit, say, shown
+from ricordo.cli.render import emit, say, sentences, shown
 from ricordo.errors import DocumentInvalid, ScopeError, StorageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_WORTH_A_NOTE = frozenset({"curated", "duplicates", "states", "topics"})
+_WORTH_A_NOTE = frozenset({"curated", "duplicates", "journals", "states", "topics"})
 
 
 def doctor(
@@ -66,7 +66,7 @@ def _settings(target: Target) -> "Check":
     from ricordo.audit.doctor import Check
 
     if target.trouble:
-        told = " ".join(map(str, target.trouble))
+        told = sentences(target.trouble)
         detail = f"settings that can't be used: {told} The others hold, `ricordo config show` lists them"
         return Check(name="config", ok=False, count=len(target.trouble), detail=detail)
     given = [origin for origin in target.settings.origins.values() if origin.kind in {"file", "environment"}]
