@@ -165,7 +165,7 @@ def test_without_memory_nothing_is_shown_or_learned_and_what_is_said_is_kept(mon
     with _model([Say("All right.")], monkeypatch) as server:
         _chat("We decided that Nadia owns staging.", options=["--no-memory"])
         request = server.requests[0]
-    assert request.tools == ()
+    assert {tool.name for tool in request.tools} == {"grep_files", "read_file"}, "what reads the evicted, and no more"
     assert "We deploy only from main." not in request.messages[0].text
     assert _remembered() == ["We deploy only from main."]
     assert _said()[0] == ("user", "We decided that Nadia owns staging.")
