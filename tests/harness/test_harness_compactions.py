@@ -1,84 +1,28 @@
 """The journal of compactions: what went can be opened, the window comes back, and nothing is lost to a torn line."""
 
+import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kept_sessions import JOURNAL, REDACTOR, TRANSCRIPT, Kept, said
 from message_strategies import messages as any_messages
-from ricordo.compaction import Reduction, Report, Window
-from ricordo.compaction.handles import handle_of
 from ricordo.errors import CompactionNotFound, MessageNotFound, StorageError, StorageFull, UndoRefused
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.guard import Redactor
-from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Keeper
 from ricordo.harness.journal import Compaction, Noted, Reference, line, read, undone_line
-from ricordo.messages import Message, Text, is_pinned, marked
+from ricordo.messages import Message, Text, is_pinned
 from ricordo.state import AgentState
 from ricordo.state.files import FileStates
-from ricordo.workspace.layout import compactions_path, state_path, transcript_path
-from ricordo.workspace.transcript import Transcript, read_log
+from ricordo.workspace.layout import state_path
+from ricordo.workspace.transcript import read_log
 
 pytestmark = pytest.mark.anyio
-
-REDACTOR = Redactor(b"k" * 32)
-JOURNAL = compactions_path("main", "s")
-
-
-def said(text: str, *, role: str = "user") -> Message:
-    return Message(role=role, parts=(Text(text=text),))  # type: ignore[arg-type]
-
-
-@dataclass
-class Kept:
-    """A session as an agent keeps it: its files, and what is said in it."""
-
-    files: InMemoryFiles = field(default_factory=InMemoryFiles)
-    durable: bool = True
-
-    async def open(self) -> "Kept":
-        """Begin, or go on in another process."""
-        states = FileStates(self.files, REDACTOR)
-        path = transcript_path("main", "s")
-        transcript = Transcript(self.files, path, session="s", redactor=REDACTOR)
-
-        async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
-            return (await transcript.append(messages)).messages
-
-        stated = await states.load("main", "s")
-        logged = (await read_log(self.files, path)).messages
-        if self.durable:
-            self.keeper = Keeper(stated.state, states=states, version=stated.version, record=record, logged=logged)
-        else:
-            self.keeper = Keeper(stated.state)
-        files = self.files if self.durable else None
-        self.compactions = Compactions(self.keeper, files=files, redactor=REDACTOR)
-        return self
-
-    @property
-    def window(self) -> tuple[Message, ...]:
-        return self.keeper.state.window
-
-    async def say(self, *texts: str) -> None:
-        await self.keeper.record([said(text) for text in texts])
-
-    async def compact(self, count: int, *, summary: str = "What was said.") -> str:
-        """Put a summary in the place of the first messages and return the handle."""
-        window = Window(messages=self.window, agent="main", session="s")
-        dropped = self.window[:count]
-        stands = marked(replace(said(summary), id=f"sum-{handle_of(dropped)}"), "summary")
-        messages = (stands, *self.window[count:])
-        handle = handle_of(dropped)
-        report = Report(act="compact", status="done", reason="asked", handle=handle, tokens_before=90, tokens_after=9)
-        await self.compactions.note(window, Reduction(messages=messages, report=report, dropped=dropped))
-        self.keeper.go_on(messages)
-        await self.keeper.save()
-        return handle
 
 
 @pytest.fixture
@@ -96,7 +40,7 @@ async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept)
     assert (made.tokens_before, made.tokens_after) == (90, 9)
     opened = await kept.compactions.expand(handle)
     assert [message.text for message in opened] == ["one", "two", "three"]
-    assert opened == (await read_log(kept.files, transcript_path("main", "s"))).messages[:3]
+    assert (opened.messages, opened.missing) == ((await read_log(kept.files, TRANSCRIPT)).messages[:3], 0)
 
 
 async def test_what_was_shortened_before_it_went_is_opened_whole(kept: Kept) -> None:
@@ -160,7 +104,7 @@ async def test_one_that_a_later_one_builds_on_is_undone_after_it(kept: Kept) -> 
     assert kept.window == before
     with pytest.raises(UndoRefused, match="already"):
         await kept.compactions.undo(first)
-    with pytest.raises(CompactionNotFound):
+    with pytest.raises(CompactionNotFound, match="undone already"):
         await kept.compactions.undo()
 
 
@@ -217,12 +161,13 @@ async def test_a_lost_journal_can_not_be_undone_and_breaks_nothing(kept: Kept) -
 async def test_what_a_person_erased_meanwhile_does_not_come_back(kept: Kept) -> None:
     await kept.say("one", "a secret plan", "three")
     handle = await kept.compact(2)
-    path = transcript_path("main", "s")
-    stored = await kept.files.read(path)
+    stored = await kept.files.read(TRANSCRIPT)
     left = b"".join(each for each in stored.data.splitlines(keepends=True) if b"secret plan" not in each)
-    await kept.files.replace(path, left, expected=stored.version)
-    assert [message.text for message in await kept.compactions.expand(handle)] == ["one"]
-    await kept.compactions.undo()
+    await kept.rewrite(TRANSCRIPT, left)
+    opened = await kept.compactions.expand(handle)
+    assert ([message.text for message in opened], opened.missing) == (["one"], 1)
+    made = await kept.compactions.undo()
+    assert (made.messages, made.missing) == (2, 1)
     assert [message.text for message in kept.window] == ["one", "three"]
 
 
@@ -279,9 +224,11 @@ async def test_without_files_a_compaction_is_undone_within_the_process() -> None
     before = kept.window
     handle = await kept.compact(3)
     kept.keeper.go_on((*kept.window[:-1], replace(before[3], parts=(Text(text="[cleared]"),))))
-    assert await kept.compactions.expand(f"m:{before[3].id}") == before[3:], "what was cleared is opened whole"
-    assert await kept.compactions.expand(handle) == before[:3]
-    assert await kept.compactions.expand(f"m:{before[0].id}") == before[:1]
+    assert (await kept.compactions.expand(f"m:{before[3].id}")).messages == before[3:], (
+        "what was cleared is opened whole"
+    )
+    assert (await kept.compactions.expand(handle)).messages == before[:3]
+    assert (await kept.compactions.expand(f"m:{before[0].id}")).messages == before[:1]
     await kept.compactions.undo()
     assert kept.window == before
     assert await kept.files.list() == []
@@ -355,6 +302,45 @@ def test_a_line_of_the_journal_gives_back_what_was_written(noted: Noted) -> None
     found = read(line(noted) + b'{"v":1,"handle":"c\n' + undone_line("another", noted.compaction.at))
     assert found.noted == (noted,)
     assert [broken.line for broken in found.broken] == [2]
+
+
+GOOD = Compaction(
+    handle="c1",
+    act="drop",
+    at=datetime(2026, 11, 22, tzinfo=UTC),
+    reason="",
+    first="a",
+    last="b",
+    messages=2,
+    tokens_before=9,
+    tokens_after=1,
+)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("0001-01-01T00:00:00"),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(["v", "handle", "act", "at", "messages", "tokens", "gone", "put", "before", "undone"]), _json)
+@example("gone", [[0, 99_999_999_999]])
+@example("gone", [[-99_999_999_999, 1]])
+@example("gone", [[0, 2]] * 3)
+@example("at", "2026-11-22T08:00:00")
+@example("at", "0001-01-01T00:00:00Z")
+@example("tokens", [10**30, 1])
+def test_no_value_in_a_line_breaks_the_reading_or_hides_another_line(name: str, value: object) -> None:
+    noted = Noted(compaction=GOOD, before=(Reference(id="a"), Reference(id="b")), gone=(0, 1), put=("n",))
+    fields = json.loads(line(noted)) | {"handle": "c2", name: value}
+    other = replace(noted, compaction=replace(GOOD, handle="c3"))
+    found = read(line(noted) + json.dumps(fields).encode() + b"\n" + line(other))
+    assert [each for each in found.noted if each.compaction.handle in {"c1", "c3"}] == [noted, other]
+    assert not found.torn
+    for each in found.noted:
+        assert each.gone == tuple(sorted(set(each.gone)))
+        assert set(each.gone) <= set(range(len(each.before)))
+        assert each.compaction.at.astimezone(UTC)
 
 
 @settings(max_examples=20)

@@ -1,7 +1,6 @@
 """The tool expand: what went is shown as it was said, page by page, as a record that nothing can leave."""
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -12,7 +11,7 @@ from ricordo.guard import Redactor, unfence
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 from ricordo.scopes import Scope
 from ricordo.tools import Tool, ToolContext
-from ricordo.tools.expand import as_record, expand_tool
+from ricordo.tools.expand import Opened, as_record, bare, expand_tool
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript
 
@@ -33,9 +32,9 @@ SAID = (
 )
 
 
-async def opened(handle: str) -> Sequence[Message]:
+async def opened(handle: str) -> Opened:
     if handle == "c0123456789":
-        return SAID
+        return Opened(messages=SAID)
     raise CompactionNotFound
 
 
@@ -100,3 +99,51 @@ async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
         await call(one, handle="m:four", session_id="earlier")
     with pytest.raises(ToolFailed, match="Not found"):
         await call(one, handle="m:two", session_id="../earlier")
+
+
+@pytest.mark.parametrize("written", ["`c0123456789`", " c0123456789\n", "` c0123456789 `"])
+async def test_a_handle_is_taken_as_a_summary_writes_it(written: str) -> None:
+    assert bare(written) == "c0123456789"
+    assert await call(expand_tool(opened), handle=written) == await call(expand_tool(opened))
+    with pytest.raises(ToolFailed, match="ten hexadecimal digits"):
+        await call(expand_tool(opened), handle="`c9876543210`")
+
+
+async def test_what_can_not_be_found_any_more_is_told() -> None:
+    async def erased(handle: str) -> Opened:
+        del handle
+        return Opened(messages=SAID[:1], missing=2)
+
+    async def gone(handle: str) -> Opened:
+        del handle
+        return Opened(messages=(), missing=3)
+
+    assert "1 message, 2 more can't be found any more, line 1 to 3 of 3" in await call(expand_tool(erased))
+    assert "0 messages, 3 more can't be found any more" in await call(expand_tool(gone))
+
+
+@pytest.mark.parametrize("length", [50, 300, 21_000])
+async def test_a_header_stands_on_the_page_of_its_text(length: int) -> None:
+    many = [Message(role="user", parts=(Text(text=f"{at} " + "x" * length),), id=f"m{at}") for at in range(300)]
+    many += [Message(role="assistant", id="empty"), Message(role="user", parts=(Text(text="last"),), id="end")]
+    messages = tuple(many[-12:] if length > 20_000 else many)
+
+    async def long(handle: str) -> Opened:
+        del handle
+        return Opened(messages=messages)
+
+    one, text, more = expand_tool(long), "", {"offset": 0}
+    for _ in range(2 * len(messages)):
+        told = await call(one, **more)
+        part = inside(told)
+        text += part
+        found = re.search(r"Read on with offset=(\d+)(?:, character=(\d+))?", told.partition("\n")[0])
+        if found is None:
+            break
+        assert len(part) <= 20_000
+        last = part.rstrip("\n").rpartition("\n")[2]
+        assert not last.startswith("## ") or "m:empty" in last
+        more = {"offset": int(found[1]), "character": int(found[2] or 0)}
+    assert text == as_record(messages)
+    assert inside(await call(one, limit=1)) == f"## user, m:{messages[0].id}\n"
+    assert inside(await call(one, limit=4)).count("## ") == 1

@@ -1,7 +1,8 @@
 """Compactions: the journal of one session, by which every compaction can be opened and taken back.
 
 What a compaction takes away stays in the transcript; the journal keeps, before the window gets smaller, what the window
-was. It is appended to and never rewritten; without files it lasts as long as the process.
+was. It is appended to and never rewritten; without files, or where they can only be read, what is noted lasts as
+long as the process.
 
 Invariants: a compaction that can't be noted does not happen; a window is kept durably before its compaction counts as
 undone, and undoing the same one again after a kill gives the same window; what came in after a compaction is in the
@@ -9,22 +10,31 @@ window that its undoing restores.
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
 from ricordo.compaction import Reduction, Window
-from ricordo.compaction.summary_message import instructions, let_go, let_go_of
-from ricordo.errors import CompactionNotFound, FileMissing, MessageNotFound, StorageError, UndoRefused
+from ricordo.compaction.summary_message import instructions, let_go
+from ricordo.errors import (
+    CompactionNotFound,
+    FileMissing,
+    MessageNotFound,
+    StorageError,
+    StorageReadOnly,
+    UndoRefused,
+)
 from ricordo.events import Emitter
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
 from ricordo.harness.conversation import Keeper
 from ricordo.harness.journal import Compaction, Journal, Kept, Noted, Reference, line, read, undone_line
-from ricordo.messages import Message, Text, is_pinned, pinned
+from ricordo.harness.undoing import Restored, is_back, restored
+from ricordo.messages import Message, Text, pinned
 from ricordo.scopes import Scope
+from ricordo.tools.expand import Opened, bare
 from ricordo.workspace.layout import compactions_path, transcript_path
 from ricordo.workspace.redaction import redacted_message
 from ricordo.workspace.transcript import read_log
@@ -43,14 +53,19 @@ class Compactions:
         keeper: Keeper,
         *,
         files: FileStore | None = None,
+        writable: bool = True,
         redactor: Redactor | None = None,
         clock: Clock | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
-        """Keep the journal in `files`, in this process's memory when None; `redactor` takes secrets out on the way."""
+        """Keep the journal in `files`, in this process's memory when None, or not `writable`.
+
+        `redactor` takes secrets out on the way.
+        """
         self._keeper = keeper
         self._files = files
+        self._writable = writable
         self._redactor = redactor
         self._clock = clock or SystemClock()
         self._emitter = emitter or Emitter(self._clock)
@@ -67,38 +82,40 @@ class Compactions:
         """Return every compaction of this session, newest first; empty when there was none, or its record is lost."""
         return tuple(each.compaction for each in reversed((await self._journal()).noted))
 
-    async def expand(self, handle: str) -> tuple[Message, ...]:
+    async def expand(self, handle: str) -> Opened:
         """Return what a compaction took away, as it was said, in order; `m:` and an id opens one message.
 
-        A summary that was among it is given as the summary. What a person erased meanwhile is left out. Raises:
-        CompactionNotFound; MessageNotFound.
+        A summary that was among it is given as the summary. What can't be found any more, as a person erased it, is
+        left out and counted. Raises: CompactionNotFound; MessageNotFound.
         """
         with self._emitter.stage("expand", self._scope) as progress:
-            opened = await self._opened(handle)
+            opened = await self._opened(bare(handle))
             progress.counts["messages"] = len(opened)
             return opened
 
     async def undo(self, handle: str | None = None) -> Compaction:
-        """Bring back the window as it was before a compaction, the newest one when None, and what came in since.
+        """Put back what a compaction took away, the newest one when None, in its place; what came in since stays.
 
         A running turn is waited for. The window is kept durably before this returns, and is not compacted again at
-        once. Raises: CompactionNotFound; UndoRefused for one that is undone already, or that a later one builds on;
-        StorageError, and then the window stays as it was.
+        once. Messages that can't be found any more are counted as `missing`. Raises: CompactionNotFound; UndoRefused
+        for one that is undone already, that a later one builds on, or whose place is not in the window any more, and
+        where nothing of it can be found; StorageError, and then the window stays as it was.
         """
+        if self._files is not None and not self._writable:
+            raise StorageReadOnly("The root can't be written to, so nothing is undone: `expand` opens what went.")
         async with self._keeper.turn:
             journal = await self._journal()
-            noted = _newest(journal) if handle is None else _named(handle, journal)
-            _refuse(noted, journal, self._keeper.state.window)
-            before = self._keeper.state
-            window = _restored(noted, await self._said(), before.window)
-            self._keeper.go_on(window, undone=len(window))
+            noted = _newest(journal) if handle is None else _named(bare(handle), journal)
+            before, said = self._keeper.state, await self._said()
+            found = _undone(noted, journal, said, before.window, named=handle is not None)
+            self._keeper.go_on(found.window, undone=len(found.window), recorded=said.values())
             try:
                 await self._keeper.save()
             except StorageError:
                 self._keeper.go_on(before.window, undone=before.undone)
                 raise
             await self._append(undone_line(noted.compaction.handle, self._clock.now()))
-            return replace(noted.compaction, undone=True)
+            return replace(noted.compaction, undone=True, missing=found.missing)
 
     async def pin(self, message_id: str) -> Message:
         """Let a message of the window be carried through every compaction, word for word; return it.
@@ -116,6 +133,8 @@ class Compactions:
         return await self._pinned(message_id, on=False)
 
     async def _pinned(self, message_id: str, *, on: bool) -> Message:
+        if not message_id:
+            raise MessageNotFound("The id of a message is missing.")
         async with self._keeper.turn:
             window = self._keeper.state.window
             found = next((message for message in window if message.id == message_id), None)
@@ -131,7 +150,7 @@ class Compactions:
     async def _let_go(self, message_id: str, window: Sequence[Message]) -> Message:
         """Take what was pinned out of the summaries that carry it; return it as it was said."""
         held = [each for each in instructions(window) if each.kind == "pinned" and each.id == message_id]
-        if not held or not message_id:
+        if not held:
             raise MessageNotFound(f"No message of the window has the id {message_id}, and no summary carries it.")
         told = Message(role="user", parts=(Text(text=held[0].text),), id=message_id)
         found = (await self._said()).get(message_id, told)
@@ -139,13 +158,14 @@ class Compactions:
         await self._keeper.save()
         return pinned(found, on=False)
 
-    async def _opened(self, handle: str) -> tuple[Message, ...]:
+    async def _opened(self, handle: str) -> Opened:
         if handle.startswith(_MESSAGE):
-            return (await self._message(handle.removeprefix(_MESSAGE)),)
+            return Opened(messages=(await self._message(handle.removeprefix(_MESSAGE)),))
         noted = _named(handle, await self._journal())
         said = await self._said()
-        found = (_original(noted.before[place], said) for place in noted.gone)
-        return tuple(message for message in found if message is not None)
+        found = [_original(noted.before[place], said) for place in noted.gone]
+        there = tuple(message for message in found if message is not None)
+        return Opened(messages=there, missing=len(found) - len(there))
 
     def _noted(self, window: Window, reduction: Reduction) -> bytes:
         report, dropped = reduction.report, reduction.dropped
@@ -172,18 +192,20 @@ class Compactions:
         )
 
     def _kept(self, message: Message) -> Kept:
-        if self._files is not None and self._keeper.is_recorded(message):
+        if self._keeps and self._keeper.is_recorded(message):
             return Reference(id=message.id, parent=message.parent)
         return message if self._redactor is None else redacted_message(message, self._redactor)
 
     async def _message(self, message_id: str) -> Message:
         """Return a message as it was said; one that the transcript lacks as the window or the journal has it."""
+        if not message_id:
+            raise MessageNotFound("The id of a message is missing: it stands after `m:`.")
         said = await self._said()
         if message_id in said:
             return said[message_id]
         kept = [each for noted in (await self._journal()).noted for each in noted.before if isinstance(each, Message)]
         for message in (*self._keeper.state.window, *kept):
-            if message.id == message_id and message_id:
+            if message.id == message_id:
                 return message
         raise MessageNotFound(f"No message of this session has the id {message_id}.")
 
@@ -193,15 +215,11 @@ class Compactions:
             return self._keeper.said
         state = self._keeper.state
         logged = await read_log(self._files, transcript_path(state.agent, state.session))
-        return {message.id: message for message in logged.messages}
+        found = {message.id: message for message in logged.messages}
+        return found if self._writable else {**self._keeper.said, **found}
 
     async def _journal(self) -> Journal:
-        data = b"".join(self._lines)
-        if self._files is not None:
-            try:
-                data = (await self._files.read(self._path)).data
-            except FileMissing:
-                data = b""
+        data = b"\n".join((await self._stored(), *self._lines))
         found = await run_sync(read, data)
         if len(found.broken) > self._told:
             self._told = len(found.broken)
@@ -209,10 +227,22 @@ class Compactions:
         return found
 
     async def _append(self, data: bytes) -> None:
-        if self._files is None:
-            self._lines.append(data)
-        else:
+        if self._files is not None and self._writable:
             await self._files.append(self._path, data)
+        else:
+            self._lines.append(data)
+
+    async def _stored(self) -> bytes:
+        if self._files is None:
+            return b""
+        try:
+            return (await self._files.read(self._path)).data
+        except FileMissing:
+            return b""
+
+    @property
+    def _keeps(self) -> bool:
+        return self._files is not None and self._writable
 
     @property
     def _path(self) -> str:
@@ -223,76 +253,33 @@ def _newest(journal: Journal) -> Noted:
     for noted in reversed(journal.noted):
         if not noted.compaction.undone:
             return noted
+    if journal.noted:
+        raise CompactionNotFound("Nothing can be undone: no compaction is left, all on record are undone already.")
     raise CompactionNotFound("Nothing can be undone: no compaction of this session is on record.")
 
 
 def _named(handle: str, journal: Journal) -> Noted:
+    if not handle:
+        raise CompactionNotFound("The handle of a compaction is missing: `ricordo compact --list` shows them.")
     for noted in journal.noted:
         if noted.compaction.handle == handle:
             return noted
     raise CompactionNotFound(f"No compaction on record has the handle {handle}: `ricordo compact --list` shows them.")
 
 
-def _refuse(noted: Noted, journal: Journal, window: Sequence[Message]) -> None:
-    """Raise `UndoRefused` where what stood before can't be told from what came later."""
-    made = noted.compaction
-    if made.undone:
-        raise UndoRefused(f"The compaction {made.handle} is undone already.")
-    mine = {*map(_id_of, noted.before), *noted.put}
-    first = _built_on(noted, journal)
-    if first is not None:
+def _undone(
+    noted: Noted, journal: Journal, said: Mapping[str, Message], window: Sequence[Message], *, named: bool
+) -> Restored:
+    """Return the window without a compaction, as it is if that is so already. Raises `UndoRefused`."""
+    if not noted.compaction.undone and is_back(noted, said, window):
+        return Restored(window=tuple(window))
+    if journal.torn and not named:
         raise UndoRefused(
-            f"The compaction {made.handle} can't be undone yet: {first.compaction.handle} was made of what it left, "
-            "so undo that one first."
+            f"What was noted last can't be read, so the newest compaction may be another one than "
+            f"{noted.compaction.handle}: name the one to undo."
         )
-    if noted.put and not mine.intersection(message.id for message in window):
-        raise UndoRefused(f"The compaction {made.handle} can't be undone: the window was emptied since.")
-
-
-def _built_on(noted: Noted, journal: Journal) -> Noted | None:
-    """Return the newest compaction that was made of what this one left, or of what such a one left."""
-    known = {*map(_id_of, noted.before), *noted.put}
-    found: Noted | None = None
-    for later in journal.noted[journal.noted.index(noted) + 1 :]:
-        took = {_id_of(later.before[place]) for place in later.gone}
-        if not later.compaction.undone and not known.isdisjoint(took):
-            known.update(map(_id_of, later.before), later.put)
-            found = later
-    return found
-
-
-def _restored(noted: Noted, said: Mapping[str, Message], window: Sequence[Message]) -> tuple[Message, ...]:
-    """Return the window from before, and what came in since; a message pinned or unpinned meanwhile is so."""
-    now = {message.id: message for message in window}
-    known = {*map(_id_of, noted.before), *noted.put}
-    gone = frozenset[str]().union(*map(let_go_of, window))
-    back = [_back(each, said, now) for each in noted.before]
-    return (
-        *(_without(message, gone) for message in back if message is not None),
-        *(message for message in window if message.id not in known),
-    )
-
-
-def _back(kept: Kept, said: Mapping[str, Message], now: Mapping[str, Message]) -> Message | None:
-    current = now.get(kept.id)
-    if isinstance(kept, Message):
-        found = kept
-    elif kept.id in said:
-        found = replace(said[kept.id], parent=kept.parent)
-    else:
-        return current
-    changed = current is not None and is_pinned(current) != is_pinned(found)
-    return pinned(found, on=not is_pinned(found)) if changed else found
-
-
-def _without(message: Message, gone: Collection[str]) -> Message:
-    """Return a message as it is after those in `gone` were let go by the summary in its place."""
-    return pinned(message, on=False) if message.id in gone and is_pinned(message) else let_go(message, gone)
+    return restored(noted, journal, said, window)
 
 
 def _original(kept: Kept, said: Mapping[str, Message]) -> Message | None:
     return said.get(kept.id) or (kept if isinstance(kept, Message) else None)
-
-
-def _id_of(kept: Kept) -> str:
-    return kept.id

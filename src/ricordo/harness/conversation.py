@@ -108,12 +108,22 @@ class Keeper:
                 await self.save()
         return await step(request)
 
-    def go_on(self, window: Sequence[Message], *, turns: int = 0, undone: int | None = None) -> None:
-        """Go on from `window`, after so many more `turns`; `undone` is as in `AgentState`, None leaves it."""
+    def go_on(
+        self,
+        window: Sequence[Message],
+        *,
+        turns: int = 0,
+        undone: int | None = None,
+        recorded: Iterable[Message] = (),
+    ) -> None:
+        """Go on from `window`, after so many more `turns`; `undone` is as in `AgentState`, None leaves it.
+
+        `recorded` is what the transcript is known to hold besides what the keeper knows of it.
+        """
         left = self._state.undone if undone is None else undone
         self._state = replace(self._state, window=tuple(window), turns=self._state.turns + turns, undone=left)
         if self._record is not None:
-            self._recorded = _those_in(window, self._recorded.values())
+            self._recorded = _those_in(window, (*self._recorded.values(), *recorded))
 
     async def save(self) -> None:
         """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""

@@ -22,6 +22,7 @@ from ricordo.workspace.transcript import BrokenLine
 __all__ = ["Compaction", "Journal", "Kept", "Noted", "Reference", "line", "read", "undone_line"]
 
 _VERSION = 1
+_FIRST_YEAR, _LAST_YEAR = 1, 9999
 _ACTS: dict[str, Act] = {act: act for act in get_args(Act)}
 
 
@@ -30,7 +31,8 @@ class Compaction:
     """One compaction: its handle, what it did, when and why.
 
     `first` and `last` are the ids of the first and the last of the `messages` that it took away. The tokens are those
-    of the window's messages, without the system prompt.
+    of the window's messages, without the system prompt. Of one that was undone just now, `missing` tells how many of
+    the messages could not be brought back, as they can't be found any more; else it is 0.
     """
 
     handle: str
@@ -43,6 +45,7 @@ class Compaction:
     tokens_before: int
     tokens_after: int
     undone: bool = False
+    missing: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +72,14 @@ class Noted:
 
 @dataclass(frozen=True, kw_only=True)
 class Journal:
-    """What a journal holds: compactions by when they were made last, the oldest first, and the broken lines."""
+    """What a journal holds: compactions by when they were made last, the oldest first, and the broken lines.
+
+    `torn` tells that the last line is among the latter, so that what happened last is not known.
+    """
 
     noted: tuple[Noted, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
+    torn: bool = False
 
 
 def line(noted: Noted) -> bytes:
@@ -105,13 +112,16 @@ def read(data: bytes) -> Journal:
     """Read all lines of a journal."""
     found: dict[str, Noted] = {}
     broken: list[BrokenLine] = []
+    torn = False
     for number, each in enumerate(data.split(b"\n"), start=1):
         try:
             if each.strip():
                 _take(record(loads(each), "The line"), found)
+                torn = False
         except (InvalidMessage, ValueError) as error:
             broken.append(BrokenLine(line=number, reason=str(error)))
-    return Journal(noted=tuple(found.values()), broken=tuple(broken))
+            torn = True
+    return Journal(noted=tuple(found.values()), broken=tuple(broken), torn=torn)
 
 
 def _take(fields: dict[str, JsonValue], found: dict[str, Noted]) -> None:
@@ -129,9 +139,7 @@ def _take(fields: dict[str, JsonValue], found: dict[str, Noted]) -> None:
 
 def _noted(fields: dict[str, JsonValue]) -> Noted:
     before = tuple(_kept(each) for each in _list(fields.get("before"), "before"))
-    gone = tuple(place for run in _list(fields.get("gone"), "gone") for place in range(*_pair(run, "gone")))
-    if any(not 0 <= place < len(before) for place in gone):
-        raise InvalidMessage("gone: a place that the window did not have.")
+    gone = _places(fields.get("gone"), len(before))
     act = _ACTS.get(text(fields.get("act"), "act"))
     if act is None:
         raise InvalidMessage("act: nothing that is known.")
@@ -139,7 +147,7 @@ def _noted(fields: dict[str, JsonValue]) -> Noted:
     made = Compaction(
         handle=text(fields.get("handle"), "handle"),
         act=act,
-        at=datetime.fromisoformat(text(fields.get("at"), "at")),
+        at=_moment(fields.get("at")),
         reason=text(fields.get("reason", ""), "reason"),
         first=text(fields.get("first", ""), "first"),
         last=text(fields.get("last", ""), "last"),
@@ -149,6 +157,26 @@ def _noted(fields: dict[str, JsonValue]) -> Noted:
     )
     put = tuple(text(each, "put") for each in _list(fields.get("put"), "put"))
     return Noted(compaction=made, before=before, gone=gone, put=put)
+
+
+def _places(value: JsonValue, most: int) -> tuple[int, ...]:
+    """Return the places of all runs, each below `most`; nothing is built of a number before it is known to be one."""
+    found: list[int] = []
+    least = 0
+    for run in _list(value, "gone"):
+        start, end = _pair(run, "gone")
+        if not least <= start < end <= most:
+            raise InvalidMessage("gone: a place that the window did not have, or one out of order.")
+        found.extend(range(start, end))
+        least = end
+    return tuple(found)
+
+
+def _moment(value: JsonValue) -> datetime:
+    found = datetime.fromisoformat(text(value, "at"))
+    if found.tzinfo is None or not _FIRST_YEAR < found.year < _LAST_YEAR:
+        raise InvalidMessage("at: a moment that every time zone has a name for is needed.")
+    return found
 
 
 def _kept_json(kept: Kept) -> JsonValue:

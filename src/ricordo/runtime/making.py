@@ -179,10 +179,11 @@ class Making:
         )
 
     def _compactions(self, keeper: Keeper) -> Compactions:
-        place = self.workspace.place if self.workspace and self.keeps else None
+        place = self.workspace.place if self.workspace else None
         return Compactions(
             keeper,
             files=place.files if place else None,
+            writable=self.keeps,
             redactor=place.redactor if place else None,
             clock=self.parts.clock,
             emitter=self.parts.emitter,
