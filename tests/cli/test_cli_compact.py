@@ -226,6 +226,20 @@ def test_the_shell_names_its_own_commands_after_a_compaction(session: str) -> No
     assert f"`ricordo expand {handle} --session {session}` opens what went, {back}" in out
 
 
+def test_what_cannot_be_found_any_more_is_counted(session: str) -> None:
+    (done,) = [each for each in ricordo("compact", "--json").document["reports"] if each["handle"]]
+    handle = done["handle"]
+    assert ricordo("expand", handle, "--json").document["missing"] == 0
+    transcript = next(Path().glob(f".ricordo/workspace/agents/*/sessions/{session}.log.jsonl"))
+    erased = transcript.read_bytes().splitlines(keepends=True)
+    erased[3] = b"\n"
+    transcript.write_bytes(b"".join(erased))
+    assert ricordo("expand", handle).out.endswith("\n1 message of it can't be found any more.\n")
+    back = ricordo("compact", "--undo", handle)
+    assert "1 message of it can't be found any more." in back.out
+    assert back.code == 0
+
+
 def test_one_message_that_comes_back_is_told_as_one() -> None:
     made = Compaction(
         handle="c0123456789", act="compact", at=datetime.now(UTC), reason="", first="", last="", messages=9,

@@ -16,10 +16,10 @@ from ricordo.errors import CompactionNotFound, InvalidInput, MessageNotFound, Se
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
     from ricordo.harness.journal import Compaction
-    from ricordo.messages import Message
     from ricordo.runtime import Settings
     from ricordo.runtime.session import Compacted
     from ricordo.runtime.usage import ContextReport
+    from ricordo.tools.expand import Opened
 
 __all__ = [
     "WINDOW_COMMANDS",
@@ -119,16 +119,22 @@ def undone_lines(made: "Compaction", before: "ContextReport", after: "ContextRep
     grew = f"{counted(back, 'message')} more {'is' if back == 1 else 'are'} in the window again"
     return [
         f"Took back {made.handle}: {grew if back > 0 else 'the window is as it was before it'}.",
+        *_missing(made.missing),
         f"{before.tokens:,} tokens in {counted(before.messages, 'message')} before, "
         f"{after.tokens:,} in {after.messages:,} after",
     ]
 
 
-def expanded_lines(messages: Sequence["Message"]) -> list[str]:
-    """Tell what a handle opens, every message whole."""
+def expanded_lines(messages: "Opened") -> list[str]:
+    """Tell what a handle opens, every message whole, and how many are not there any more."""
     from ricordo.tools.expand import as_record
 
-    return shown(as_record(messages)).splitlines() or ["Nothing of it is kept."]
+    told = shown(as_record(messages)).splitlines() or ["Nothing of it is kept."]
+    return [*told, *_missing(messages.missing)]
+
+
+def _missing(count: int) -> list[str]:
+    return [f"{counted(count, 'message')} of it can't be found any more."] if count else []
 
 
 async def _context(agent: "HarnessAgent") -> list[str]:

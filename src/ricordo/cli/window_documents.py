@@ -1,6 +1,5 @@
 """The JSON of commands that look at a window; the promise is that of `ricordo.cli.documents`. Sizes are tokens."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ricordo.clock import rfc3339
@@ -8,9 +7,9 @@ from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
     from ricordo.harness.journal import Compaction
-    from ricordo.messages import Message
     from ricordo.runtime.session import Compacted
     from ricordo.runtime.usage import ContextReport
+    from ricordo.tools.expand import Opened
 
 __all__ = ["compacted_document", "compaction_document", "expanded_document", "usage_document"]
 
@@ -67,12 +66,13 @@ def compaction_document(made: "Compaction") -> dict[str, JsonValue]:
         "tokens_before": made.tokens_before,
         "tokens_after": made.tokens_after,
         "undone": made.undone,
+        "missing": made.missing,
     }
 
 
-def expanded_document(handle: str, messages: Sequence["Message"]) -> dict[str, JsonValue]:
+def expanded_document(handle: str, messages: "Opened") -> dict[str, JsonValue]:
     """Describe what a handle opens: each message as its line in the transcript has it."""
     from ricordo.messages import encode
     from ricordo.messages.jsontext import loads
 
-    return {"handle": handle, "messages": [loads(encode(message)) for message in messages]}
+    return {"handle": handle, "messages": [loads(encode(message)) for message in messages], "missing": messages.missing}
