@@ -223,7 +223,8 @@ class Compactions:
         found = await run_sync(read, data)
         if len(found.broken) > self._told:
             self._told = len(found.broken)
-            _LOG.warning("%d lines of %s can't be read: those compactions can't be undone.", self._told, self._path)
+            lines = "1 line" if self._told == 1 else f"{self._told} lines"
+            _LOG.warning("%s of %s can't be read: what they tell of can't be undone.", lines, self._path)
         return found
 
     async def _append(self, data: bytes) -> None:
