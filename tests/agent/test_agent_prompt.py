@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
@@ -14,6 +14,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from agents_at_work import SCOPE, said, settings, spoken, system, transcript
+from hand_clock import HandClock
 from reached_models import KEY, serving
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.files.in_memory import InMemoryFiles
@@ -35,19 +36,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 FACT, LATER = "We deploy only from main.", "Tests run at night."
-
-
-class HandClock:
-    """A clock that stands until a test moves it."""
-
-    def __init__(self) -> None:
-        self.at = datetime(2026, 11, 22, 23, 30, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.at
-
-    def today(self) -> date:
-        return self.at.date()
 
 
 def talking() -> ScriptedModel:
@@ -255,14 +243,14 @@ async def _at(server: LoopbackServer, name: str) -> ChatModel:
 
 @pytest.mark.req("AS-BUG-23")
 async def test_two_sessions_share_all_of_the_prompt_but_its_last_line(tmp_path: Path) -> None:
-    root, clock, prompts = tmp_path / ".ricordo", HandClock(), []
+    root, clock, prompts = tmp_path / ".ricordo", HandClock(datetime(2026, 11, 22, 23, 30, tzinfo=UTC)), []
     (tmp_path / "AGENTS.md").write_text("Answer in short sentences.\n")
     await curated(root, f"- {FACT}\n")
     for session in ("first", "second"):
         model = talking()
         async with agent(model, root, session, clock=clock) as one:
             await one.send("Hello.")
-            clock.at += timedelta(hours=1)
+            clock.turn(3_600)
             await one.send("It is past midnight.")
         before, after = model.requests
         assert system(before) == system(after), "a session keeps its date"

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from forking import driven
+from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.compaction.contract import Taken
 from ricordo.errors import StorageFull
@@ -47,20 +48,6 @@ LESSON = "Ana lives where the tea comes from."
 SECONDS = 240.0
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.time = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def today(self) -> date:
-        return self.time.date()
-
-    def turn(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
-
-
 class FullInbox(Inbox):
     """An inbox that can be full, and waits where a test says so."""
 
@@ -93,7 +80,7 @@ class Bench:
     inbox: FullInbox
     index: KeywordIndex
     files: InMemoryFiles
-    clock: Clock
+    clock: HandClock
     events: list[Event] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -176,7 +163,7 @@ class Bench:
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    clock, files = Clock(), InMemoryFiles()
+    clock, files = HandClock(), InMemoryFiles()
     index = await KeywordIndex.open(tmp_path / "index.db", files)
     inbox = FullInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
     yield Bench(inbox, index, files, clock)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hand_clock import HandClock
 from ricordo.clock import MonotonicIds
 from ricordo.database.sqlite import Connection
 from ricordo.errors import ModelUnavailable, StorageFull
@@ -29,20 +30,6 @@ pytestmark = pytest.mark.anyio
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 LEARNED = Flushed(block=Block(path="x.md", offset=0, data=b"-", entries=(Entry(content="x"),)), messages=3)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = NOW
-
-    def now(self) -> datetime:
-        return self.time
-
-    def today(self) -> date:
-        return self.time.date()
-
-    def turn(self, **given: float) -> None:
-        self.time += timedelta(**given)
 
 
 class CountingInbox(Inbox):
@@ -72,7 +59,7 @@ class Bench:
     """A worker with an inbox, whose flushes do what `acts` says for their session, by default learn something."""
 
     inbox: CountingInbox
-    clock: Clock
+    clock: HandClock
     events: list[Event] = field(default_factory=list)
     flushed: list[str] = field(default_factory=list)
     acts: dict[str, Any] = field(default_factory=dict)
@@ -118,7 +105,7 @@ class Bench:
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    clock = Clock()
+    clock = HandClock()
     made = Bench(CountingInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock)), clock)
     yield made
     await made.inbox.close()
@@ -218,7 +205,7 @@ async def test_a_cancellation_while_a_job_is_taken_leaves_no_lease_behind(tmp_pa
         if taking:
             anyio.from_thread.run_sync(scope.cancel)
 
-    clock = Clock()
+    clock = HandClock()
     inbox = CountingInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), commit=commit)
     bench = Bench(inbox, clock, acts={"a": forever})
     await bench.put("a")

@@ -2,31 +2,17 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from hand_clock import HandClock
 from ricordo import Memory
 from ricordo.errors import EntryNotFound
 from ricordo.tokens import Tokens, estimate_text
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
-
-
-@dataclass
-class HandClock:
-    """A clock that stands until it is moved."""
-
-    at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.at
-
-    def today(self) -> date:
-        return self.at.date()
 
 
 async def test_a_pinned_memory_stays_in_a_preamble_that_has_no_room_for_the_rest(opened: Opened) -> None:
@@ -84,9 +70,9 @@ async def test_a_confirmed_memory_is_sure_and_as_fresh_as_today(opened: Opened) 
     clock = HandClock()
     async with opened(clock=clock) as memory:
         old = await memory.remember("The office closes at six.")
-        clock.at += timedelta(days=30)
+        clock.turn(days=30)
         await memory.remember("The office closes at eight.")
-        clock.at += timedelta(days=300)
+        clock.turn(days=300)
         assert "eight" in (await memory.recall("when does the office close"))[0].entry.content
         confirmed = await memory.confirm(old.id)
         assert confirmed.confidence == 1.0
