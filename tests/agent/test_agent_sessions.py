@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings, spoken, transcript
 from ricordo import CompactionConfig, HarnessAgent, Scope
+from ricordo.errors import ScopeMismatch
 from ricordo.guard import unfence
 from ricordo.messages import mark_of
 from ricordo.models import ChatModel
@@ -171,3 +172,21 @@ async def test_a_session_of_two_agents_keeps_all_and_is_rebuilt_when_its_log_is_
         "And now?",
         "Still here.",
     ]
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["kept", "set aside"])
+async def test_a_session_is_opened_by_its_user_alone(tmp_path: Path, broken: bool) -> None:
+    root = tmp_path / ".ricordo"
+    anna, ben = Scope(user="anna", project="shop"), Scope(user="ben", project="shop")
+    async with agent(ScriptedModel([Say("Yes.")]), root, scope=anna) as one:
+        await one.send("My door code is in the drawer.")
+    if broken:
+        state = root / "workspace" / "agents" / "main" / "state" / "s.json"
+        state.write_bytes(state.read_bytes()[:-40])
+    model = ScriptedModel([Say("Hello.")])
+    with pytest.raises(ScopeMismatch):
+        async with agent(model, root, scope=ben):
+            pass
+    async with agent(model, root, scope=anna) as again:
+        await again.send("And now?")
+    assert any("drawer" in text for _, text in spoken(model.requests[0].messages))

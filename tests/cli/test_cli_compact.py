@@ -285,3 +285,13 @@ def test_what_an_agent_without_a_model_says_is_what_the_assistant_says() -> None
     sections = ricordo("context", "--json").document["usage"]["sections"]
     assert sections["assistant"] > 0
     assert sections["injected"] == 0
+
+
+def test_what_is_gone_on_with_is_a_session_of_ones_own() -> None:
+    ricordo("chat", "--session", "annas", "--user", "anna", "We deploy only from main.")
+    ricordo("chat", "--session", "bens", "--user", "ben", "We deploy only on Fridays.")
+    assert "session annas," in ricordo("chat", "--resume", "--user", "anna", stdin="/context\n").out
+    assert "session bens," in ricordo("chat", "--resume", "--user", "ben", stdin="/context\n").out
+    other = ricordo("chat", "--session", "annas", "--user", "ben", "Hello.")
+    assert other.code == 1
+    assert "another user's" in other.err

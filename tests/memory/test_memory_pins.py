@@ -83,6 +83,19 @@ async def test_a_confirmed_memory_is_sure_and_as_fresh_as_today(opened: Opened) 
         assert all(value < 1.0 for value in fresh.values())
 
 
+async def test_what_was_doubtful_is_sure_once_it_is_confirmed(opened: Opened, root: Path) -> None:
+    async with opened():
+        (root / "workspace").mkdir(exist_ok=True)
+        line = "- The lift is on the left. [kind:: fact] [confidence:: 0.4] [by:: flush] ^01m80ftsj47df9g1b2nek7s7ge\n"
+        (root / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}")
+    async with opened() as memory:
+        assert (await memory.entry("01m80ftsj47df9g1b2nek7s7ge")).confidence == 0.4
+        await memory.confirm("01m80ftsj47df9g1b2nek7s7ge")
+        assert (await memory.entry("01m80ftsj47df9g1b2nek7s7ge")).confidence == 1.0
+        await memory.undo()
+        assert (await memory.entry("01m80ftsj47df9g1b2nek7s7ge")).confidence == 0.4
+
+
 async def test_what_does_not_exist_can_be_neither_pinned_nor_confirmed(opened: Opened) -> None:
     async with opened() as memory:
         with pytest.raises(EntryNotFound):
