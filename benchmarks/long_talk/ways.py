@@ -16,6 +16,7 @@ from ricordo.compaction import (
     TruncateArgsConfig,
 )
 from ricordo.runtime import Settings
+from ricordo.runtime.reductions import Reductions
 from ricordo.testing import ScriptedModel
 from ricordo.tokens import Share
 
@@ -50,7 +51,7 @@ def ways(window: int) -> Sequence[Way]:
         _written("ladder/careful", summary, lossless, careful=True),
         Way(
             name="recommended/rules",
-            options={"compaction": replace(CompactionConfig.dynamic(), model="offline")},
+            options={"compaction": replace(_recommended(window), model="offline")},
             recommended=True,
         ),
     ]
@@ -88,6 +89,11 @@ def _lossless(window: int) -> Mapping[str, Any]:
         "dedupe_reads": DedupeReadsConfig(),
         "truncate_args": TruncateArgsConfig(trigger_messages=0, trigger_tokens=window // 2),
     }
+
+
+def _recommended(window: int) -> CompactionConfig:
+    plain = Settings(root=None, user=USER, data=Path("data"), cache=Path("cache"))
+    return Reductions().recommended(plain, window).compaction or CompactionConfig()
 
 
 def _written(name: str, summary: CompactionConfig, options: Mapping[str, Any], *, careful: bool) -> Way:
