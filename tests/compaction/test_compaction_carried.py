@@ -54,6 +54,22 @@ def compacted(messages: Sequence[Message], *, keep: int = 4, config: CompactionC
     return anyio.run(compact.reduce, window)
 
 
+@pytest.mark.anyio
+async def test_what_is_carried_whole_is_not_shown_to_whoever_condenses_the_rest() -> None:
+    shown: list[Message] = []
+
+    async def writing(messages: Sequence[Message], **_: object) -> Summary:
+        shown.extend(messages)
+        return Summary(text=BODY)
+
+    spoken = talk(20)
+    pin, order = pinned(said("Never touch production.", id="pin")), rule("Answer in English.")
+    window = Window(messages=(*spoken[:3], order, pin, *spoken[3:]), agent="main", session="s1", forced="asked")
+    found = await Compact(CompactionConfig(keep_messages=4), writing).reduce(window)
+    assert [message.id for message in shown] == [message.id for message in spoken[:16]]
+    assert [each.text for each in instructions(found.messages)] == [order.text, pin.text]
+
+
 @settings(max_examples=25)
 @given(st.lists(st.tuples(nasty, st.sampled_from(["system", "user", "assistant", "tool"])), max_size=4))
 def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byte(given: list[tuple[str, str]]) -> None:

@@ -12,9 +12,11 @@ from ricordo.guard import cut
 from ricordo.messages import JsonValue, Media, Message, Text, ToolResult, Unknown
 from ricordo.tokens import safe_boundary
 
-__all__ = ["Evicted", "Wide", "evicted_parts", "own_text", "with_evicted"]
+__all__ = ["EVICTED", "Evicted", "Wide", "evicted_parts", "own_text", "with_evicted"]
 
-_KEY = "ricordo.evicted"
+EVICTED = "ricordo.evicted"
+"""Where the metadata list what was moved to files: `part` and `item` of each, and its `path`."""
+
 _UNITS = ("bytes", "KB", "MB", "GB")
 
 
@@ -49,7 +51,7 @@ class Evicted:
 
 def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
     """Return which pieces of a message are evicted already, as pairs of `Wide.part` and `Wide.item`."""
-    listed = message.metadata.get(_KEY)
+    listed = message.metadata.get(EVICTED)
     found = [_piece(each) for each in listed] if isinstance(listed, list) else []
     return frozenset(piece for piece in found if piece is not None)
 
@@ -57,7 +59,7 @@ def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
 def with_evicted(message: Message, evicted: Sequence[Evicted], preview: int) -> Message:
     """Return the message with placeholders for `evicted`, each with up to `preview` characters of either end."""
     parts = list(message.parts)
-    listed = message.metadata.get(_KEY)
+    listed = message.metadata.get(EVICTED)
     records: list[JsonValue] = list(listed) if isinstance(listed, list) else []
     pieces = evicted_parts(message) | {(each.wide.part, each.wide.item) for each in evicted}
     for each in evicted:
@@ -66,7 +68,7 @@ def with_evicted(message: Message, evicted: Sequence[Evicted], preview: int) -> 
             others = frozenset(item for part, item in pieces if part == each.wide.part and item is not None)
             parts[each.wide.part] = replace(result, parts=_replaced(result.parts, each, others, preview))
     records += [{"part": each.wide.part, "item": each.wide.item, "path": each.path} for each in evicted]
-    return replace(message, parts=tuple(parts), metadata={**message.metadata, _KEY: records})
+    return replace(message, parts=tuple(parts), metadata={**message.metadata, EVICTED: records})
 
 
 def own_text(result: ToolResult, others: AbstractSet[int]) -> str:

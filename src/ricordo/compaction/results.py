@@ -7,6 +7,7 @@ results are pointers is known by the message's metadata, never by its text, and 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ricordo.compaction.placeholder import EVICTED
 from ricordo.messages import JsonValue, Message, Place, Text, ToolCall, ToolResult, pair
 from ricordo.tokens.estimate import estimate_message
 
@@ -17,8 +18,6 @@ CLEARED = "ricordo.cleared"
 
 REPEATED = "ricordo.repeated"
 """Where the metadata list the results that a later one repeats: `part`, the `tool`, and the later one's place."""
-
-_EVICTED = "ricordo.evicted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,18 +90,18 @@ def restored(message: Message, original: Message) -> Message:
     parts = {*records(message, CLEARED), *records(message, REPEATED)}
     if not parts or message.id != original.id or max(parts) >= len(original.parts):
         return message
-    metadata = {key: value for key, value in message.metadata.items() if key not in {CLEARED, REPEATED, _EVICTED}}
+    metadata = {key: value for key, value in message.metadata.items() if key not in {CLEARED, REPEATED, EVICTED}}
     evicted: list[JsonValue] = [dict(each) for each in _evicted(message) if each.get("part") not in parts]
     evicted += [dict(each) for each in _evicted(original) if each.get("part") in parts]
     return replace(
         message,
         parts=tuple(original.parts[at] if at in parts else part for at, part in enumerate(message.parts)),
-        metadata={**metadata, **({_EVICTED: evicted} if evicted else {})},
+        metadata={**metadata, **({EVICTED: evicted} if evicted else {})},
     )
 
 
 def _evicted(message: Message) -> list[Mapping[str, JsonValue]]:
-    listed = message.metadata.get(_EVICTED)
+    listed = message.metadata.get(EVICTED)
     return [each for each in listed if isinstance(each, Mapping) and "path" in each] if isinstance(listed, list) else []
 
 
