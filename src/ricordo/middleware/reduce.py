@@ -12,7 +12,7 @@ from ricordo.middleware.contract import Request
 from ricordo.middleware.measure import Measure, Measured
 from ricordo.scopes import Scope
 
-__all__ = ["descend_request", "reduce_request", "reduce_window"]
+__all__ = ["descend_request", "reduce_window"]
 
 
 async def reduce_window(strategy: Strategy, measured: Measured, emitter: Emitter, scope: Scope | None) -> Reduction:
@@ -81,14 +81,6 @@ async def descend_request(
     left, reports = await descend(window, strategies, run=run, noted=noted)
     same = left.messages == request.window
     return (request if same else replace(request, window=left.messages)), reports
-
-
-async def reduce_request(
-    request: Request, strategies: Sequence[Strategy], measure: Measure, emitter: Emitter
-) -> Request:
-    """Return `request` after each of `strategies` in turn; the same window when nothing got smaller."""
-    reduced, _ = await descend_request(request, strategies, measure, emitter)
-    return reduced
 
 
 def _tell(progress: Progress, report: Report) -> None:

@@ -11,8 +11,8 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import SystemClock
-from ricordo.compaction import CompactionConfig, Reduction, Report, Strategy, Window
-from ricordo.compaction.ladder import Noted, descend
+from ricordo.compaction import CompactionConfig, Report, Strategy
+from ricordo.compaction.ladder import Noted
 from ricordo.compaction.plan import thresholds
 from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import StorageError
@@ -25,7 +25,7 @@ from ricordo.middleware import Request, Turn
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.measure import Measure
-from ricordo.middleware.reduce import reduce_window
+from ricordo.middleware.reduce import descend_request
 from ricordo.models import ChatModel
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.prompt import Prompt
@@ -175,15 +175,11 @@ class Session:
     ) -> tuple[tuple[Message, ...], Compacted]:
         """Run `strategies` over `window` and return what is left of it, and what that came to."""
         request = await self.inject.prepared(replace(self._request(), window=window))
-
-        async def run(strategy: Strategy, left: Window) -> Reduction:
-            measured = await self.measure.measured(replace(request, window=left.messages), forced=_ASKED)
-            return await reduce_window(strategy, replace(measured, window=left), emitter, self.scope)
-
-        measured = await self.measure.measured(request, forced=_ASKED)
-        left, reports = await descend(replace(measured.window, focus=focus), strategies, run=run, noted=noted)
-        before, after = await self._usage(request), await self._usage(replace(request, window=left.messages))
-        return left.messages, Compacted(reports=reports, before=before, after=after)
+        reduced, reports = await descend_request(
+            request, strategies, self.measure, emitter, forced=_ASKED, focus=focus, noted=noted
+        )
+        before, after = await self._usage(request), await self._usage(reduced)
+        return reduced.window, Compacted(reports=reports, before=before, after=after)
 
     async def _usage(self, request: Request) -> ContextReport:
         """Return what fills the window of a request that has its prompt."""
