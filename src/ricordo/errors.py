@@ -21,7 +21,8 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── SessionNotFound
     │   ├── ChangeNotFound
     │   ├── CompactionNotFound
-    │   └── MessageNotFound
+    │   ├── MessageNotFound
+    │   └── TaskNotFound
     ├── StorageError              the disk, or what is on it
     │   ├── PathRefused
     │   ├── AlreadyExists
@@ -93,6 +94,7 @@ __all__ = [
     "StorageFailed",
     "StorageFull",
     "StorageReadOnly",
+    "TaskNotFound",
     "ToolFailed",
     "UndoRefused",
     "VersionConflict",
@@ -178,6 +180,10 @@ class CompactionNotFound(NotFound):
 
 class MessageNotFound(NotFound):
     """No message of this session has this id."""
+
+
+class TaskNotFound(NotFound):
+    """No task has this id: `ricordo tasks` shows them."""
 
 
 class StorageError(RicordoError):

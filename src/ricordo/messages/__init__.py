@@ -2,7 +2,7 @@
 
 from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
-from ricordo.messages.marks import Mark, is_pinned, mark_of, marked, pinned
+from ricordo.messages.marks import Mark, is_pinned, mark_of, marked, pinned, telling, told_by
 from ricordo.messages.pairs import Group, Pairing, Place, cut_points, groups, orphans, pair, safe_cut
 from ricordo.messages.types import (
     JsonValue,
@@ -49,6 +49,8 @@ __all__ = [
     "pair",
     "pinned",
     "safe_cut",
+    "telling",
+    "told_by",
     "with_ids",
     "with_parents",
 ]

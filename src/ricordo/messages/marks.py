@@ -1,23 +1,26 @@
 """Marks: messages that nobody said. Memory writes into a conversation too, and must not learn from itself.
 
 A mark stands in the metadata under one key, so it survives every codec; it says what the message is: a `summary` of
-what was dropped, recalled `memory`, a `notice` of the harness, or the beginning of a reply that was `cut` off.
+what was dropped, recalled `memory`, a `notice` of the harness, the beginning of a reply that was `cut` off, or a
+`reminder` of where the agent stands, which is made for one request.
 
 A message that a person pinned is carried through every compaction word for word; that is no mark of its kind.
 
 Invariant: what is marked is never extracted, and never searched as if somebody had said it, but for what was `cut`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
 from ricordo.messages.types import Message
 
-__all__ = ["Mark", "is_pinned", "mark_of", "marked", "pinned"]
+__all__ = ["Mark", "is_pinned", "mark_of", "marked", "pinned", "telling", "told_by"]
 
-Mark = Literal["summary", "memory", "notice", "cut"]
+Mark = Literal["summary", "memory", "notice", "cut", "reminder"]
 _KEY = "ricordo"
 _PINNED = "ricordo.pinned"
+_TOLD = "ricordo.told"
 
 
 def marked(message: Message, mark: Mark) -> Message:
@@ -40,3 +43,17 @@ def pinned(message: Message, *, on: bool = True) -> Message:
 def is_pinned(message: Message) -> bool:
     """Tell whether a person pinned this message."""
     return message.metadata.get(_PINNED) is True
+
+
+def telling(message: Message, ids: Sequence[str]) -> Message:
+    """Return a reply as one to a request that told of these results of background tasks; without `ids` as it is.
+
+    So the telling is durable with the reply, and is made again where there was none.
+    """
+    return replace(message, metadata={**message.metadata, _TOLD: list(ids)}) if ids else message
+
+
+def told_by(message: Message) -> tuple[str, ...]:
+    """Return the results that the request told of which this message answers; empty for nearly all."""
+    found = message.metadata.get(_TOLD)
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()

@@ -93,13 +93,17 @@ class TurnResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One request to the model: the system prompt, the window, and the tools it may call; `step` counts from 1."""
+    """One request to the model: the system prompt, the window, and the tools it may call; `step` counts from 1.
+
+    `reminder` is sent after the window and is part of none: nothing records it, and nothing shortens it.
+    """
 
     turn: Turn
     system: str
     window: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     step: int = 1
+    reminder: Message | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

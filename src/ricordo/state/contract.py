@@ -1,16 +1,55 @@
 """AgentState: what an agent must find again when a session goes on in another process.
 
 The transcript is what was said; this is where the agent stands: the window as it was last sent, which a summary or an
-eviction may have shortened. One versioned document for each session.
+eviction may have shortened, and what stands beside the window, which nothing that shortens it may touch. One versioned
+document for each session.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
+from ricordo.guard.permissions import PermissionRule
 from ricordo.messages import JsonValue, Message
 
-__all__ = ["AgentState", "StateStore", "Stated"]
+__all__ = ["AgentState", "KeepsStanding", "Plan", "Standing", "StateStore", "Stated", "Todo", "TodoStatus"]
+
+TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Todo:
+    """One thing to do; its `id` stays as long as its content does."""
+
+    id: str
+    content: str
+    status: TodoStatus = "pending"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Whether the agent is only planning (`active`), and the file of the plan, as a path in the workspace.
+
+    With a path and not active the plan is in force; without a path there is none. `by` is who began planning.
+    """
+
+    active: bool = False
+    path: str = ""
+    by: Literal["user", "agent"] = "agent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """What stands beside the window, whatever happens to that.
+
+    `todos` are in their order, at most one of them in progress. `permissions` are the rules that were granted or
+    imposed in this session, oldest first. `delivered` names the results of background tasks that the model was told.
+    """
+
+    plan: Plan = field(default_factory=Plan)
+    todos: tuple[Todo, ...] = ()
+    permissions: tuple[PermissionRule, ...] = ()
+    delivered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +60,8 @@ class AgentState:
     the newest message that was recorded when it was so: what the transcript holds after it is not in the window yet.
     `user` is whose session it is, empty where nobody was named. `turns` counts the turns that ended. `undone`
     counts the messages that the window had when a person last undid a compaction, 0 when nobody did. `ratio` is
-    what the token estimate is multiplied by, learned from reported usage. `extra` holds fields of other versions,
-    kept as they are.
+    what the token estimate is multiplied by, learned from reported usage. `standing` is what no compaction touches.
+    `extra` holds fields of other versions, kept as they are.
     """
 
     agent: str
@@ -33,6 +72,7 @@ class AgentState:
     turns: int = 0
     undone: int = 0
     ratio: float = 1.0
+    standing: Standing = field(default_factory=Standing)
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
@@ -57,4 +97,20 @@ class StateStore(Protocol):
 
     async def save(self, state: AgentState, *, expected: str) -> str:
         """Replace the version `expected` durably and return the new version. Raises `VersionConflict`."""
+        ...
+
+
+class KeepsStanding(Protocol):
+    """Whoever holds what stands in a session; see `Keeper` of the harness."""
+
+    @property
+    def standing(self) -> Standing:
+        """What stands now."""
+        ...
+
+    async def stand(self, change: Callable[[Standing], Standing]) -> Standing:
+        """Go on with what `change` makes of what stands, durably, and return it.
+
+        Raises: StorageError, and then nothing has changed; what `change` raises.
+        """
         ...

@@ -6,12 +6,16 @@ message; any other exception becomes an error result too, so that no tool can en
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
 from ricordo.scopes import Scope
 
-__all__ = ["Approval", "Approve", "Tool", "ToolContext", "ToolOutput"]
+__all__ = ["Approval", "Approve", "Effect", "Tool", "ToolContext", "ToolOutput", "effect_of"]
+
+Effect: TypeAlias = Literal["reads", "organizes", "acts"]
+"""What a tool changes: nothing; only what the agent itself stands by, as its plan, its todos and its tasks; anything
+else."""
 
 ToolOutput: TypeAlias = "str | bytes | Sequence[Text | Media | Unknown] | JsonValue"
 """A text, raw bytes, parts of a message, or a JSON value, which is told as JSON text."""
@@ -19,12 +23,13 @@ ToolOutput: TypeAlias = "str | bytes | Sequence[Text | Media | Unknown] | JsonVa
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """Where a call comes from."""
+    """Where a call comes from. `approved` tells that a rule lets it through, so that nobody is asked again."""
 
     call_id: str
     scope: Scope
     agent: str
     session: str
+    approved: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,3 +61,9 @@ class Tool(Protocol):
     async def __call__(self, arguments: Mapping[str, JsonValue], context: ToolContext) -> ToolOutput:
         """Do it. `arguments` are a parsed JSON object that need not fit the schema; raises `ToolFailed`."""
         ...
+
+
+def effect_of(tool: Tool) -> Effect:
+    """Return what a tool changes, by its attribute `effect`; one that does not say is taken to act."""
+    said = getattr(tool, "effect", None)
+    return next((effect for effect in get_args(Effect) if effect == said), "acts")

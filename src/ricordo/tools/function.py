@@ -23,7 +23,7 @@ import anyio.to_thread
 from ricordo.errors import InvalidSetting, RicordoError, ToolFailed
 from ricordo.messages import JsonValue, Media, Text, ToolSpec, Unknown
 from ricordo.tools.containers import Described, Field, read_fields, record_schema
-from ricordo.tools.contract import ToolContext, ToolOutput
+from ricordo.tools.contract import Effect, ToolContext, ToolOutput
 from ricordo.tools.docstrings import split_docstring
 from ricordo.tools.schema import as_json, refused, shape_of
 
@@ -43,6 +43,7 @@ class FunctionTool:
         name: str | None = None,
         description: str | None = None,
         timeout: float | None = None,
+        effect: Effect = "acts",
     ) -> None:
         """Read the signature of `function`; see `tool`. Raises `InvalidSetting`."""
         target = _target(function)
@@ -57,6 +58,7 @@ class FunctionTool:
         text, said = split_docstring(inspect.getdoc(target) or "")
         self._function = function
         self._timeout = timeout
+        self.effect = effect
         self._fields, self._context = _parameters(function, said)
         self.spec = ToolSpec(
             name=called,
@@ -101,12 +103,18 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    effect: Effect = "acts",
 ) -> FunctionTool: ...
 
 
 @overload
 def tool(
-    function: None = None, *, name: str | None = None, description: str | None = None, timeout: float | None = None
+    function: None = None,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    effect: Effect = "acts",
 ) -> Callable[[Callable[..., object]], FunctionTool]: ...
 
 
@@ -116,17 +124,19 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     timeout: float | None = None,
+    effect: Effect = "acts",
 ) -> FunctionTool | Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool of a function, as a decorator with or without options, or by a call.
 
     The name and the description are the function's own, without the docstring's section of arguments, unless given.
     Arguments are described by `Annotated[T, "..."]`, else by that section. A parameter annotated `ToolContext` is given
     the context of the call and not shown. A plain function runs in a worker thread. After `timeout` seconds the call
-    has failed (never when None); a plain function's thread then goes on unheard.
+    has failed (never when None); a plain function's thread then goes on unheard. `effect` says what a call changes: one
+    that only `reads` is also run while the agent is planning.
 
     Raises: InvalidSetting, which names the parameter, for a signature that a JSON schema can't say.
     """
-    make = functools.partial(FunctionTool, name=name, description=description, timeout=timeout)
+    make = functools.partial(FunctionTool, name=name, description=description, timeout=timeout, effect=effect)
     return make if function is None else make(function)
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "MEMORY",
     "PROJECT",
     "QUEUE",
+    "ROOT_TASKS",
     "TOMBSTONES",
     "TOPICS",
     "WORKSPACE",
@@ -30,8 +31,10 @@ __all__ = [
     "ledger_date",
     "ledger_path",
     "long_path",
+    "plan_path",
     "session_of",
     "state_path",
+    "tasks_path",
     "transcript_path",
 ]
 
@@ -41,6 +44,7 @@ LEDGERS = f"{WORKSPACE}/memory"
 TOPICS = f"{LEDGERS}/topics"
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
+ROOT_TASKS = f"{WORKSPACE}/tasks.json"
 PROJECT = "project.json"
 GUARD_KEY = "guard.key"
 IGNORE_FILE = ".gitignore"
@@ -116,6 +120,16 @@ def state_path(agent: str, session: str) -> str:
 def compactions_path(agent: str, session: str) -> str:
     """Return where the journal of a session's compactions lies. Raises as `transcript_path`."""
     return f"{WORKSPACE}/agents/{path_part(agent)}/compactions/{_checked(session)}.jsonl"
+
+
+def tasks_path(agent: str, session: str) -> str:
+    """Return where the background tasks of a session are recorded. Raises as `transcript_path`."""
+    return f"{WORKSPACE}/agents/{path_part(agent)}/tasks/{_checked(session)}.json"
+
+
+def plan_path(name: str) -> str:
+    """Return where the plan with this name lies, as a path in the workspace, such as `plans/release.md`."""
+    return f"plans/{path_part(name)}.md"
 
 
 def session_of(path: str) -> tuple[str, str] | None:

@@ -1,0 +1,29 @@
+"""Gate: what is decided before a tool is called, whatever the model remembers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ricordo.messages import JsonValue
+from ricordo.tools import Tool, ToolContext
+
+__all__ = ["Gate", "Verdict"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a call may be made: `refused` is why not, in words for the model; empty when it may.
+
+    `approved` tells that a rule lets it through, or that a person just did: the tool asks nobody again.
+    """
+
+    refused: str = ""
+    approved: bool = False
+
+
+class Gate(Protocol):
+    """Stands before every tool."""
+
+    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
+        """Decide on a call."""
+        ...
