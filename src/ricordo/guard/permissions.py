@@ -4,16 +4,32 @@
     ask write_file(src/*)
     allow shell(git status)
 
-A rule names a tool and what the call acts on, both with `*` for anything. A denial counts before a question, and a
-question before a permission, wherever they stand.
+A rule names a tool and what the call acts on, both with `*` for any characters; no other character is special. In what
+a call acts on, what can't be seen in a line, such as a line break, is written by its number as `\\u000a`. A denial
+counts before a question, and a question before a permission, wherever they stand.
+
+Denials and questions look at every text of a call, also as a path without `.` and `..`, and at each command of a
+command line. A permission looks at what the call acts on and nothing else, and has to fit it in all its spellings. A
+command that chains, substitutes or redirects is let through only by a permission that says exactly it, or that says
+nothing of the command.
+
+A denial of commands is a guard rail, not a sandbox: it stops a command that is written in one of the usual ways, and a
+shell has endlessly many others. What must not happen at all is to be made impossible outside, by the rights of the
+process.
 
 Invariants: a call that a denial or a question matches is never let through by a permission; a rule is read back from
 its text as what it is.
 """
 
-from collections.abc import Iterable, Sequence
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cached_property
+from typing import Literal, TypeAlias, get_args
+
+from ricordo.errors import InvalidSetting
+from ricordo.guard.commands import COMMAND_TOOLS, command_forms, does_more, one_blank
 
 __all__ = [
     "Called",
@@ -21,13 +37,23 @@ __all__ = [
     "PermissionRule",
     "ToolPattern",
     "decide",
+    "parse_pattern",
     "parse_rule",
+    "render_pattern",
     "render_rule",
     "texts_of",
 ]
 
 Decision: TypeAlias = Literal["allow", "deny", "ask"]
 """What a rule says of a call: let it through unasked, refuse it, or ask a person."""
+
+_FORM = "such as `deny shell(git push*)` or `ask write_file`"
+_LONGEST_SHOWN = 80
+_PATTERN = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\U(00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})")
+_BEFORE_ESCAPE = re.compile(r"\\(?=[uU])")
+_IN_TOOL = re.compile(r"[\s()]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,21 +84,158 @@ class PermissionRule:
     source: str = ""
 
 
+class _Seen:
+    """A call with its spellings, made once for all rules, and only when a rule needs them."""
+
+    def __init__(self, called: Called) -> None:
+        self._called = called
+        self._is_command = called.tool in COMMAND_TOOLS
+
+    def is_meant_by(self, rule: PermissionRule) -> bool:
+        pattern = rule.pattern
+        if not _fits(pattern.tool, self._called.tool):
+            return False
+        if not pattern.argument:
+            return True
+        return self._is_let(pattern.argument) if rule.decision == "allow" else self._is_caught(pattern.argument)
+
+    def _is_let(self, pattern: str) -> bool:
+        argument = self._called.argument
+        if pattern == argument:
+            return True
+        if not _fits(pattern, argument) or (self._is_command and does_more(argument)):
+            return False
+        others = (one_blank(argument),) if self._is_command else _paths(argument)
+        return any(_fits(pattern, other) for other in others)
+
+    def _is_caught(self, pattern: str) -> bool:
+        patterns = dict.fromkeys((pattern, one_blank(pattern))) if self._is_command else (pattern,)
+        return any(_fits(one, text) for one in patterns for text in self._texts)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        texts = dict.fromkeys((self._called.argument, *self._called.texts))
+        return tuple(dict.fromkeys(form for text in texts for form in (text, *self._forms(text))))
+
+    def _forms(self, text: str) -> Iterator[str]:
+        if self._is_command:
+            yield from command_forms(text)
+        else:
+            for path in _paths(text):
+                yield path
+                yield path.rstrip("/")
+
+
 def decide(rules: Iterable[PermissionRule], called: Called) -> PermissionRule | None:
-    """Return the rule that decides a call, None when none speaks of it."""
-    raise NotImplementedError
+    """Return the rule that decides a call, None when none speaks of it.
+
+    A denial that matches comes first, then a question, then a permission; of several the first one given.
+    """
+    seen = _Seen(called)
+    found: dict[Decision, PermissionRule] = {}
+    for rule in rules:
+        if rule.decision not in found and seen.is_meant_by(rule):
+            found[rule.decision] = rule
+    return found.get("deny") or found.get("ask") or found.get("allow")
 
 
 def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
     """Return the rule that a line says, such as `deny shell(git push*)`. Raises: InvalidSetting, which says how."""
-    raise NotImplementedError
+    said, rest = (*text.split(None, 1), "", "")[:2]
+    decision = next((each for each in _decisions() if each == said.casefold()), None)
+    if decision is None:
+        raise InvalidSetting(f"A permission rule begins with allow, ask or deny, {_FORM}: not {_shown(text)}.")
+    return PermissionRule(decision=decision, pattern=parse_pattern(rest), why=why, source=source)
 
 
 def render_rule(rule: PermissionRule) -> str:
-    """Return the line that `parse_rule` reads."""
-    raise NotImplementedError
+    """Return the line that `parse_rule` reads; `why` and `source` are no part of it."""
+    return f"{rule.decision} {render_pattern(rule.pattern)}"
+
+
+def parse_pattern(text: str) -> ToolPattern:
+    """Return the pattern that a rule says after its first word, such as `shell(git push*)`. Raises: InvalidSetting."""
+    matched = _PATTERN.fullmatch(text.strip())
+    if matched is None:
+        raise InvalidSetting(
+            "A permission rule names a tool, and in parentheses after it what the call acts on, with `*` for anything, "
+            f"{_FORM}: not {_shown(text)}."
+        )
+    return ToolPattern(tool=_unescaped(matched[1]), argument=_unescaped(matched[2] or ""))
+
+
+def render_pattern(pattern: ToolPattern) -> str:
+    """Return the text that `parse_pattern` reads; the name of the tool alone where any call is meant."""
+    tool = _IN_TOOL.sub(lambda found: _number(found[0]), _escaped(pattern.tool))
+    return f"{tool}({_escaped(pattern.argument)})" if pattern.argument else tool
 
 
 def texts_of(arguments: object) -> Sequence[str]:
-    """Return every text among the arguments of a call, at any depth, in order."""
-    raise NotImplementedError
+    """Return every text among the arguments of a call, at any depth, in order; the names of the arguments are none."""
+    left = [*reversed([*arguments.values()])] if isinstance(arguments, Mapping) else [arguments]
+    found: list[str] = []
+    while left:
+        match left.pop():
+            case str() as text:
+                found.append(text)
+            case Mapping() as fields:
+                left.extend(part for key, value in reversed([*fields.items()]) for part in (value, key))
+            case list() | tuple() as items:
+                left.extend(reversed(items))
+    return tuple(found)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Tell whether `pattern` says the whole text. Each part between two stars is taken where it comes first."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == text
+    *middle, last = rest
+    place, end = len(first), len(text) - len(last)
+    if place > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in middle:
+        found = text.find(part, place, end)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
+
+
+def _paths(text: str) -> Iterator[str]:
+    """Give `text` as a path without detours, one that lies below the folder it starts from also with `./` before it."""
+    scheme = _SCHEME.match(text)
+    start = scheme[0] if scheme else ""
+    rest = text[len(start) :]
+    if not rest:
+        yield text
+        return
+    path = posixpath.normpath(rest)
+    # two slashes at the start are one on every system that is promised
+    path = f"/{path.lstrip('/')}" if path.startswith("/") else path
+    path = f"{path}/" if rest.endswith("/") and path != "/" else path
+    yield start + path
+    if not start and not path.startswith(("/", "../")) and path != "..":
+        yield f"./{path}"
+
+
+def _decisions() -> tuple[Decision, ...]:
+    return get_args(Decision)
+
+
+def _escaped(text: str) -> str:
+    text = _BEFORE_ESCAPE.sub(r"\\u005c", text)
+    return text if text.isprintable() else "".join(each if each.isprintable() else _number(each) for each in text)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1] or found[2], 16)), text)
+
+
+def _number(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…")
