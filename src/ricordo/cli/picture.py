@@ -28,6 +28,7 @@ _SECTIONS = {
     "results": ("r", "tool results", "red"),
     "summary": ("S", "summary", "bright_green"),
     "injected": ("i", "injected", "bright_blue"),
+    "reminder": ("R", "reminder", "bright_yellow"),
     "reserve": ("-", "reserve", "bright_black"),
     "free": (".", "free", None),
 }

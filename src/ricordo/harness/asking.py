@@ -39,12 +39,16 @@ class Heard:
 async def ask(model: ChatModel, request: Request, heard: Heard) -> Reply:
     """Return the model's reply to `request`; to a turn that is listened to, its pieces are told as they come.
 
+    The reminder, where there is one, is the last message that is sent.
+
     Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends without a whole reply.
     """
     heard.begin()
     messages: Sequence[Message] = request.window
     if request.system:
         messages = (Message(role="system", parts=(Text(text=request.system),)), *messages)
+    if request.reminder is not None:
+        messages = (*messages, request.reminder)
     if request.turn.listener is None:
         return await model.complete(messages, tools=request.tools)
     return await _listened(model, messages, request.tools, request.turn.listener, heard)

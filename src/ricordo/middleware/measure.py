@@ -42,7 +42,7 @@ class Measure:
     async def measured(self, request: Request, *, forced: str = "", limit: int | None = None) -> Measured:
         """Return `request` as a window; `limit` in tokens takes the place of the model's.
 
-        What the provider adds of its own counts as overhead.
+        What the provider adds of its own counts as overhead, and so does the reminder: nothing can shorten them.
         """
         estimate = await self._estimate(request)
         total = self._calibration.correct(self._model, estimate.input)
@@ -76,8 +76,9 @@ class Measure:
 
 
 def _alike(one: Request, other: Request) -> bool:
-    return one.window is other.window and (one.system, one.tools) == (other.system, other.tools)
+    beside = (one.system, one.tools, one.reminder) == (other.system, other.tools, other.reminder)
+    return one.window is other.window and beside
 
 
 def _estimated(request: Request) -> RequestEstimate:
-    return estimate_request(request.window, system=request.system, tools=request.tools)
+    return estimate_request(request.window, system=request.system, tools=request.tools, reminder=request.reminder)

@@ -23,9 +23,10 @@ class ContextReport:
     """What the next request is made of, in tokens, as far as they are known before the provider counts them.
 
     `user`, `assistant` and `results` (of tools) are what was said, `summary` stands for what went, `injected` is what
-    nobody said: recalled memory and notices that are not the assistant's. `reserve` is kept for the reply, `free`
-    is left; both are 0 where the model's window, `limit`, is not known. `ratio` is what the provider's counts have
-    taught, and in every number.
+    nobody said: recalled memory and notices that are not the assistant's. `reminder` is where the agent stands: plan,
+    todos, tasks, which is sent anew with each request. `reserve` is kept for the reply, `free` is left; both are 0
+    where the model's window, `limit`, is not known. `ratio` is what the provider's counts have taught, and in every
+    number.
     """
 
     session: str
@@ -39,6 +40,7 @@ class ContextReport:
     results: int = 0
     summary: int = 0
     injected: int = 0
+    reminder: int = 0
     reserve: int = 0
     free: int = 0
     ratio: float = 1.0
@@ -52,7 +54,7 @@ class ContextReport:
     @property
     def tokens(self) -> int:
         """All of the request."""
-        return self.system + self.memory + self.tools + self.conversation
+        return self.system + self.memory + self.tools + self.conversation + self.reminder
 
     @property
     def over(self) -> int:
@@ -62,7 +64,7 @@ class ContextReport:
     @property
     def sections(self) -> tuple[tuple[str, int], ...]:
         """Every section with its tokens, in the order of the request, then the reserve and what is free."""
-        names = ("system", "memory", "tools", *_CONVERSATION, "reserve", "free")
+        names = ("system", "memory", "tools", *_CONVERSATION, "reminder", "reserve", "free")
         return tuple((name, getattr(self, name)) for name in names)
 
 
@@ -85,7 +87,13 @@ def context_report(
     conversation = dict.fromkeys(_CONVERSATION, 0)
     for message in messages:
         conversation[_section(message)] += estimate_message(message)
-    raw = {"system": estimate.system, "memory": estimate.memory, "tools": estimate.tools, **conversation}
+    raw = {
+        "system": estimate.system,
+        "memory": estimate.memory,
+        "tools": estimate.tools,
+        **conversation,
+        "reminder": estimate.reminder,
+    }
     tokens = dict(zip(raw, apportioned(tuple(raw.values()), total), strict=True))
     left = 0 if limit is None else max(0, limit - total)
     reserve = 0 if limit is None or ceiling is None else min(max(0, limit - ceiling), left)

@@ -93,12 +93,13 @@ class RequestEstimate:
     memory: int = 0
     tools: int = 0
     messages: int = 0
+    reminder: int = 0
     reserved: int = 0
 
     @property
     def input(self) -> int:
         """What is sent: compare this with the input that the provider reports."""
-        return self.system + self.memory + self.tools + self.messages
+        return self.system + self.memory + self.tools + self.messages + self.reminder
 
     @property
     def total(self) -> int:
@@ -130,19 +131,21 @@ def estimate_request(
     system: str = "",
     memory: str = "",
     tools: Sequence[ToolSpec] = (),
+    reminder: Message | None = None,
     reserved_output: int = 0,
     counter: TokenCounter = _ESTIMATOR,
 ) -> RequestEstimate:
     """Estimate a whole request: nothing that is sent is left out.
 
-    `memory` is what is injected beside the system prompt and the messages; `reserved_output` the tokens that are kept
-    free for the reply.
+    `memory` is what is injected beside the system prompt and the messages, `reminder` the message that is sent after
+    them with this request alone; `reserved_output` are the tokens that are kept free for the reply.
     """
     return RequestEstimate(
         system=_framed(system, counter),
         memory=_framed(memory, counter),
         tools=sum(_known_tool(tool) if counter is _ESTIMATOR else _tool(tool, counter) for tool in tools),
         messages=sum(estimate_message(message, counter=counter) for message in messages),
+        reminder=estimate_message(reminder, counter=counter) if reminder else 0,
         reserved=reserved_output,
     )
 

@@ -1,0 +1,71 @@
+"""Remind: every request says anew where the agent stands, and a reply keeps what its request told of.
+
+The reminder is made for one request, so nothing that shortens or sums up the window can touch it. It depends on the
+window, whose plan it need not repeat, so it is made again where the window got shorter on the way.
+
+Invariants: a result counts as told when a whole reply came to the request that told of it, and not before; what can't
+be reminded of ends no turn.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+from ricordo.errors import RicordoError
+from ricordo.messages import Message, telling
+from ricordo.middleware.contract import Request, Response, Step
+
+__all__ = ["Composed", "Remind"]
+
+_LOG = logging.getLogger("ricordo.middleware")
+
+Composed: TypeAlias = tuple[Message | None, tuple[str, ...]]
+"""A reminder, None where there is nothing to say, and the results of background tasks that it tells of."""
+
+
+class Remind:
+    """Step middleware for one session, outside of all that shortens the window; `again` stands inside of that."""
+
+    def __init__(self, compose: Callable[[Request], Awaitable[Composed]]) -> None:
+        """Let `compose` make the reminder of a request that has none yet. What of ours it raises is logged once."""
+        self._compose = compose
+        self._is_logged = False
+        self._window: tuple[Message, ...] = ()
+        self._told: tuple[str, ...] = ()
+
+    async def __call__(self, request: Request, step: Step) -> Response:
+        """Go on with a reminder; the reply to it names what it told of."""
+        self._window, self._told = request.window, ()
+        found = await self._made(request)
+        if found is not None:
+            reminder, self._told = found
+            request = replace(request, reminder=reminder)
+        response = await step(request)
+        reply = response.reply
+        said = telling(reply.message, self._told)
+        return response if said is reply.message else replace(response, reply=replace(reply, message=said))
+
+    async def again(self, request: Request, step: Step) -> Response:
+        """Go on with a reminder for the window as it is now; the one that was made stays if this one can't be."""
+        if request.window != self._window:
+            self._window = request.window
+            found = await self._made(request)
+            if found is not None:
+                reminder, self._told = found
+                request = replace(request, reminder=reminder)
+        return await step(request)
+
+    async def reminded(self, request: Request) -> Request:
+        """Return `request` with the reminder that it would have; nothing counts as told."""
+        found = await self._made(request)
+        return replace(request, reminder=found[0]) if found else request
+
+    async def _made(self, request: Request) -> Composed | None:
+        try:
+            return await self._compose(replace(request, reminder=None))
+        except RicordoError as error:
+            if not self._is_logged:
+                _LOG.warning("Where the agent stands can't be told to the model: %s.", type(error).__name__)
+            self._is_logged = True
+            return None
