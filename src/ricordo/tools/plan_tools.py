@@ -1,0 +1,57 @@
+"""plan_enter, plan_write and plan_exit: how an agent plans before it acts."""
+
+from typing import Annotated
+
+from ricordo.tools.contract import Tool, ToolContext
+from ricordo.tools.function import tool
+from ricordo.tools.planning import Outcome, Planning
+
+__all__ = ["plan_tools"]
+
+
+def plan_tools(planning: Planning) -> tuple[Tool, ...]:
+    """Return the three tools over the plan of one session."""
+    return (_enter_tool(planning), _write_tool(planning), _exit_tool(planning))
+
+
+def _enter_tool(planning: Planning) -> Tool:
+    async def plan_enter(
+        title: Annotated[str, "what the plan is about, or the path of a plan to go on with"] = "",
+    ) -> str:
+        """Begin to plan: until plan_exit you can read and plan, but change nothing else.
+
+        Use it before work of many steps or of great effect.
+        """
+        plan = await planning.enter(title, by="agent")
+        return (
+            f"Plan mode is on, and the plan is /{plan.path}. Look around with what only reads, write the plan with"
+            " plan_write, and end with plan_exit."
+        )
+
+    return tool(plan_enter, effect="organizes")
+
+
+def _write_tool(planning: Planning) -> Tool:
+    async def plan_write(content: Annotated[str, "the whole plan, as Markdown"]) -> str:
+        """Write the plan, in the place of all that stands in its file."""
+        return await planning.write(content)
+
+    return tool(plan_write, effect="organizes")
+
+
+def _exit_tool(planning: Planning) -> Tool:
+    async def plan_exit(
+        context: ToolContext,
+        outcome: Annotated[
+            Outcome, "ready: the plan is to be carried out; dropped: it is given up; done: it has been carried out"
+        ] = "ready",
+    ) -> str:
+        """End plan mode, or a plan in force. A person may be asked first."""
+        was = planning.plan
+        left = await planning.exit(outcome, by="agent", approved=context.approved)
+        if left.path:
+            return f"Plan mode is off, and the plan /{left.path} is in force: carry it out."
+        ended = "Plan mode is off" if was.active else "The plan is over"
+        return f"{ended}; no plan stands any more{f', its file stays as /{was.path}' if was.path else ''}."
+
+    return tool(plan_exit, effect="organizes")

@@ -1,0 +1,371 @@
+"""Plan mode: its file is a person's to read and to change, and only a person lets the agent go on to act."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from desks import CONTEXT, Person
+from hand_clock import HandClock
+from held_standing import HeldStanding
+from ricordo.clock import MonotonicIds
+from ricordo.errors import FileMissing, StorageFull, ToolFailed
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
+from ricordo.state import Plan, Standing
+from ricordo.tools import Approval, Approve, ToolContext, effect_of
+from ricordo.tools.plan_tools import plan_tools
+from ricordo.tools.planning import MOST_BYTES, Planning
+from ricordo.workspace.changes import ChangeSets
+
+pytestmark = pytest.mark.anyio
+
+PATH = "plans/2026-11-21-release.md"
+
+
+class Desk:
+    """The plan of one session over files that others may share, and its tools as a model calls them."""
+
+    def __init__(
+        self,
+        approve: Approve | None = None,
+        *,
+        files: InMemoryFiles | None = None,
+        keeper: HeldStanding | None = None,
+        session: str = "monday",
+    ) -> None:
+        clock = HandClock()
+        self.files = files or InMemoryFiles()
+        self.keeper = keeper or HeldStanding()
+        self.changes = ChangeSets(self.files, clock=clock, ids=MonotonicIds(clock))
+        self.planning = Planning(
+            self.keeper, self.files, self.changes, redactor=Redactor(bytes(32)), clock=clock, approve=approve,
+            session=session,
+        )  # fmt: skip
+        self._tools = {tool.spec.name: tool for tool in plan_tools(self.planning)}
+
+    async def use(self, name: str, *, context: ToolContext = CONTEXT, **arguments: str) -> str:
+        try:
+            return str(await self._tools[name](arguments, context))
+        except ToolFailed as error:
+            return f"failed: {error}"
+
+    @property
+    def plan(self) -> Plan:
+        return self.keeper.standing.plan
+
+    async def on_disk(self, path: str = PATH) -> str:
+        return (await self.files.read(f"workspace/{path}")).data.decode()
+
+    async def edit(self, text: str, path: str = PATH) -> None:
+        """Write the file as a person does, with an editor."""
+        stored = await self.files.read(f"workspace/{path}")
+        await self.files.replace(f"workspace/{path}", text.encode(), expected=stored.version)
+
+    async def listed(self) -> Sequence[str]:
+        return [info.path.removeprefix("workspace/") for info in await self.files.list("workspace")]
+
+
+async def planned(desk: Desk, text: str = "# Release\n1. Test.\n") -> None:
+    """Let the agent plan, up to where the plan is written."""
+    assert "Plan mode is on" in await desk.use("plan_enter", title="Release")
+    assert "was written" in await desk.use("plan_write", content=text)
+
+
+async def test_a_plan_is_entered_written_and_in_force_after_a_yes(yes: Person) -> None:
+    desk = Desk(yes)
+    said = await desk.use("plan_enter", title="Release")
+    assert "Plan mode is on, and the plan is /plans/2026-11-21-release.md." in said
+    assert desk.plan == Plan(active=True, path=PATH, by="agent")
+    assert await desk.on_disk() == "# Release\n"
+    assert "which can be undone" in await desk.use("plan_write", content="# Release\n1. Test.\n")
+    assert await desk.planning.text() == await desk.on_disk() == "# Release\n1. Test.\n"
+    assert "is in force: carry it out" in await desk.use("plan_exit")
+    assert yes.asked == [Approval(tool="plan_exit", act="carry out", target=f"/{PATH}", change="# Release\n1. Test.\n")]
+    assert desk.plan == Plan(active=False, path=PATH, by="agent")
+    assert "no plan stands any more" in await desk.use("plan_exit", outcome="done")
+    assert desk.plan == Plan()
+    assert await desk.on_disk() == "# Release\n1. Test.\n", "the file stays"
+    assert await desk.planning.text() is None
+    assert len(yes.asked) == 1
+
+
+async def test_a_plan_that_is_refused_is_planned_further(no: Person) -> None:
+    desk = Desk(no)
+    await planned(desk)
+    assert (await desk.use("plan_exit")).startswith("failed: It was not approved: plan mode is still on.")
+    assert desk.plan.active
+
+
+async def test_nobody_is_asked_of_what_a_rule_lets_through(no: Person) -> None:
+    desk = Desk(no)
+    await planned(desk)
+    assert "is in force" in await desk.use("plan_exit", context=replace(CONTEXT, approved=True))
+    assert no.asked == []
+
+
+async def test_with_nobody_to_ask_an_agent_ends_what_it_began_and_nothing_else() -> None:
+    own = Desk()
+    await planned(own)
+    assert "is in force" in await own.use("plan_exit")
+    asked_for = Desk()
+    await asked_for.planning.enter("Release", by="user")
+    await asked_for.use("plan_write", content="# Release\n1. Test.\n")
+    for outcome in ("ready", "dropped"):
+        said = await asked_for.use("plan_exit", outcome=outcome)
+        assert said.startswith("failed: A person began plan mode, and a person ends it")
+    assert asked_for.plan == Plan(active=True, path=PATH, by="user")
+    await asked_for.planning.exit("ready", by="user")
+    assert asked_for.plan == Plan(active=False, path=PATH, by="user")
+
+
+async def test_an_agent_does_not_get_out_of_a_persons_plan_mode_by_dropping_or_entering(no: Person) -> None:
+    desk = Desk(no)
+    await desk.planning.enter("Release", by="user")
+    assert "still on" in await desk.use("plan_exit", outcome="dropped")
+    await desk.use("plan_enter", title="Another")
+    assert "still on" in await desk.use("plan_exit", outcome="dropped")
+    assert "still being made" in await desk.use("plan_exit", outcome="done")
+    assert desk.plan == Plan(active=True, path=PATH, by="user")
+    assert [asked.act for asked in no.asked] == ["drop", "drop"]
+
+
+async def test_plan_mode_that_a_person_enters_too_is_that_persons() -> None:
+    desk = Desk()
+    await planned(desk)
+    await desk.planning.enter(by="user")
+    assert desk.plan == Plan(active=True, path=PATH, by="user")
+    assert "a person ends it" in await desk.use("plan_exit")
+
+
+async def test_an_agent_may_drop_its_own_planning_unasked(no: Person) -> None:
+    desk = Desk(no)
+    await planned(desk)
+    said = await desk.use("plan_exit", outcome="dropped")
+    assert said == f"Plan mode is off; no plan stands any more, its file stays as /{PATH}."
+    assert desk.plan == Plan()
+    assert "1. Test." in await desk.on_disk()
+    assert no.asked == []
+
+
+@pytest.mark.parametrize("text", ["", "  \n\n", "# Release\n", "\n# Another heading"])
+async def test_an_empty_plan_is_never_ready(yes: Person, text: str) -> None:
+    desk = Desk(yes)
+    await desk.use("plan_enter", title="Release")
+    await desk.use("plan_write", content=text)
+    assert (await desk.use("plan_exit")).startswith("failed: The plan is empty")
+    with pytest.raises(ToolFailed, match="is empty"):
+        await desk.planning.exit("ready", by="user")
+    assert desk.plan.active
+    assert yes.asked == []
+
+
+async def test_what_is_not_there_can_not_be_ended_or_written() -> None:
+    desk = Desk()
+    assert "Plan mode is not on" in await desk.use("plan_exit")
+    assert "There is no plan." in await desk.use("plan_exit", outcome="dropped")
+    assert "There is no plan." in await desk.use("plan_exit", outcome="done")
+    assert "begin one with plan_enter" in await desk.use("plan_write", content="x")
+    assert await desk.listed() == []
+
+
+async def test_what_a_person_did_meanwhile_is_not_ended_a_second_time() -> None:
+    desk = Desk()
+
+    async def drops_it(asked: Approval) -> bool:
+        del asked
+        await desk.planning.exit("dropped", by="user")
+        return True
+
+    held = Desk(drops_it, files=desk.files, keeper=desk.keeper)
+    await planned(held)
+    assert "meanwhile: nothing was changed" in await held.use("plan_exit")
+    assert desk.plan == Plan()
+
+
+async def test_two_sessions_never_begin_with_the_same_file() -> None:
+    one = Desk()
+    others = [Desk(files=one.files, session=session) for session in ("monday", "tuesday")]
+    for desk in (one, *others):
+        await planned(desk, f"{id(desk)}")
+    assert [desk.plan.path for desk in (one, *others)] == [
+        PATH,
+        "plans/2026-11-21-release-2.md",
+        "plans/2026-11-21-release-3.md",
+    ]
+    assert await one.on_disk() == f"{id(one)}"
+
+
+async def test_a_session_goes_on_with_the_plan_that_it_names() -> None:
+    one = Desk()
+    await planned(one)
+    other = Desk(files=one.files)
+    await other.use("plan_enter", title=f"/{PATH}")
+    assert other.plan.path == PATH
+    assert await other.on_disk() == "# Release\n1. Test.\n"
+    assert "There is no plan /plans/none.md" in await Desk().use("plan_enter", title="plans/none.md")
+    with pytest.raises(FileMissing):
+        await Desk().planning.enter("/plans/none.md", by="user")
+
+
+async def test_entering_again_goes_on_with_the_plan_and_a_new_title_begins_another() -> None:
+    desk = Desk()
+    await planned(desk)
+    await desk.use("plan_enter", title="Something else")
+    assert desk.plan.path == PATH, "a plan that is being made stays"
+    await desk.use("plan_exit")
+    await desk.use("plan_enter")
+    assert desk.plan == Plan(active=True, path=PATH, by="agent")
+    assert await desk.planning.text() == "# Release\n1. Test.\n"
+    await desk.use("plan_exit")
+    await desk.use("plan_enter", title="Über-Größe & Ночь")
+    assert desk.plan.path.startswith("plans/2026-11-21-uber-grosse-")
+    assert (await desk.on_disk(desk.plan.path)).startswith("# Über-Größe & Ночь\n")
+
+
+@pytest.mark.parametrize(
+    ("session", "path"),
+    [
+        ("monday", "plans/2026-11-21-monday.md"),
+        ("2026-11-21-08h00-x2", "plans/2026-11-21-08h00-x2.md"),
+        ("", "plans/2026-11-21-plan.md"),
+    ],
+)
+async def test_a_plan_without_a_title_is_named_after_its_session(session: str, path: str) -> None:
+    desk = Desk(session=session)
+    await desk.use("plan_enter")
+    assert desk.plan.path == path
+    assert await desk.on_disk(path) == "# Plan\n"
+
+
+async def test_a_persons_edit_is_shown_before_it_can_be_written_over() -> None:
+    desk = Desk()
+    await planned(desk)
+    await desk.edit("# Release\n1. Test.\n2. Ask Nadia.\n")
+    said = await desk.use("plan_write", content="# Release\n1. Ship.\n")
+    assert said.startswith("failed: the plan was edited by a person meanwhile: read it first")
+    assert said.endswith("# Release\n1. Test.\n2. Ask Nadia.\n")
+    assert "Ask Nadia" in await desk.on_disk()
+    assert "was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n2. Ask Nadia.\n")
+    await desk.edit("# Release\nNo.\n")
+    assert await desk.planning.text() == "# Release\nNo.\n"
+    assert "was written" in await desk.use("plan_write", content="# Release\nYes.\n"), "its text was shown"
+    await desk.edit("# Release\nNever.\n")
+    await desk.planning.text(told=False)
+    assert "edited by a person" in await desk.use("plan_write", content="x"), "it was shown to somebody else"
+
+
+async def test_a_process_that_has_not_seen_the_plan_does_not_write_over_it() -> None:
+    before = Desk()
+    await planned(before)
+    after = Desk(files=before.files, keeper=before.keeper)
+    assert "1. Test." in await after.use("plan_write", content="# Mine\n")
+    assert await after.on_disk() == "# Release\n1. Test.\n"
+    assert "was written" in await after.use("plan_write", content="# Mine\n")
+
+
+async def test_a_plan_that_a_person_removed_is_made_anew_only_when_that_was_said() -> None:
+    desk = Desk()
+    await planned(desk)
+    await desk.files.delete(f"workspace/{PATH}")
+    assert await desk.planning.text(told=False) is None
+    assert "was removed by a person" in await desk.use("plan_write", content="# Again\n")
+    assert await desk.listed() == []
+    assert "was written" in await desk.use("plan_write", content="# Again\n")
+    await desk.files.delete(f"workspace/{PATH}")
+    await desk.use("plan_enter")
+    assert await desk.on_disk() == "# Plan\n", "the file is there after entering"
+
+
+async def test_a_plan_is_one_reversible_change_and_holds_no_secret() -> None:
+    desk = Desk()
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    await desk.use("plan_enter", title=f"Use {secret}")
+    await desk.use("plan_write", content=f"1. Use {secret}.\n")
+    assert "is so already" in await desk.use("plan_write", content=f"1. Use {secret}.\n")
+    assert secret not in f"{await desk.on_disk(desk.plan.path)} {desk.plan}"
+    assert "[secret:" in await desk.on_disk(desk.plan.path)
+    written, created = await desk.changes.records()
+    assert (written.who, written.act, len(written.files)) == ("agent", "tool", 1)
+    before = await desk.changes.content(written.files[0].before)
+    assert before is not None
+    assert before.startswith(b"# Use [secret:")
+    assert secret not in f"{written} {created} {before!r}"
+
+
+async def test_a_plan_that_is_too_long_is_refused_and_the_longest_is_not() -> None:
+    desk = Desk()
+    await desk.use("plan_enter", title="Release")
+    assert "at most 102,400 bytes, not 102,401" in await desk.use("plan_write", content="x" * (MOST_BYTES + 1))
+    assert await desk.on_disk() == "# Release\n"
+    assert "was written" in await desk.use("plan_write", content="x" * MOST_BYTES)
+    await desk.edit("y" * MOST_BYTES)
+    said = await desk.use("plan_write", content="z")
+    assert "[cut: read_file shows all of" in said
+    assert len(said) < 21_000
+
+
+async def test_when_it_could_not_be_kept_plan_mode_is_as_it_was(yes: Person) -> None:
+    desk = Desk(yes)
+    desk.keeper.is_full = True
+    with pytest.raises(StorageFull):
+        await desk.planning.enter("Release", by="user")
+    assert "failed: The disk is full" in await desk.use("plan_enter", title="Release")
+    assert desk.plan == Plan()
+    desk.keeper.is_full = False
+    await planned(desk)
+    desk.keeper.is_full = True
+    assert "failed: The disk is full" in await desk.use("plan_exit")
+    assert desk.plan.active
+
+
+OUTSIDE = [
+    "MEMORY.md",
+    "memory/topics/x.md",
+    "../guard.md",
+    "plans/../MEMORY.md",
+    "plans/a/b.md",
+    "/plans/x.md",
+    "plans/..md/../x.md",
+    "plans/x\\y.md",
+    "plans/x\ny.md",
+    "plans/x.txt",
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+async def test_a_state_that_names_a_file_elsewhere_reads_and_writes_nothing_there(path: str) -> None:
+    keeper = HeldStanding(Standing(plan=Plan(active=True, path=path, by="agent")))
+    desk = Desk(keeper=keeper)
+    await desk.files.create("workspace/MEMORY.md", b"- A fact.\n")
+    await desk.files.create("workspace/memory/topics/x.md", b"- Another.\n")
+    assert desk.planning.plan == Plan(active=True, path="", by="agent")
+    assert await desk.planning.text() is None
+    assert "There is no plan to write" in await desk.use("plan_write", content="mine")
+    assert "is empty" in await desk.use("plan_exit")
+    await desk.use("plan_enter", title="Release")
+    assert desk.plan == Plan(active=True, path=PATH, by="agent")
+    assert sorted(await desk.listed()) == ["MEMORY.md", "memory/topics/x.md", PATH]
+    assert await desk.on_disk("MEMORY.md") == "- A fact.\n"
+
+
+@given(st.text(max_size=300))
+async def test_any_title_makes_a_file_of_its_own_below_plans(title: str) -> None:
+    desk = Desk()
+    first = await desk.planning.enter(title, by="user")
+    await desk.planning.exit("dropped", by="user")
+    second = await desk.planning.enter(title, by="user")
+    assert first.path != second.path
+    assert sorted(await desk.listed()) == sorted([first.path, second.path])
+    assert all(path.startswith("plans/2026-11-21-") and path.endswith(".md") for path in await desk.listed())
+    assert desk.planning.plan == second
+
+
+async def test_the_tools_may_be_called_while_the_agent_only_plans() -> None:
+    assert [(tool.spec.name, effect_of(tool)) for tool in plan_tools(Desk().planning)] == [
+        ("plan_enter", "organizes"),
+        ("plan_write", "organizes"),
+        ("plan_exit", "organizes"),
+    ]
