@@ -18,6 +18,16 @@ from ricordo.workspace.layout import state_path
 pytestmark = pytest.mark.anyio
 
 LONG = "some more words to fill a line, " * 20
+STANDING: dict[str, Any] = {
+    "plan": {"active": True, "path": "plans/a.md", "by": "user"},
+    "todos": [{"id": "1", "content": "Look", "status": "completed"}, {"id": "2", "content": "Go", "status": "pending"}],
+    "permissions": [{"rule": "deny shell(git push*)", "why": "Never.", "source": "person"}],
+    "delivered": ["task-1"],
+}
+TWO_BEGUN = [{"id": str(number), "content": "Go", "status": "in_progress"} for number in range(2)]
+WRONG: list[dict[str, Any]] = [
+    {"plan": "plans/a.md"}, {"todos": TWO_BEGUN}, {"permissions": [{"rule": "forbid shell(ls)"}]}, {"delivered": [1]},
+]  # fmt: skip
 CONFIG = CompactionConfig(trigger_messages=12, keep_messages=4, model="offline")
 
 
@@ -100,7 +110,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
 async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
     path = tmp_path / state_path("main", "s")
-    other = {"v": 3, "turns": 7, "ratio": 1.5, "plan": {"active": True, "path": "plans/a.md"}, "tasks": ["one", 2]}
+    other = {"v": 3, "turns": 7, "ratio": 1.5, "mood": {"calm": True}, "tasks": ["one", 2], **STANDING}
     path.write_text(json.dumps(document(tmp_path) | other), encoding="utf-8")
     before = document(tmp_path)
     async with agent(FakeModel(), tmp_path) as one:
@@ -114,3 +124,37 @@ async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_p
             name: value for name, value in before.items() if name != "window"
         }
         assert left.items() >= other.items()
+
+
+def broken(whole: dict[str, Any]) -> list[bytes]:
+    """Return what a state may look like that can't be parsed: torn, garbage, and of wrong types or values."""
+    data = json.dumps(whole | STANDING).encode()
+    wrong = [json.dumps(whole | STANDING | fields).encode() for fields in WRONG]
+    return [data[: len(data) // 2], b"\x00\xff" * 40, *wrong]
+
+
+@pytest.mark.req("AS-BUG-29")
+async def test_a_state_that_can_not_be_parsed_stays_aside_and_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await talked(tmp_path)
+    path = tmp_path / state_path("main", "s")
+    cases = broken(document(tmp_path))
+    for number, data in enumerate(cases, start=1):
+        path.write_bytes(data)
+        caplog.clear()
+        async with agent(FakeModel(reply("Yes.")), tmp_path, compaction=None) as one:
+            assert path.with_name(f"s.json.broken-{number}").read_bytes() == data
+            (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+            assert warning.endswith(f"set aside as {state_path('main', 's')}.broken-{number}.")
+            # the transcript has what was said, and the session goes on
+            assert len(one.window) >= 20
+            await one.send("And now?")
+        assert document(tmp_path)["turns"] == 1
+    kept = {f"s.json.broken-{number}": data for number, data in enumerate(cases, start=1)}
+    async with agent(FakeModel(), tmp_path) as one:
+        await one.compact()
+    assert {each.name: each.read_bytes() for each in path.parent.glob("*.broken-*")} == kept
+    assert {name: document(tmp_path)[name] for name in STANDING} == {
+        "plan": {"active": False, "path": "", "by": "agent"}, "todos": [], "permissions": [], "delivered": [],
+    }  # fmt: skip

@@ -12,21 +12,23 @@ from ricordo.errors import InvalidMessage, VersionConflict
 from ricordo.files import ABSENT
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
+from ricordo.guard.permissions import PermissionRule, ToolPattern
 from ricordo.messages import Message, Text, ToolCall
-from ricordo.state import AgentState
-from ricordo.state.codec import decode, encode
+from ricordo.state import AgentState, Plan, Standing, Todo
+from ricordo.state.codec import VERSION, decode, encode
 from ricordo.state.files import FileStates
 from ricordo.workspace.layout import cursor_path, state_path
+from standings import standings
 
 pytestmark = pytest.mark.anyio
 
-KNOWN = {"v", "agent", "session", "turns", "ratio", "window"}
+KNOWN = set(json.loads(encode(AgentState(agent="a", session="s"))))
 SECRET = "sk-ant-api03-" + "Ab3dEf9hIjKlMn0pQrStUvWxYz12345678" * 2
 
 
 def states() -> st.SearchStrategy[AgentState]:
     extra = st.dictionaries(any_text(6).filter(lambda name: name not in KNOWN), json_values(), max_size=3)
-    newer = st.builds(lambda rest, version: {**rest, "v": version}, extra, st.integers(2, 99))
+    newer = st.builds(lambda rest, version: {**rest, "v": version}, extra, st.integers(VERSION + 1, 99))
     return st.builds(
         AgentState,
         agent=st.just("main"),
@@ -35,6 +37,7 @@ def states() -> st.SearchStrategy[AgentState]:
         turns=st.integers(0, 10**9),
         last=st.text(max_size=30),
         ratio=st.floats(0, 10**6, exclude_min=True),
+        standing=standings(),
         extra=st.one_of(extra, newer),
     )
 
@@ -62,10 +65,82 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    "fields",
+    [
+        {"user": 1},
+        {"turns": True},
+        {"ratio": 0},
+        {"plan": "plans/a.md"},
+        {"plan": {"active": 1}},
+        {"plan": {"path": None}},
+        {"plan": {"by": "nobody"}},
+        {"todos": {}},
+        {"todos": ["Go"]},
+        {"todos": [{"content": "Go"}]},
+        {"todos": [{"id": "1"}]},
+        {"todos": [{"id": 1, "content": "Go"}]},
+        {"todos": [{"id": "1", "content": "Go", "status": "begun"}]},
+        {"todos": [{"id": each, "content": "Go", "status": "in_progress"} for each in "12"]},
+        {"permissions": ["deny shell"]},
+        {"permissions": [{"why": "Never."}]},
+        {"permissions": [{"rule": "forbid shell(ls)"}]},
+        {"permissions": [{"rule": "deny shell(ls"}]},
+        {"permissions": [{"rule": "deny shell", "why": None}]},
+        {"permissions": [{"rule": "deny shell", "source": 1}]},
+        {"delivered": "task-1"},
+        {"delivered": [1]},
+    ],
+    ids=json.dumps,
+)
+def test_what_is_of_the_wrong_kind_is_never_mended(fields: dict[str, object]) -> None:
+    whole = json.loads(encode(AgentState(agent="a", session="s")))
+    with pytest.raises(InvalidMessage):
+        decode(json.dumps(whole | fields).encode(), agent="a", session="s")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_nothing_stands_where_a_document_says_nothing_of_it(version: int) -> None:
+    data = json.dumps({"v": version, "agent": "a", "session": "s", "turns": 3, "window": []}).encode()
+    assert decode(data, agent="a", session="s") == AgentState(agent="a", session="s", turns=3)
+    assert json.loads(encode(decode(data, agent="a", session="s")))["v"] == VERSION
+
+
+def test_what_stands_may_leave_out_what_is_as_ever() -> None:
+    fields = {
+        "plan": {"path": "plans/a.md"},
+        "todos": [{"id": "1", "content": "Go"}],
+        "permissions": [{"rule": "ask x"}],
+    }
+    state = decode(json.dumps({"v": 2} | fields).encode(), agent="a", session="s")
+    assert state.standing == Standing(
+        plan=Plan(path="plans/a.md"),
+        todos=(Todo(id="1", content="Go"),),
+        permissions=(PermissionRule(decision="ask", pattern=ToolPattern(tool="x")),),
+    )
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        Standing(
+            todos=(Todo(id="1", content="a", status="in_progress"), Todo(id="2", content="b", status="in_progress"))
+        ),
+        Standing(todos=(Todo(id="1", content="a", status="begun"),)),  # type: ignore[arg-type]
+        Standing(plan=Plan(by="nobody")),  # type: ignore[arg-type]
+        Standing(permissions=(PermissionRule(decision="forbid", pattern=ToolPattern(tool="x")),)),  # type: ignore[arg-type]
+        Standing(permissions=(PermissionRule(decision="deny", pattern=ToolPattern(tool="")),)),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(standing: Standing) -> None:
+    with pytest.raises(InvalidMessage):
+        encode(AgentState(agent="a", session="s", standing=standing))
+
+
+@pytest.mark.parametrize(
     "state",
     [
         AgentState(agent="a", session="s", extra={"turns": 3}),
-        AgentState(agent="a", session="s", extra={"v": 1}),
+        AgentState(agent="a", session="s", extra={"v": VERSION}),
         AgentState(agent="a", session="s", ratio=0.0),
         AgentState(agent="a", session="s", ratio=float("nan")),
         AgentState(agent="a", session="s", turns=-1),
@@ -107,7 +182,6 @@ async def test_what_a_newer_version_wrote_survives(tmp_path: Path) -> None:
     assert json.loads(path.read_text()).items() >= {"v": 3, "mood": {"calm": True}, "turns": 4}.items()
 
 
-@pytest.mark.req("AS-BUG-29")
 @pytest.mark.parametrize("broken", [b"", b"{", b"[]", b'{"v": 1, "window": [{"v": 1}]}', b"\xff\xfe", b'{"v": 0}'])
 async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(tmp_path: Path, broken: bytes) -> None:
     store = made(tmp_path)
@@ -142,6 +216,23 @@ async def test_no_secret_of_the_window_reaches_the_disk(tmp_path: Path) -> None:
     await store.save(AgentState(agent="main", session="s1", window=window, extra={"a": [SECRET]}), expected=ABSENT)
     assert SECRET.encode() not in (tmp_path / state_path("main", "s1")).read_bytes()
     assert len((await store.load("main", "s1")).state.window) == 2
+
+
+async def test_no_secret_of_what_stands_reaches_the_disk(tmp_path: Path) -> None:
+    pattern = ToolPattern(tool="shell", argument=f"curl -H *{SECRET}*")
+    standing = Standing(
+        plan=Plan(path=f"plans/{SECRET}.md"),
+        todos=(Todo(id=SECRET, content=f"Put {SECRET} into the vault"),),
+        permissions=(PermissionRule(decision="deny", pattern=pattern, why=f"It has {SECRET}.", source=SECRET),),
+        delivered=(SECRET,),
+    )
+    store = made(tmp_path)
+    await store.save(AgentState(agent="main", session="s1", standing=standing), expected=ABSENT)
+    assert SECRET.encode() not in (tmp_path / state_path("main", "s1")).read_bytes()
+    kept = (await store.load("main", "s1")).state.standing
+    assert kept.todos[0].content.startswith("Put [secret:")
+    assert kept.permissions[0].pattern.argument.startswith("curl -H *[secret:")
+    assert all("[secret:" in text for text in (kept.plan.path, kept.permissions[0].why, *kept.delivered))
 
 
 def test_a_session_whose_name_ends_like_a_cursor_has_a_place_of_its_own() -> None:

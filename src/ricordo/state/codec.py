@@ -1,23 +1,30 @@
 """The document of an agent's state: one versioned JSON object.
 
-Invariant: `decode(encode(state), ...) == state` for every state, and the fields of a newer version survive in `extra`,
-its number under `v`.
+Version 1 had no `plan`, `todos`, `permissions` and `delivered`: nothing stands in a document of that version. Each of
+them may also be absent from a newer one, and then says the same.
+
+Invariants: `decode(encode(state), ...) == state` for every state, and the fields of a newer version survive in `extra`,
+its number under `v`. What stands is read as it was written or not at all: nothing in it is mended.
 """
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import get_args
 
-from ricordo.errors import InvalidMessage
+from ricordo.errors import InvalidMessage, InvalidSetting
+from ricordo.guard.permissions import PermissionRule, parse_rule, render_rule
 from ricordo.messages import JsonValue, codec
-from ricordo.messages.jsontext import dumps, integer, loads, record, records
-from ricordo.state.contract import AgentState
+from ricordo.messages.jsontext import dumps, integer, loads, record, records, text
+from ricordo.state.contract import AgentState, Plan, Standing, Todo, TodoStatus
 
 __all__ = ["VERSION", "decode", "encode"]
 
-VERSION = 1
+VERSION = 2
 """The version of the documents that `encode` writes."""
 
-_KNOWN = frozenset({"agent", "session", "user", "turns", "undone", "ratio", "window", "last"})
+_STANDING = ("plan", "todos", "permissions", "delivered")
+_KNOWN = frozenset({"agent", "session", "user", "turns", "undone", "ratio", *_STANDING, "window", "last"})
 
 
 def encode(state: AgentState) -> bytes:
@@ -36,6 +43,7 @@ def encode(state: AgentState) -> bytes:
         "turns": state.turns,
         "undone": state.undone,
         "ratio": state.ratio,
+        **_written(state.standing),
         "last": state.last,
         "window": [loads(codec.encode(message)) for message in state.window],
     }
@@ -54,26 +62,108 @@ def decode(data: bytes, *, agent: str, session: str) -> AgentState:
         agent=agent,
         session=session,
         window=tuple(codec.decode(dumps(message)) for message in window),
-        last=_text(fields, "last"),
-        user=_text(fields, "user"),
+        last=text(fields.get("last", ""), "last"),
+        user=text(fields.get("user", ""), "user"),
         turns=_count(fields, "turns"),
         undone=_count(fields, "undone"),
         ratio=_ratio(fields),
+        standing=_read(fields),
         extra=extra,
     )
+
+
+def _written(standing: Standing) -> dict[str, JsonValue]:
+    _check_progress(standing.todos)
+    plan: dict[str, JsonValue] = {
+        "active": standing.plan.active,
+        "path": standing.plan.path,
+        "by": _one_of(standing.plan.by, ("user", "agent"), "plan.by"),
+    }
+    return {
+        "plan": plan,
+        "todos": [
+            {"id": todo.id, "content": todo.content, "status": _one_of(todo.status, get_args(TodoStatus), "status")}
+            for todo in standing.todos
+        ],
+        "permissions": [
+            {"rule": _rule_text(rule), "why": rule.why, "source": rule.source} for rule in standing.permissions
+        ],
+        "delivered": list(standing.delivered),
+    }
+
+
+def _read(fields: Mapping[str, JsonValue]) -> Standing:
+    todos = tuple(_todo(found, f"todos[{at}]") for at, found in enumerate(records(fields.get("todos", []), "todos")))
+    _check_progress(todos)
+    rules = records(fields.get("permissions", []), "permissions")
+    delivered = fields.get("delivered", [])
+    if not isinstance(delivered, list):
+        raise InvalidMessage("delivered: a list is needed.")
+    return Standing(
+        plan=_plan(record(fields.get("plan", {}), "plan")),
+        todos=todos,
+        permissions=tuple(_rule(found, f"permissions[{at}]") for at, found in enumerate(rules)),
+        delivered=tuple(text(found, f"delivered[{at}]") for at, found in enumerate(delivered)),
+    )
+
+
+def _plan(fields: Mapping[str, JsonValue]) -> Plan:
+    active = fields.get("active", False)
+    if not isinstance(active, bool):
+        raise InvalidMessage("plan.active: true or false is needed.")
+    by = text(fields.get("by", "agent"), "plan.by")
+    return Plan(
+        active=active,
+        path=text(fields.get("path", ""), "plan.path"),
+        by="user" if _one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
+    )
+
+
+def _todo(fields: Mapping[str, JsonValue], where: str) -> Todo:
+    statuses: tuple[TodoStatus, ...] = get_args(TodoStatus)
+    named = _one_of(text(fields.get("status", "pending"), f"{where}.status"), statuses, f"{where}.status")
+    return Todo(
+        id=text(fields.get("id"), f"{where}.id"),
+        content=text(fields.get("content"), f"{where}.content"),
+        status=next(status for status in statuses if status == named),
+    )
+
+
+def _rule(fields: Mapping[str, JsonValue], where: str) -> PermissionRule:
+    line = text(fields.get("rule"), f"{where}.rule")
+    why, source = (text(fields.get(name, ""), f"{where}.{name}") for name in ("why", "source"))
+    try:
+        return parse_rule(line, why=why, source=source)
+    except InvalidSetting as error:
+        raise InvalidMessage(f"{where}.rule: {error}") from error
+
+
+def _rule_text(rule: PermissionRule) -> str:
+    """Return the line of a rule, if it is read back as this rule: one that is not would lose the whole document."""
+    try:
+        line = render_rule(rule)
+        if parse_rule(line, why=rule.why, source=rule.source) == rule:
+            return line
+    except InvalidSetting as error:
+        raise InvalidMessage(f"A permission rule has no form: {error}") from error
+    raise InvalidMessage(f"A permission rule is not read back from its line: {line}")
+
+
+def _check_progress(todos: Sequence[Todo]) -> None:
+    if Counter(todo.status for todo in todos)["in_progress"] > 1:
+        raise InvalidMessage("todos: one at most is in progress.")
+
+
+def _one_of(found: str, allowed: Sequence[str], where: str) -> str:
+    if found not in allowed:
+        raise InvalidMessage(f"{where}: one of {', '.join(allowed)} is needed, not {found}.")
+    return found
 
 
 def _count(fields: Mapping[str, JsonValue], name: str) -> int:
     found = integer(fields.get(name, 0), name)
     if found < 0:
         raise InvalidMessage(f"{name}: a number from 0 up is needed, not {found}.")
-    return found
-
-
-def _text(fields: Mapping[str, JsonValue], name: str) -> str:
-    found = fields.get(name, "")
-    if not isinstance(found, str):
-        raise InvalidMessage(f"{name}: a text is needed.")
     return found
 
 

@@ -11,10 +11,11 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage, StorageReadOnly, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.guard.permissions import PermissionRule
 from ricordo.guard.redact import Redactor
 from ricordo.messages.jsontext import record
 from ricordo.state.codec import decode, encode
-from ricordo.state.contract import AgentState, Stated
+from ricordo.state.contract import AgentState, Standing, Stated
 from ricordo.workspace.layout import state_path
 from ricordo.workspace.redaction import redacted_message
 
@@ -78,5 +79,23 @@ def _redacted(state: AgentState, redactor: Redactor) -> AgentState:
     return replace(
         state,
         window=tuple(redacted_message(message, redactor) for message in state.window),
+        standing=_redacted_standing(state.standing, redactor),
         extra=record(redactor.clean_json({**state.extra}), "extra"),
     )
+
+
+def _redacted_standing(standing: Standing, redactor: Redactor) -> Standing:
+    clean = redactor.clean
+    todos = (replace(todo, id=clean(todo.id), content=clean(todo.content)) for todo in standing.todos)
+    return Standing(
+        plan=replace(standing.plan, path=clean(standing.plan.path)),
+        todos=tuple(todos),
+        permissions=tuple(_redacted_rule(rule, redactor) for rule in standing.permissions),
+        delivered=tuple(map(clean, standing.delivered)),
+    )
+
+
+def _redacted_rule(rule: PermissionRule, redactor: Redactor) -> PermissionRule:
+    clean = redactor.clean
+    pattern = replace(rule.pattern, tool=clean(rule.pattern.tool), argument=clean(rule.pattern.argument))
+    return replace(rule, pattern=pattern, why=clean(rule.why), source=clean(rule.source))
