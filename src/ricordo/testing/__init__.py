@@ -1,4 +1,4 @@
-"""For tests of agents: a scripted model and a server that speaks the real wire protocols."""
+"""For tests of agents: a scripted model, a server that speaks the real wire protocols, and checks of state stores."""
 
 from ricordo.testing.failures import OverflowShape, overflow, overloaded, rate_limited, server_error
 from ricordo.testing.model import ScriptedModel
@@ -19,8 +19,10 @@ from ricordo.testing.script import (
     ScriptUsedUp,
 )
 from ricordo.testing.server import LoopbackServer
+from ricordo.testing.states import STATE_STORE_CHECKS, StateStoreCheck
 
 __all__ = [
+    "STATE_STORE_CHECKS",
     "Call",
     "Calls",
     "Empty",
@@ -38,6 +40,7 @@ __all__ = [
     "ScriptLike",
     "ScriptUsedUp",
     "ScriptedModel",
+    "StateStoreCheck",
     "overflow",
     "overloaded",
     "rate_limited",

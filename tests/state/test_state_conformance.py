@@ -1,0 +1,65 @@
+"""Every store of states does the same, on disk and in memory."""
+
+from pathlib import Path
+
+import pytest
+
+from ricordo.errors import InvalidMessage
+from ricordo.files import ABSENT
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
+from ricordo.state import AgentState, Stated, StateStore
+from ricordo.state.files import FileStates
+from ricordo.state.in_memory import MemoryStates
+from ricordo.testing import STATE_STORE_CHECKS, StateStoreCheck
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["local files", "files in memory", "memory"])
+def states(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
+    if request.param == "memory":
+        return MemoryStates()
+    files = InMemoryFiles() if request.param == "files in memory" else LocalFiles(tmp_path)
+    return FileStates(files, Redactor(bytes(32)))
+
+
+@pytest.mark.parametrize("check", STATE_STORE_CHECKS, ids=lambda check: check.__name__.strip("_"))
+async def test_a_store_of_states_does_what_it_has_to(check: StateStoreCheck, states: StateStore) -> None:
+    await check(states)
+
+
+async def test_what_no_file_would_hold_is_refused_and_nothing_is_changed(states: StateStore) -> None:
+    state = AgentState(agent="main", session="s", extra={"b": [1]})
+    version = await states.save(state, expected=ABSENT)
+    with pytest.raises(InvalidMessage):
+        await states.save(AgentState(agent="main", session="s", ratio=float("nan")), expected=version)
+    assert await states.load("main", "s") == Stated(state=state, version=version)
+
+
+class Forgetful(MemoryStates):
+    """Loses what stands."""
+
+    async def load(self, agent: str, session: str) -> Stated:
+        found = await super().load(agent, session)
+        return Stated(state=AgentState(agent=agent, session=session), version=found.version)
+
+
+class Careless(MemoryStates):
+    """Replaces any version."""
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        return await super().save(state, expected=(await self.load(state.agent, state.session)).version)
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Careless])
+async def test_a_store_that_does_not_is_found_out(broken: type[MemoryStates]) -> None:
+    found: list[str] = []
+    for check in STATE_STORE_CHECKS:
+        try:
+            await check(broken())
+        except AssertionError as error:
+            found.append(str(error))
+    assert found
+    assert all(each.startswith("A store of states: ") for each in found)
