@@ -2,11 +2,12 @@
 
 The transcript is what was said; the window is what the next request begins with. The window is kept in the agent's
 state whenever it got shorter, and at the end of each turn, a failed or cancelled one too. What stands in the transcript
-and not in the state, because a process was killed between the two, is taken up again when the session is opened.
+and not in the state, because a process was killed between the two, is taken up again when the session is opened. What
+stands beside the window is kept in the state at once: it can be made again from nothing.
 
 Invariants: one turn at a time; nothing enters the window that was not recorded before; whose session it is, is durable
-before its first words; and no turn fails because the window could not be kept, since it can be made again from the
-transcript.
+before its first words; no turn fails because the window could not be kept, since it can be made again from the
+transcript; and what happens to the window changes nothing of what stands beside it.
 """
 
 from collections import Counter
@@ -17,22 +18,22 @@ from functools import partial
 
 import anyio
 
-from ricordo.errors import StorageError, VersionConflict
+from ricordo.errors import StorageError
 from ricordo.files import ABSENT
-from ricordo.harness.taking_up import valid
+from ricordo.harness.taking_up import told_in, valid
 from ricordo.messages import Message, count_fingerprints, with_ids
 from ricordo.middleware import Record, Request, Response, Step, Turn, TurnHandler, TurnListener, TurnResult
 from ricordo.scopes import Scope
-from ricordo.state import AgentState, StateStore
+from ricordo.state import AgentState, Standing, StateStore
+from ricordo.state.merge import merged
+from ricordo.state.saved import SavedState
 from ricordo.uncut import uncut
 
 __all__ = ["Conversation", "Keeper"]
 
-_ATTEMPTS = 3
-
 
 class Keeper:
-    """Keeps the window of one session: in mind as it grows, and in the store of states."""
+    """Keeps one session: its window in mind as it grows, what stands beside that, and both in the store of states."""
 
     def __init__(
         self,
@@ -49,9 +50,8 @@ class Keeper:
         """
         self.turn = anyio.Lock()
         self._state = state
-        self._kept: AgentState | None = None
-        self._states = states
-        self._version = version
+        self._saved = SavedState(states, state, version) if states is not None else None
+        self._saving = anyio.Lock()
         self._is_new = version == ABSENT
         self._record = record
         self._ratio: Callable[[], float] = lambda: state.ratio
@@ -62,6 +62,11 @@ class Keeper:
     def state(self) -> AgentState:
         """Where the agent stands."""
         return self._state
+
+    @property
+    def standing(self) -> Standing:
+        """What stands beside the window."""
+        return self._state.standing
 
     @property
     def said(self) -> Mapping[str, Message]:
@@ -97,6 +102,7 @@ class Keeper:
             self._state,
             window=(*window, *(message for message in stored if message.id not in known)),
             last=stored[-1].id if stored else self._state.last,
+            standing=told_in(self._state.standing, stored),
         )
         return stored
 
@@ -125,12 +131,21 @@ class Keeper:
         if self._record is not None:
             self._recorded = _those_in(window, (*self._recorded.values(), *recorded))
 
+    async def stand(self, change: Callable[[Standing], Standing]) -> Standing:
+        """Go on with what `change` makes of what stands, durably, and return it; a cancellation waits for it.
+
+        It may be called at any time, within a turn and beside others; one change comes after the other. Where another
+        process changed what stands meanwhile, both count. Raises: StorageError, and then nothing has changed here;
+        what `change` raises.
+        """
+        with anyio.CancelScope(shield=True):
+            await uncut(partial(self._stand, change))
+        return self.standing
+
     async def save(self) -> None:
         """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
-        self._state = replace(self._state, ratio=self._ratio())
-        if self._states is not None and self._state != self._kept:
-            with anyio.CancelScope(shield=True):
-                await uncut(partial(self._save, self._states))
+        with anyio.CancelScope(shield=True):
+            await uncut(partial(self._stand, _as_it_is))
 
     async def _claim(self) -> None:
         """Save a new session, and so whose it is, before its first words; a cancellation waits for it."""
@@ -143,19 +158,24 @@ class Keeper:
                 raise
         self._is_new = False
 
-    async def _save(self, states: StateStore) -> None:
-        state = self._state
-        for left in reversed(range(_ATTEMPTS)):
-            try:
-                self._version = await states.save(state, expected=self._version)
-            except VersionConflict:
-                # two processes in one session: each goes on with its own window, the transcript has what both said
-                if not left:
-                    raise
-                self._version = (await states.load(state.agent, state.session)).version
-            else:
-                self._kept = state
-                return
+    async def _stand(self, change: Callable[[Standing], Standing]) -> None:
+        async with self._saving:
+            before = self._state = replace(self._state, ratio=self._ratio())
+            wanted = replace(before, standing=change(before.standing))
+            if self._saved and not self._saved.is_up_to_date(wanted):
+                wanted = await self._durable(self._saved, before, wanted)
+            # the turn may have gone on while it was saved
+            self._state = merged(before, self._state, wanted)
+
+    async def _durable(self, saved: SavedState, before: AgentState, wanted: AgentState) -> AgentState:
+        try:
+            return await saved.save(wanted)
+        except StorageError:
+            # a disk may fail after it has written, and who comes next would find what was refused here
+            if wanted != before:
+                with suppress(StorageError):
+                    await saved.save(before)
+            raise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +225,10 @@ class Conversation:
         async with self.keeper.turn:
             self.keeper.go_on(await act(valid(self.keeper.state.window)), undone=0)
             await self.keeper.save()
+
+
+def _as_it_is(standing: Standing) -> Standing:
+    return standing
 
 
 def _those_in(window: Sequence[Message], messages: Iterable[Message]) -> dict[str, Message]:

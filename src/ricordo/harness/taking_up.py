@@ -11,10 +11,10 @@ left out stays in the transcript.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ricordo.messages import Message, Pairing, Place, Thinking, ToolResult, mark_of, pair
-from ricordo.state import AgentState
+from ricordo.messages import Message, Pairing, Place, Thinking, ToolResult, mark_of, pair, told_by
+from ricordo.state import AgentState, Standing
 
-__all__ = ["rebuilt", "taken_up", "valid"]
+__all__ = ["rebuilt", "taken_up", "told_in", "valid"]
 
 
 def rebuilt(state: AgentState) -> tuple[Message, ...]:
@@ -37,6 +37,17 @@ def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) ->
     places = [number for number, message in enumerate(logged) if message.id == last]
     rest = logged[places[-1] + 1 :] if places else logged
     return valid((*window, *(message for message in rest if message.id not in known)))
+
+
+def told_in(standing: Standing, logged: Sequence[Message]) -> Standing:
+    """Return what stands with the results that these messages show to have been told, in the order of the telling.
+
+    A reply is recorded before the state is saved, so a process that was killed between the two told more than its
+    state says.
+    """
+    told = dict.fromkeys(each for message in logged for each in told_by(message))
+    new = tuple(each for each in told if each not in standing.delivered)
+    return replace(standing, delivered=(*standing.delivered, *new)) if new else standing
 
 
 def valid(window: Sequence[Message]) -> tuple[Message, ...]:

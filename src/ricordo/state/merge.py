@@ -1,0 +1,98 @@
+"""Merging: one state of what two processes made of it, against the state that both began with. Pure.
+
+Invariants: what only one of them changed of what stands is as that one left it; a denial that one of them added, or
+that both have, is never lost; and of the todos it is one list or the other, so no two of them are in progress.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern
+from ricordo.messages import JsonValue
+from ricordo.state.contract import AgentState, Standing
+
+__all__ = ["merged"]
+
+_T = TypeVar("_T")
+_STRICTNESS: Mapping[Decision, int] = {"allow": -1, "ask": 1, "deny": 2}
+"""A pattern without a rule has 0: nothing is let through unasked because of it, and nothing is refused."""
+
+
+def merged(base: AgentState, ours: AgentState, theirs: AgentState) -> AgentState:
+    """Return the state to go on with where `theirs` was stored after `base`, which became `ours` here.
+
+    The window and what belongs to it, which are `last`, `undone` and `ratio`, stay ours: each process goes on with its
+    own, and the transcript has what both said. Turns of both are counted.
+    """
+    return replace(
+        ours,
+        user=ours.user or theirs.user,
+        turns=theirs.turns + max(0, ours.turns - base.turns),
+        standing=_standing(base.standing, ours.standing, theirs.standing),
+        extra=_extra(base.extra, ours.extra, theirs.extra),
+    )
+
+
+def _standing(base: Standing, ours: Standing, theirs: Standing) -> Standing:
+    return Standing(
+        plan=_ours_if_changed(base.plan, ours.plan, theirs.plan),
+        todos=_ours_if_changed(base.todos, ours.todos, theirs.todos),
+        permissions=_permissions(base.permissions, ours.permissions, theirs.permissions),
+        delivered=_delivered(base.delivered, ours.delivered, theirs.delivered),
+    )
+
+
+def _ours_if_changed(base: _T, ours: _T, theirs: _T) -> _T:
+    return theirs if ours == base else ours
+
+
+def _permissions(
+    base: tuple[PermissionRule, ...], ours: tuple[PermissionRule, ...], theirs: tuple[PermissionRule, ...]
+) -> tuple[PermissionRule, ...]:
+    if base in (ours, theirs):
+        return _ours_if_changed(base, ours, theirs)
+    before, here, there = _by_pattern(base), _by_pattern(ours), _by_pattern(theirs)
+    return tuple(
+        rule
+        for pattern in dict.fromkeys((*there, *here))
+        for rule in _rules(before.get(pattern, ()), here.get(pattern, ()), there.get(pattern, ()))
+    )
+
+
+def _rules(
+    base: tuple[PermissionRule, ...], ours: tuple[PermissionRule, ...], theirs: tuple[PermissionRule, ...]
+) -> tuple[PermissionRule, ...]:
+    """Return the rules of one pattern; where both changed them, the stricter ones, theirs if they are equal."""
+    if base in (ours, theirs):
+        return _ours_if_changed(base, ours, theirs)
+    return ours if _strictness(ours) > _strictness(theirs) else theirs
+
+
+def _strictness(rules: Iterable[PermissionRule]) -> int:
+    return max((_STRICTNESS[rule.decision] for rule in rules), default=0)
+
+
+def _by_pattern(rules: Iterable[PermissionRule]) -> dict[ToolPattern, tuple[PermissionRule, ...]]:
+    found: dict[ToolPattern, tuple[PermissionRule, ...]] = {}
+    for rule in rules:
+        found[rule.pattern] = (*found.get(rule.pattern, ()), rule)
+    return found
+
+
+def _delivered(base: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return theirs, with what was added here, and without what was taken out here."""
+    if base in (ours, theirs):
+        return _ours_if_changed(base, ours, theirs)
+    gone = set(base).difference(ours)
+    return tuple(
+        dict.fromkeys((*(each for each in theirs if each not in gone), *(each for each in ours if each not in base)))
+    )
+
+
+def _extra(
+    base: Mapping[str, JsonValue], ours: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    changed = {key: value for key, value in ours.items() if key not in base or base[key] != value}
+    gone = base.keys() - ours.keys()
+    return {key: value for key, value in theirs.items() if key not in gone} | changed

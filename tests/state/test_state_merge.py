@@ -1,0 +1,124 @@
+"""Merging two states: what only one process changed survives, a denial is never lost, and turns of both count."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from message_strategies import any_text, json_values
+from ricordo.guard.permissions import Decision, PermissionRule, ToolPattern
+from ricordo.messages import Message
+from ricordo.state import AgentState, Standing, Todo
+from ricordo.state.merge import merged
+from standings import standings
+
+BASE = AgentState(agent="main", session="s")
+
+
+def states() -> st.SearchStrategy[AgentState]:
+    return st.builds(
+        AgentState,
+        agent=st.just("main"),
+        session=st.just("s"),
+        window=st.lists(st.builds(Message, role=st.just("user"), id=any_text(3)), max_size=2).map(tuple),
+        last=any_text(3),
+        user=st.sampled_from(["", "ada"]),
+        turns=st.integers(0, 9),
+        undone=st.integers(0, 9),
+        ratio=st.floats(0.5, 2),
+        standing=standings(),
+        extra=st.dictionaries(st.sampled_from("abc"), json_values(), max_size=3),
+    )
+
+
+def rule(decision: Decision, argument: str = "x", *, why: str = "") -> PermissionRule:
+    return PermissionRule(decision=decision, pattern=ToolPattern(tool="shell", argument=argument), why=why)
+
+
+def of(*permissions: PermissionRule) -> AgentState:
+    return replace(BASE, standing=Standing(permissions=permissions))
+
+
+@given(states(), states())
+def test_what_only_one_process_changed_survives(base: AgentState, other: AgentState) -> None:
+    here, there = merged(base, other, base), merged(base, base, other)
+    assert here.standing == there.standing == other.standing
+    assert dict(here.extra) == dict(there.extra) == dict(other.extra)
+    assert here.turns == max(base.turns, other.turns)
+    assert there.turns == other.turns
+
+
+@given(states(), states(), states())
+def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
+    found = merged(base, ours, theirs)
+    assert replace(found, user="", turns=0, standing=Standing(), extra={}) == replace(
+        ours, user="", turns=0, standing=Standing(), extra={}
+    ), "the window and what belongs to it stay ours"
+    assert found.user == (ours.user or theirs.user)
+    standing = found.standing
+    assert standing.todos in (ours.standing.todos, theirs.standing.todos)
+    assert [todo.status for todo in standing.todos].count("in_progress") <= 1
+    assert standing.plan in (ours.standing.plan, theirs.standing.plan)
+    told = set(base.standing.delivered)
+    for side in (ours, theirs):
+        assert set(side.standing.delivered) - told <= set(standing.delivered)
+    assert len(set(standing.delivered)) == len(standing.delivered)
+
+
+@given(states(), states(), states())
+def test_a_denial_is_never_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
+    before, here, there, found = (
+        {each.pattern for each in state.standing.permissions if each.decision == "deny"}
+        for state in (base, ours, theirs, merged(base, ours, theirs))
+    )
+    assert (here - before) | (there - before) | (here & there) <= found
+    assert found <= here | there
+
+
+_DENY, _ASK, _ALLOW = rule("deny"), rule("ask"), rule("allow")
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "found"),
+    [
+        ([_ASK], [_ALLOW], [_DENY], [_DENY]),
+        ([_ASK], [_DENY], [_ALLOW], [_DENY]),
+        ([], [_ASK], [_ALLOW], [_ASK]),
+        ([_DENY], [], [_ALLOW], []),
+        ([_DENY], [], [_ASK], [_ASK]),
+        ([_ALLOW], [], [_DENY], [_DENY]),
+        ([_ASK], [rule("deny", why="ours")], [rule("deny", why="theirs")], [rule("deny", why="theirs")]),
+        ([_ALLOW, rule("allow", "y")], [rule("allow", "y")], [_ALLOW, rule("deny", "z")], [rule("deny", "z")]),
+        ([], [rule("ask", "y"), rule("deny", "y")], [rule("ask", "y")], [rule("ask", "y"), rule("deny", "y")]),
+    ],
+)
+def test_of_two_changes_of_one_pattern_the_stricter_counts(
+    base: list[PermissionRule], ours: list[PermissionRule], theirs: list[PermissionRule], found: list[PermissionRule]
+) -> None:
+    assert merged(of(*base), of(*ours), of(*theirs)).standing.permissions == tuple(found)
+
+
+def test_rules_and_told_results_of_both_are_kept_in_a_stable_order() -> None:
+    base = replace(BASE, standing=Standing(permissions=(_ALLOW,), delivered=("a",)))
+    ours = replace(BASE, standing=Standing(permissions=(_ALLOW, rule("deny", "ours")), delivered=("a", "c", "b")))
+    theirs = replace(BASE, standing=Standing(permissions=(_ALLOW, rule("deny", "theirs")), delivered=("a", "b", "d")))
+    found = merged(base, ours, theirs).standing
+    assert [each.pattern.argument for each in found.permissions] == ["x", "theirs", "ours"]
+    assert found.delivered == ("a", "b", "d", "c")
+
+
+def test_turns_of_both_processes_are_counted_and_ours_wins_where_both_wrote_todos() -> None:
+    base = replace(BASE, turns=5)
+    ours = replace(base, turns=7, standing=Standing(todos=(Todo(id="1", content="ours", status="in_progress"),)))
+    theirs = replace(base, turns=6, standing=Standing(todos=(Todo(id="2", content="theirs", status="in_progress"),)))
+    found = merged(base, ours, theirs)
+    assert (found.turns, found.standing.todos) == (8, ours.standing.todos)
+
+
+def test_fields_of_other_versions_are_theirs_but_for_what_changed_here() -> None:
+    base, ours, theirs = (
+        replace(BASE, extra=extra)
+        for extra in ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 1, "d": 2}, {"a": 3, "b": 3, "c": 1, "e": 3})
+    )
+    assert merged(base, ours, theirs).extra == {"a": 2, "b": 3, "d": 2, "e": 3}
