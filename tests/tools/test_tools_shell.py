@@ -2,13 +2,16 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from desks import Desks, Person
+from desks import CONTEXT, Desks, Person
+from hand_tasks import hand_tasks
+from ricordo.tools import effect_of
 
 pytestmark = pytest.mark.anyio
 REAL = os.path.realpath
@@ -120,6 +123,79 @@ async def test_a_timeout_out_of_range_is_refused_before_anybody_is_asked(
     told = await desks(yes, shell=True).use("shell", command="true", timeout=seconds)
     assert told.startswith("failed: A command has a timeout above 0")
     assert yes.asked == []
+
+
+async def test_nobody_is_asked_of_a_command_that_a_rule_lets_through(desks: Desks, no: Person) -> None:
+    [shell] = [tool for tool in desks(no, shell=True).tools if tool.spec.name == "shell"]
+    assert await shell({"command": "echo hi"}, replace(CONTEXT, approved=True)) == "hi\n[exit code 0]"
+    assert no.asked == []
+
+
+async def test_the_background_is_offered_only_where_there_are_tasks(desks: Desks, yes: Person) -> None:
+    async with hand_tasks() as tasks:
+        for given, offered in ((None, False), (tasks, True)):
+            [shell] = [tool for tool in desks(yes, shell=True, tasks=given).tools if tool.spec.name == "shell"]
+            properties = shell.spec.parameters["properties"]
+            assert isinstance(properties, dict)
+            assert ("background" in properties) == offered
+            assert effect_of(shell) == "acts"
+    told = await desks(yes, shell=True).use("shell", command="true", background=True)
+    assert told.startswith("failed: There is no argument `background`")
+
+
+async def test_a_command_in_the_background_is_approved_as_ever_and_goes_on_as_a_task(
+    desks: Desks, yes: Person, no: Person
+) -> None:
+    async with hand_tasks() as tasks:
+        told = await desks(no, shell=True, tasks=tasks).use("shell", command="touch made", background=True)
+        assert "not approved" in told
+        assert await tasks.tasks() == ()
+        desk = desks(yes, shell=True, tasks=tasks, shell_timeout=0.001)
+        command = "while [ ! -e go ]; do sleep 0.01; done; echo done; exit 3"
+        told = await desk.use("shell", command=command, background=True)
+        assert [asked.target for asked in yes.asked] == [command]
+        [task] = await tasks.tasks()
+        assert told.startswith(f"The command runs in the background as task {task.id[-8:]}. Its result comes by itself")
+        assert (task.type, task.title, task.state) == ("local_bash", command, "running")
+        desks.put("go", "")
+        await tasks.wait(task.id)
+        ended = await tasks.get(task.id)
+        assert (ended.state, ended.result) == ("completed", "done\n[exit code 3]")
+        assert ended.progress.text == "1 line of output"
+    assert desk.tree() == {"go": b""}
+
+
+async def test_a_command_in_the_background_ends_at_the_timeout_that_it_was_given(desks: Desks, yes: Person) -> None:
+    async with hand_tasks() as tasks:
+        desk = desks(yes, shell=True, tasks=tasks)
+        await desk.use("shell", command="sleep 300", background=True, timeout=0.1)
+        [task] = await tasks.tasks()
+        await tasks.wait(task.id)
+        assert (await tasks.get(task.id)).result == "[stopped after 0.1 seconds]"
+        told = await desk.use("shell", command="true", background=True, timeout=4_000)
+        assert told.startswith("failed: A command has a timeout")
+
+
+async def test_a_cancelled_task_kills_the_command_with_all_that_it_started(desks: Desks, yes: Person) -> None:
+    async with hand_tasks() as tasks:
+        await desks(yes, shell=True, tasks=tasks).use("shell", command=_SLEEPERS + "; wait", background=True)
+        while len(_sleepers(desks.folder)) < 2:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        [task] = await tasks.tasks()
+        assert (await tasks.cancel(task.id)).state == "cancelled"
+        await _all_gone(desks.folder)
+
+
+async def test_of_a_long_output_in_the_background_less_is_kept(desks: Desks, yes: Person) -> None:
+    async with hand_tasks() as tasks:
+        command = "echo first; yes middle | head -c 300000; echo last"
+        await desks(yes, shell=True, tasks=tasks).use("shell", command=command, background=True)
+        [task] = await tasks.tasks()
+        await tasks.wait(task.id)
+        result = (await tasks.get(task.id)).result
+    assert result.startswith("first\nmiddle\n")
+    assert result.endswith("last\n[exit code 0]")
+    assert 99_000 < len(result) < 100_200
 
 
 _SLEEPERS = "for n in 1 2; do sh -c 'echo $$ > pid-$0; exec sleep 300' $n & done; while [ ! -s pid-2 ]; do :; done"

@@ -15,6 +15,7 @@ from ricordo.tools.find_files import glob_files_tool, list_files_tool
 from ricordo.tools.grep_files import grep_files_tool
 from ricordo.tools.read_file import MOST_CHARACTERS, read_file_tool
 from ricordo.tools.shell import shell_tool
+from ricordo.tools.task_tools import Tasks
 from ricordo.workspace.changes import ChangeSets
 
 __all__ = ["file_tools"]
@@ -34,6 +35,7 @@ def file_tools(
     shell: bool = False,
     shell_timeout: float = 120.0,
     shell_environment: Mapping[str, str] | None = None,
+    tasks: Tasks | None = None,
     most_characters: int = MOST_CHARACTERS,
 ) -> tuple[Tool, ...]:
     """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if it is asked for.
@@ -44,7 +46,8 @@ def file_tools(
     sees through its links, keeps the modes of its files and is needed by the shell. What a tool would write there is
     shown to `approve`, and refused without it. `redactor` is the root's own; without it the marks of secrets can't be
     compared with others. `shell_timeout` is in seconds; commands get the variables of `shell_environment`, or those of
-    this process that hold no secret. One call of read_file shows at most `most_characters`.
+    this process that hold no secret, and with `tasks` they can run in the background. One call of read_file shows
+    at most `most_characters`.
 
     Raises: InvalidSetting for a shell without a folder.
     """
@@ -64,4 +67,4 @@ def file_tools(
         return tools
     if folder is None:
         raise InvalidSetting("A shell needs the `folder` that its commands run in.")
-    return (*tools, shell_tool(folder, approve, timeout=shell_timeout, environment=shell_environment))
+    return (*tools, shell_tool(folder, approve, timeout=shell_timeout, environment=shell_environment, tasks=tasks))

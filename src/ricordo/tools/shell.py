@@ -1,10 +1,11 @@
-"""shell: a command in the working directory. It is built only when asked for, and asks a person every time.
+"""shell: a command in the working directory. It is built only when asked for, and asks a person every time, but where
+a rule lets the call through. Where there are tasks, it can run in the background.
 
 A command does not get the variables of this process that hold secrets, such as the keys of models: who approves it
 sees what it is, and not what it would read there.
 
-Invariant: when a call ends, by itself, by its timeout or cancelled, every process of the command's group has been
-killed; one that left the group on purpose is not known.
+Invariant: when a command ends, by itself, by its timeout or cancelled, every process of its group has been killed;
+one that left the group on purpose is not known.
 """
 
 import math
@@ -12,7 +13,9 @@ import os
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,12 +25,15 @@ import anyio.abc
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.guard import has_secret
 from ricordo.guard.named import name_strength
-from ricordo.tools.contract import Approval, Approve, Tool
+from ricordo.tasks.contract import Progress, Report
+from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
 from ricordo.tools.function import tool
+from ricordo.tools.task_tools import COMES_BY_ITSELF, Tasks, as_title, short_id
 
 __all__ = ["shell_tool", "without_secrets"]
 
 _LONGEST_SECONDS = 3_600.0
+_KEPT_IN_BACKGROUND = 100_000
 _GRACE_SECONDS = 0.5
 _WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD"})
 
@@ -41,9 +47,11 @@ class _HeadAndTail:
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self._size = 0
+        self.lines = 0
 
     def add(self, chunk: bytes) -> None:
         self._size += len(chunk)
+        self.lines += chunk.count(b"\n")
         room = self._half - len(self._head)
         self._head += chunk[:room]
         if rest := chunk[room:]:
@@ -61,6 +69,45 @@ class _HeadAndTail:
         return self._head.decode("utf-8", "replace") + middle + tail.decode("utf-8", "replace")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Commands:
+    """What is the same for all commands of one tool."""
+
+    folder: Path
+    approve: Approve | None
+    seconds: float
+    most: int
+    environment: Mapping[str, str] | None
+
+    async def allowed(
+        self, command: str, context: ToolContext, asked: float | None, *, standard: float, most: int
+    ) -> Callable[[Report], Awaitable[str]]:
+        """Return the command ready to run for so many seconds as were `asked` for. Raises: ToolFailed if it may not."""
+        try:
+            seconds = standard if asked is None else _checked(asked)
+        except InvalidSetting as error:
+            raise ToolFailed(str(error)) from error
+        if not context.approved:
+            await self._ask(command)
+        variables = without_secrets(os.environ) if self.environment is None else dict(self.environment)
+        return partial(_run, command, self.folder, variables, seconds=seconds, output=_HeadAndTail(most))
+
+    async def here(self, command: str, context: ToolContext, asked: float | None) -> str:
+        """Run a command and wait for it. Raises as `allowed`."""
+        run = await self.allowed(command, context, asked, standard=self.seconds, most=self.most)
+        return await run(_unheard)
+
+    async def _ask(self, command: str) -> None:
+        if self.approve is None:
+            raise ToolFailed("A command needs a person's approval, and there is nobody to ask: it was not run.")
+        if not await self.approve(Approval(tool="shell", act="run", target=command)):
+            raise ToolFailed("The command was not approved: it was not run.")
+
+
+_Command = Annotated[str, "the command line, as typed into a shell in the working directory"]
+_Timeout = Annotated[float | None, "seconds after which it is stopped"]
+
+
 def shell_tool(
     folder: Path,
     approve: Approve | None,
@@ -68,37 +115,61 @@ def shell_tool(
     timeout: float = 120.0,
     most_characters: int = 400_000,
     environment: Mapping[str, str] | None = None,
+    tasks: Tasks | None = None,
 ) -> Tool:
     """Return the tool for commands in `folder`; each is shown to `approve` first, and without one refused.
 
     A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
     bytes are kept, half from its beginning and half from its end. Commands get the variables of `environment`, by
-    default those of this process that `without_secrets` leaves. Raises `InvalidSetting`.
+    default those of this process that `without_secrets` leaves. With `tasks` a call may ask to be run in the
+    background, for an hour unless it says otherwise; then at most 100,000 bytes are kept. Raises `InvalidSetting`.
     """
     if most_characters < 2:
         raise InvalidSetting(f"The output of a command has a beginning and an end: not {most_characters} characters.")
-    standard = _checked(timeout)
+    commands = _Commands(
+        folder=folder,
+        approve=approve,
+        seconds=_checked(timeout),
+        most=most_characters,
+        environment=environment,
+    )
+    return _shell(commands) if tasks is None else _shell_with_tasks(commands, tasks)
 
-    async def shell(
-        command: Annotated[str, "the command line, as typed into a shell in the working directory"],
-        timeout: Annotated[float | None, "seconds after which it is stopped"] = None,  # noqa: ASYNC109  (the model's)
-    ) -> str:
+
+def _shell(commands: _Commands) -> Tool:
+    async def shell(command: _Command, context: ToolContext, timeout: _Timeout = None) -> str:  # noqa: ASYNC109
         """Run a command and return its output and exit code. A person is asked first.
 
         It gets no input, and what it leaves running in the background is stopped when it ends.
         """
-        try:
-            seconds = standard if timeout is None else _checked(timeout)
-        except InvalidSetting as error:
-            raise ToolFailed(str(error)) from error
-        if approve is None:
-            raise ToolFailed("A command needs a person's approval, and there is nobody to ask: it was not run.")
-        if not await approve(Approval(tool="shell", act="run", target=command)):
-            raise ToolFailed("The command was not approved: it was not run.")
-        variables = without_secrets(os.environ) if environment is None else dict(environment)
-        return await _run(command, folder, variables, seconds, _HeadAndTail(most_characters))
+        return await commands.here(command, context, timeout)
 
     return tool(shell)
+
+
+def _shell_with_tasks(commands: _Commands, tasks: Tasks) -> Tool:
+    async def shell(
+        command: _Command,
+        context: ToolContext,
+        timeout: _Timeout = None,  # noqa: ASYNC109  (the model's)
+        background: Annotated[bool, "go on without waiting for it; it may take an hour then"] = False,
+    ) -> str:
+        """Run a command and return its output and exit code. A person is asked first.
+
+        It gets no input, and what it leaves running is stopped when it ends. For what takes long, set background.
+        """
+        if not background:
+            return await commands.here(command, context, timeout)
+        most = min(commands.most, _KEPT_IN_BACKGROUND)
+        run = await commands.allowed(command, context, timeout, standard=_LONGEST_SECONDS, most=most)
+        task = await tasks.start("local_bash", as_title(command), run)
+        return f"The command runs in the background as task {short_id(task)}. {COMES_BY_ITSELF}"
+
+    return tool(shell)
+
+
+def _unheard(progress: Progress) -> None:
+    """Tell nobody how far a command is that is waited for."""
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
@@ -122,7 +193,9 @@ def _checked(seconds: float) -> float:
     return seconds
 
 
-async def _run(command: str, folder: Path, variables: Mapping[str, str], seconds: float, output: _HeadAndTail) -> str:
+async def _run(
+    command: str, folder: Path, variables: Mapping[str, str], report: Report, *, seconds: float, output: _HeadAndTail
+) -> str:
     process = await anyio.open_process(
         command,
         cwd=folder,
@@ -134,7 +207,7 @@ async def _run(command: str, folder: Path, variables: Mapping[str, str], seconds
     )
     try:
         with anyio.move_on_after(seconds):
-            await _listen(process, output)
+            await _listen(process, output, report)
     finally:
         stopped = process.returncode is None
         _kill(process)
@@ -145,7 +218,7 @@ async def _run(command: str, folder: Path, variables: Mapping[str, str], seconds
     return f"{said}{'' if said.endswith(chr(10)) or not said else chr(10)}[{end}]"
 
 
-async def _listen(process: anyio.abc.Process, output: _HeadAndTail) -> None:
+async def _listen(process: anyio.abc.Process, output: _HeadAndTail, report: Report) -> None:
     """Take in what the process says until it ends, and shortly after: what it left running may hold its output."""
     stream = process.stdout
     assert stream is not None
@@ -153,6 +226,9 @@ async def _listen(process: anyio.abc.Process, output: _HeadAndTail) -> None:
     async def read() -> None:
         async for chunk in stream:
             output.add(chunk)
+            report(
+                Progress(done=output.lines, text=f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output")
+            )
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)

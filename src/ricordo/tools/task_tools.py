@@ -1,0 +1,277 @@
+"""task_list, task_output, task_cancel and spawn: work in the background, as the agent that began it sees it.
+
+The result of a task comes to the agent by itself, in a reminder, once. Invariant: what one of these tools told of a
+task that ended is marked as told, so the reminder does not tell it again; where that can't be kept, it is told twice
+rather than never.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Literal, Protocol
+
+import anyio
+
+from ricordo.clock import Clock, SystemClock
+from ricordo.errors import InvalidSetting, StorageError, TaskNotFound, ToolFailed
+from ricordo.state import KeepsStanding
+from ricordo.tasks.contract import Progress, Report, Task, TaskType, Work
+from ricordo.tools.contract import Tool
+from ricordo.tools.function import tool
+from ricordo.tools.paging import page
+
+__all__ = ["COMES_BY_ITSELF", "Tasks", "Worker", "as_title", "short_id", "spawn_tool", "task_tools"]
+
+COMES_BY_ITSELF = "Its result comes by itself, as a reminder: go on with something else, and don't ask for it."
+"""How the result of a task comes, in words for the model."""
+
+_ID_SHOWN = 8
+_LONGEST_TITLE = 80
+_LISTED = 50
+_MOST_CHARACTERS = 20_000
+_GRACE_SECONDS = 5.0
+_UNITS = ((60, "s"), (60, "min"), (24, "h"))
+
+
+class Tasks(Protocol):
+    """The tasks of one session."""
+
+    async def start(
+        self, kind: TaskType, title: str, work: Work, /, *, worker: str = "", seconds: float | None = None
+    ) -> Task:
+        """Begin `work` in the background and return its record; it fails after so many `seconds`, never when None."""
+        ...
+
+    async def cancel(self, task_id: str) -> Task:
+        """Stop a task, or ask the process that runs it to, and return its record. Raises `TaskNotFound`."""
+        ...
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this id, or with the only one that begins or ends so. Raises `TaskNotFound`."""
+        ...
+
+    async def tasks(self) -> tuple[Task, ...]:
+        """Return all tasks, oldest first."""
+        ...
+
+    async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> object:
+        """Wait until a task has ended, all of them when None, at most so many `seconds`. Raises `TaskNotFound`."""
+        ...
+
+
+class Worker(Protocol):
+    """A sub-agent that can be given work, in this process or elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is good for, in a line for the model."""
+        ...
+
+    @property
+    def type(self) -> Literal["local_agent", "remote_agent"]:
+        """Whether it runs in this process."""
+        ...
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it may take; None for any time."""
+        ...
+
+    async def __call__(self, prompt: str, report: Report) -> str:
+        """Do what `prompt` says and return the result."""
+        ...
+
+
+def task_tools(tasks: Tasks, *, keeper: KeepsStanding | None = None, clock: Clock | None = None) -> tuple[Tool, ...]:
+    """Return task_list, task_output and task_cancel over the tasks of one session.
+
+    What they tell of a task that ended is marked in `keeper` as told. `clock` tells how long ago a sign of life was.
+    """
+    return (_list_tool(tasks, clock or SystemClock()), _output_tool(tasks, keeper), _cancel_tool(tasks, keeper))
+
+
+def spawn_tool(tasks: Tasks, workers: Mapping[str, Worker], *, keeper: KeepsStanding | None = None) -> Tool:
+    """Return the tool that gives work to `workers`, by their names; the model is shown their descriptions.
+
+    What was waited for is marked in `keeper` as told. Raises: InvalidSetting where there is no worker.
+    """
+    if not workers:
+        raise InvalidSetting("A tool that starts sub-agents needs at least one of them.")
+    listed = "\n".join(f"- {name}: {_one_line(worker.description)}" for name, worker in workers.items())
+
+    async def spawn(
+        prompt: Annotated[str, "what it is to do, with all that it has to know: it sees nothing of this conversation"],
+        agent: Annotated[str, "the name of the sub-agent; may be left out where there is only one"] = "",
+        title: Annotated[str, "a few words for the list of tasks"] = "",
+        wait: Annotated[bool, "wait for the result, where nothing can be done without it"] = False,
+    ) -> str:
+        if not prompt.strip():
+            raise ToolFailed("A sub-agent needs a prompt that says what it is to do.")
+        name = agent.strip() or next(iter(workers))
+        if name not in workers:
+            raise ToolFailed(f"There is no sub-agent {name}. There are:\n{listed}")
+        if not agent.strip() and len(workers) > 1:
+            raise ToolFailed(f"Say which of the sub-agents is to do it:\n{listed}")
+        worker = workers[name]
+        started = await tasks.start(
+            worker.type, as_title(title) or as_title(prompt), partial(worker, prompt), worker=name,
+            seconds=worker.seconds,
+        )  # fmt: skip
+        if wait:
+            return await _awaited(tasks, started, keeper)
+        return f"{name} works on it as task {short_id(started)}. {COMES_BY_ITSELF}"
+
+    return tool(spawn, description=f"{_SPAWN}\n\nSub-agents:\n{listed}", effect="organizes")
+
+
+_SPAWN = (
+    "Give a piece of work to a sub-agent, which does it in the background with a conversation of its own. Its result"
+    " is told to you when it is there."
+)
+
+
+def short_id(task: Task) -> str:
+    """Return the end of a task's id, by which it is found."""
+    return task.id[-_ID_SHOWN:]
+
+
+def as_title(text: str) -> str:
+    """Return the first line of a text with something on it, cut; empty for an empty text."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= _LONGEST_TITLE else f"{first[: _LONGEST_TITLE - 1].rstrip()}…"
+
+
+def _list_tool(tasks: Tasks, clock: Clock) -> Tool:
+    async def task_list() -> str:
+        """List the tasks of this session, oldest first: commands and sub-agents in the background."""
+        found = await tasks.tasks()
+        if not found:
+            return "There are no tasks."
+        left = len(found) - _LISTED
+        rows = [_row(task, clock.now()) for task in found[-_LISTED:]]
+        return "\n".join([f"[{left} older ones are left out]", *rows] if left > 0 else rows)
+
+    return tool(task_list, effect="organizes")
+
+
+def _output_tool(tasks: Tasks, keeper: KeepsStanding | None) -> Tool:
+    async def task_output(
+        task_id: Annotated[str, "the id of the task, or its last 8 characters"],
+        offset: Annotated[int, "the first line of the result to show, from 1"] = 1,
+        character: Annotated[int, "where in the first line to begin, from 0, for lines too long for one page"] = 0,
+    ) -> str:
+        """Show how far a task is, and its result when it has ended, page by page."""
+        if offset < 1 or character < 0:
+            raise ToolFailed("Lines count from 1, characters from 0.")
+        task = await _found(tasks, task_id)
+        shown = _shown(task, offset, character)
+        await _mark_told(keeper, task)
+        return shown
+
+    return tool(task_output, effect="organizes")
+
+
+def _cancel_tool(tasks: Tasks, keeper: KeepsStanding | None) -> Tool:
+    async def task_cancel(task_id: Annotated[str, "the id of the task, or its last 8 characters"]) -> str:
+        """Stop a task."""
+        task = await _found(tasks, task_id)
+        if task.has_ended:
+            return f"Task {short_id(task)} had ended already: it is {task.state}."
+        left = await tasks.cancel(task.id)
+        if not left.has_ended:
+            return f"Task {short_id(left)} was asked to stop."
+        if left.state == "cancelled":
+            await _mark_told(keeper, left)
+            return f"Task {short_id(left)} was cancelled."
+        return f"Task {short_id(left)} ended before it could be cancelled: it is {left.state}."
+
+    return tool(task_cancel, effect="organizes")
+
+
+async def _found(tasks: Tasks, task_id: str) -> Task:
+    try:
+        return await tasks.get(task_id.strip().strip("`"))
+    except TaskNotFound as error:
+        raise ToolFailed("No task has this id: task_list shows them.") from error
+
+
+async def _awaited(tasks: Tasks, started: Task, keeper: KeepsStanding | None) -> str:
+    """Return the result of a task when it has ended; who stops waiting for it stops it."""
+    try:
+        await tasks.wait(started.id)
+    except anyio.get_cancelled_exc_class():
+        with anyio.move_on_after(_GRACE_SECONDS, shield=True):
+            await tasks.cancel(started.id)
+        raise
+    task = await tasks.get(started.id)
+    if not task.has_ended:
+        return f"{task.worker} still works on it as task {short_id(task)}. {COMES_BY_ITSELF}"
+    await _mark_told(keeper, task)
+    if task.state == "completed":
+        return task.result
+    why = f": {task.error}" if task.error else ""
+    raise ToolFailed(f"{task.worker} did not do it: task {short_id(task)} is {task.state}{why}")
+
+
+async def _mark_told(keeper: KeepsStanding | None, task: Task) -> None:
+    """Keep that the model was told the end of this task; one that may still come back is told when it does."""
+    if keeper is None or not task.has_ended or task.id in keeper.standing.delivered:
+        return
+    with suppress(StorageError):
+        await keeper.stand(
+            lambda held: replace(held, delivered=(*(each for each in held.delivered if each != task.id), task.id))
+        )
+
+
+def _shown(task: Task, line: int, character: int) -> str:
+    head = f"task {short_id(task)}, {_one_line(task.title)}: {task.state}"
+    if task.state != "completed":
+        facts = (head, _far(task.progress), task.error)
+        return f"[{', '.join(fact for fact in facts if fact)}]"
+    found = page(task.result, line=line, character=character, most=_MOST_CHARACTERS)
+    if found is None:
+        raise ToolFailed(f"The result has nothing at line {line}, character {character}.")
+    if found.total == 0:
+        return f"[{head}, with an empty result]"
+    more = ""
+    if found.next_line is not None:
+        inside = f", character={found.next_character}" if found.next_character else ""
+        more = f". Read on with offset={found.next_line}{inside}"
+    return f"[{head}, lines {found.start} to {found.end} of {found.total}{more}]\n{found.text}"
+
+
+def _row(task: Task, now: datetime) -> str:
+    who = f"{task.type} {task.worker}" if task.worker else task.type
+    facts = (
+        task.state,
+        "asked to stop" if task.cancelling and not task.has_ended else "",
+        "" if task.has_ended else _far(task.progress),
+        "" if task.has_ended else f"last sign of life {_age(task.seen, now)} ago",
+    )
+    return f"{short_id(task)} {who}: {_one_line(task.title)} ({', '.join(fact for fact in facts if fact)})"
+
+
+def _far(progress: Progress) -> str:
+    """Return how far a task is, in words; empty where nothing is known."""
+    steps = f"{progress.done} of {progress.total}" if progress.total is not None else ""
+    return " ".join(filter(None, (steps, _one_line(progress.text)))) or (str(progress.done) if progress.done else "")
+
+
+def _age(time: datetime, now: datetime) -> str:
+    left = max((now - time).total_seconds(), 0.0)
+    for step, unit in _UNITS:
+        if left < step:
+            return f"{int(left)} {unit}"
+        left /= step
+    return f"{int(left)} d"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
