@@ -46,6 +46,7 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── ModelUnavailable
     │   ├── ModelTimeout
     │   └── ReplyInvalid
+    ├── TaskCancelled
     ├── ToolFailed                raised by a tool: its message is what the model is told
     ├── LeaseLost
     └── ExtraMissing              an optional part is not installed
@@ -94,6 +95,7 @@ __all__ = [
     "StorageFailed",
     "StorageFull",
     "StorageReadOnly",
+    "TaskCancelled",
     "TaskNotFound",
     "ToolFailed",
     "UndoRefused",
@@ -303,6 +305,10 @@ class ReplyInvalid(ModelError):
         super().__init__(message)
         self.said = said
         self.cut_off = cut_off
+
+
+class TaskCancelled(RicordoError):
+    """The task was cancelled before it ended."""
 
 
 class ToolFailed(RicordoError):

@@ -44,6 +44,7 @@ Stage = Literal[
     "consolidate",
     "drain",
     "summarize",
+    "task",
 ]
 Status = Literal["started", "finished", "skipped", "failed"]
 

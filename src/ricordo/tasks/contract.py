@@ -76,6 +76,13 @@ class TaskStore(Protocol):
         """Return every task, oldest first. Raises: DocumentInvalid for a record that can't be read."""
         ...
 
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this whole id; cheap while nothing changes, so it may be asked every second.
+
+        Raises: TaskNotFound; DocumentInvalid for a record that can't be read.
+        """
+        ...
+
     async def add(self, task: Task) -> None:
         """Add a task durably. Raises: AlreadyExists for an id that there is; StorageError."""
         ...

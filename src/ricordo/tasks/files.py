@@ -1,0 +1,179 @@
+"""Tasks as one document of the workspace, which many processes write: each change replaces the version it was made of.
+
+Secrets are replaced before the first byte is written. Invariant: a document that can't be read is kept under another
+name before anything is written in its place, and then this process goes on with what it knows: the tasks that it read
+or wrote last. So no task is lost that somebody alive works on, for each process brings its own back.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from secrets import randbelow
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageBusy, TaskNotFound, VersionConflict
+from ricordo.files import ABSENT, FileInfo, FileStore, Stored
+from ricordo.files.broken import kept_aside
+from ricordo.guard.redact import Redactor
+from ricordo.messages.jsontext import record
+from ricordo.tasks.codec import TaskDocument, decode, encode
+from ricordo.tasks.contract import Task
+from ricordo.tasks.plan import advanced, bounded, kept, oldest_first
+
+__all__ = ["FileTasks"]
+
+_TRIES = 200
+_LONGEST_PAUSE_MS = 40
+_LOG = logging.getLogger("ricordo.tasks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Read:
+    """A document as it was read; `broken` holds the bytes of one that could not be."""
+
+    document: TaskDocument
+    version: str
+    broken: Stored | None = None
+
+
+class FileTasks:
+    """The tasks in the document at `path`, of one session or of a root.
+
+    `set_aside` is the name under which a document that could not be read was kept last, empty when none was.
+    """
+
+    set_aside: str
+
+    def __init__(self, files: FileStore, path: str, redactor: Redactor) -> None:
+        """Read and write through `files`, and let `redactor` take secrets out on the way."""
+        self.set_aside = ""
+        self._files = files
+        self._path = path
+        self._redactor = redactor
+        self._last = TaskDocument()
+        self._own: dict[str, Task] = {}
+        self._seen: FileInfo | None = None
+        self._writing = anyio.Lock()
+
+    async def all(self) -> tuple[Task, ...]:
+        """Return every task, oldest first. Raises: DocumentInvalid for a document that can't be read."""
+        found = await self._read()
+        if found.broken is not None:
+            raise DocumentInvalid(f"The tasks in {self._path} can't be read; the file is left as it is.")
+        return oldest_first(found.document.tasks)
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this whole id; the document is read only when its size or time changed.
+
+        Two changes by others within one tick of the disk's clock that leave the size as it was may be missed until the
+        next update. Raises: TaskNotFound; DocumentInvalid for a document that can't be read.
+        """
+        info = await self._files.info(self._path)
+        if info is None or info != self._seen:
+            await self.all()
+            self._seen = info
+        return _found(self._brought(self._last).tasks, task_id)
+
+    async def add(self, task: Task) -> None:
+        """Add a task durably. Raises: AlreadyExists for an id that there is; StorageError."""
+
+        def added(tasks: Sequence[Task]) -> Task:
+            if any(each.id == task.id for each in tasks):
+                raise AlreadyExists(f"There is a task {task.id} already.")
+            return task
+
+        new = await self._changed(added)
+        if not new.has_ended:
+            self._own[new.id] = new
+
+    async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+        """Go on with what `change` makes of a task, durably, and return it as it is then.
+
+        A task that has ended stays as it is. Raises: TaskNotFound; DocumentInvalid for a document that can't be read
+        and a task that is not known here; StorageError.
+        """
+        return await self._changed(lambda tasks: advanced(_found(tasks, task_id), change))
+
+    async def _changed(self, change: Callable[[Sequence[Task]], Task]) -> Task:
+        """Write the task that `change` makes of those there are, and return it as it is written."""
+        async with self._writing:
+            for tried in range(_TRIES):
+                found = await self._read()
+                try:
+                    return await self._written(found, change)
+                except VersionConflict:
+                    # another process was faster; who waits by chance does not meet the same one again
+                    await anyio.sleep(randbelow(min(2 + tried, _LONGEST_PAUSE_MS)) / 1000)
+        raise StorageBusy(f"{self._path} was changed by others each time it was to be written.")
+
+    async def _written(self, found: _Read, change: Callable[[Sequence[Task]], Task]) -> Task:
+        before = self._brought(found.document)
+        try:
+            new = change(before.tasks)
+        except TaskNotFound as error:
+            if found.broken is None:
+                raise
+            raise DocumentInvalid(f"The tasks in {self._path} can't be read; the file is left as it is.") from error
+        if any(new is each for each in found.document.tasks) and found.broken is None:
+            return new
+        new = await run_sync(_clean, new, self._redactor)
+        tasks = oldest_first(({each.id: each for each in before.tasks} | {new.id: new}).values())
+        after = replace(before, tasks=kept(tasks))
+        data = await run_sync(encode, after)
+        if found.broken is not None:
+            self.set_aside = await kept_aside(self._files, self._path, found.broken)
+            _LOG.warning("%s can't be read; it was kept as %s", self._path, self.set_aside)
+        await self._files.replace(self._path, data, expected=found.version)
+        self._learn(after)
+        return new
+
+    async def _read(self) -> _Read:
+        """Read the document; in the place of one that can't be read stands what was read or written last."""
+        try:
+            stored = await self._files.read(self._path)
+        except FileMissing:
+            self._learn(TaskDocument())
+            return _Read(document=TaskDocument(), version=ABSENT)
+        try:
+            document = await run_sync(decode, stored.data)
+        except DocumentInvalid:
+            return _Read(document=self._last, version=stored.version, broken=stored)
+        self._learn(document)
+        return _Read(document=document, version=stored.version)
+
+    def _brought(self, document: TaskDocument) -> TaskDocument:
+        """Return `document` with the tasks of this process that it has lost."""
+        there = {task.id for task in document.tasks}
+        lost = tuple(task for task in self._own.values() if task.id not in there)
+        return replace(document, tasks=document.tasks + lost)
+
+    def _learn(self, document: TaskDocument) -> None:
+        self._last = document
+        for task in document.tasks:
+            if task.id in self._own:
+                self._own[task.id] = task
+        self._own = {task.id: task for task in self._own.values() if not task.has_ended}
+
+
+def _found(tasks: Sequence[Task], task_id: str) -> Task:
+    found = next((task for task in tasks if task.id == task_id), None)
+    if found is None:
+        raise TaskNotFound(f"No task has the id {task_id[:60]!r}: `ricordo tasks` shows the ids.")
+    return found
+
+
+def _clean(task: Task, redactor: Redactor) -> Task:
+    """Return `task` with typed marks in the place of secrets, and with a result that is not too long."""
+    return bounded(
+        replace(
+            task,
+            title=redactor.clean(task.title),
+            worker=redactor.clean(task.worker),
+            result=redactor.clean(task.result),
+            error=redactor.clean(task.error),
+            progress=replace(task.progress, text=redactor.clean(task.progress.text)),
+            extra=record(redactor.clean_json({**task.extra}), "extra"),
+        )
+    )

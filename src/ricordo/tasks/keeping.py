@@ -1,0 +1,265 @@
+"""The record of one task while its work runs: signs of life, progress, the wish to stop it, and how it ended.
+
+Invariants: the work begins only after its record is durable; trouble with the record never ends the work; what the work
+raises comes out as it was raised, when it is in the record. A wish to stop that another process wrote is seen
+within one look.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import anyio
+import anyio.lowlevel
+
+from ricordo.beside import beside
+from ricordo.clock import Clock
+from ricordo.errors import RicordoError, StorageBusy, StorageError, TaskCancelled, TaskNotFound
+from ricordo.events import Emitter
+from ricordo.scopes import Scope
+from ricordo.tasks.contract import Progress, Task, TaskStore, Work
+from ricordo.tasks.plan import advanced, bounded, cancelled, completed, failed, live
+from ricordo.uncut import uncut
+
+__all__ = ["Keeping", "TaskPace", "in_words", "tracked"]
+
+_END_SECONDS = 2.0
+_MORE_TRIES = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPace:
+    """How often a record is touched, all in seconds.
+
+    A sign of life is written every `heartbeat`; a change of the progress, and the wish of another process to stop the
+    work, are looked for every `look`. A task without a sign of life for `orphan` is orphaned.
+    """
+
+    heartbeat: float = 30.0
+    look: float = 1.0
+    orphan: float = 600.0
+
+    @property
+    def orphaned_after(self) -> timedelta:
+        """`orphan` as a span of time."""
+        return timedelta(seconds=self.orphan)
+
+
+_PACE = TaskPace()
+
+
+class Keeping:
+    """Keeps the record of one task, which was added to `store` before; `task` is it as this process knows it.
+
+    `done` is set when its work has ended and the end was written, or could not be. `unwritten` says that it could not.
+    """
+
+    def __init__(
+        self,
+        store: TaskStore,
+        task: Task,
+        *,
+        clock: Clock,
+        pace: TaskPace,
+        emitter: Emitter | None = None,
+        scope: Scope | None = None,
+    ) -> None:
+        """Keep the record of `task` in `store`, and report to `emitter`."""
+        self.task = task
+        self.done = anyio.Event()
+        self.unwritten = False
+        self._store = store
+        self._clock = clock
+        self._pace = pace
+        self._emitter = emitter or Emitter(clock)
+        self._scope = scope
+        self._progress = self._told = task.progress
+        self._results: list[str] = []
+        self._works = task.state == "running"
+        self._stop = anyio.CancelScope()
+        self._why = ""
+        self._is_troubled = False
+
+    def report(self, progress: Progress) -> None:
+        """Take how far the work is; the record says so with the next look."""
+        self._progress = progress
+
+    def stop(self, why: str) -> None:
+        """Cancel the work, or never begin it; `why` becomes the error of the record."""
+        self._why = self._why or why
+        self._stop.cancel()
+
+    async def add(self) -> None:
+        """Add the record durably. Raises: AlreadyExists; StorageError."""
+        added = False
+
+        async def act() -> None:
+            nonlocal added
+            await self._store.add(self.task)
+            added = True
+
+        try:
+            await uncut(act)
+        except anyio.get_cancelled_exc_class():
+            if added:
+                await self.leave("The call that began it was cancelled.")
+            raise
+
+    async def leave(self, why: str) -> None:
+        """Record that the task was cancelled without its work."""
+        await self._end(lambda task: cancelled(task, why, self._clock.now()))
+
+    async def carry_out(
+        self, work: Work, *, seconds: float | None = None, ready: Callable[[], Awaitable[None]] | None = None, left: str
+    ) -> str:
+        """Do the work once `ready` has returned, record how it ended, and return its result.
+
+        `left` is the error of a task whose process stops it from outside, such as by its end. Raises: TaskCancelled
+        when it was stopped; TimeoutError when the work took longer than `seconds`; what the work raises.
+        """
+        try:
+            with self._emitter.stage("task", self._scope) as told:
+                told.reason, told.counts[self.task.type] = self.task.type, 1
+                try:
+                    result = await self._worked(work, seconds, ready)
+                except TaskCancelled as error:
+                    told.reason = "cancelled"
+                    await self.leave(str(error))
+                    raise
+                except anyio.get_cancelled_exc_class():
+                    # the work may have ended just before
+                    await (self._complete(self._results[0]) if self._results else self.leave(left))
+                    raise
+                except Exception as error:
+                    words = in_words(error)
+                    await self._end(lambda task: failed(task, words, self._clock.now()))
+                    raise
+                await self._complete(result)
+                return result
+        finally:
+            self.done.set()
+
+    async def write_end(self) -> None:
+        """Try again to write the end, where it could not be written."""
+        if self.unwritten:
+            end = self.task
+            await self._end(lambda _: end)
+
+    async def _worked(self, work: Work, seconds: float | None, ready: Callable[[], Awaitable[None]] | None) -> str:
+        late = False
+        try:
+            with self._stop:
+                async with beside(self._watch):
+                    await self._begin(ready)
+                    with anyio.move_on_after(seconds) as limit:
+                        try:
+                            self._results.append(str(await work(self.report)))
+                        finally:
+                            late = limit.cancel_called and not self._results
+        except Exception as error:
+            if self._stop.cancel_called:
+                raise TaskCancelled(f"{self._why} Then it failed: {in_words(error)}") from error
+            raise
+        if late:
+            raise TimeoutError(f"It did not end within {seconds:g} seconds.")
+        if not self._results:
+            raise TaskCancelled(self._why)
+        return self._results[0]
+
+    async def _begin(self, ready: Callable[[], Awaitable[None]] | None) -> None:
+        if ready is not None:
+            await ready()
+        if not self._works:
+            self._works = True
+            await self._touch()
+        # who was stopped before this does not begin
+        await anyio.lowlevel.checkpoint()
+
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(self._pace.look)
+            await self._touch()
+
+    async def _touch(self) -> None:
+        """Write a sign of life when it is time for one, or else only look at the record."""
+        progress, now = self._progress, self._clock.now()
+        waited = self._works and self.task.state == "pending"
+        is_due = waited or progress != self._told or now - self.task.seen >= timedelta(seconds=self._pace.heartbeat)
+        try:
+            if is_due:
+                works = self._works
+                self.task = await self._store.update(
+                    self.task.id, lambda task: live(task, now, progress=progress, works=works)
+                )
+                self._told = progress
+            else:
+                self.task = await self._store.get(self.task.id)
+            self._is_troubled = False
+        except (StorageError, TaskNotFound) as error:
+            self._trouble(error)
+        if self.task.cancelling:
+            self.stop("It was asked to stop.")
+        elif self.task.has_ended:
+            self.stop(self.task.error or "Its record says that it ended.")
+
+    async def _complete(self, result: str) -> None:
+        await self._end(lambda task: completed(task, result, self._clock.now()))
+
+    async def _end(self, change: Callable[[Task], Task]) -> None:
+        """Write the end, whatever cancels; where that fails within 2 seconds, `task` is the end as it is to be."""
+        self.task, self.unwritten = bounded(advanced(self.task, change)), True
+
+        async def act() -> None:
+            with anyio.move_on_after(_END_SECONDS) as limit:
+                self.task = await self._store.update(self.task.id, change)
+                self.unwritten = False
+            if limit.cancelled_caught:
+                raise StorageBusy("The end of a task could not be written in time.")
+
+        try:
+            with anyio.CancelScope(shield=True):
+                await uncut(act)
+        except (StorageError, TaskNotFound) as error:
+            self._trouble(error)
+
+    def _trouble(self, error: RicordoError) -> None:
+        """Report the first of a row of troubles with the record."""
+        if not self._is_troubled:
+            self._emitter.failed("task", self._scope, error, "record")
+        self._is_troubled = True
+
+
+async def tracked(
+    store: TaskStore,
+    task: Task,
+    work: Work,
+    *,
+    clock: Clock,
+    pace: TaskPace = _PACE,
+    emitter: Emitter | None = None,
+    scope: Scope | None = None,
+) -> str:
+    """Do `work` under the record of `task`, which is added as running before it begins, and return its result.
+
+    It is cancelled when its record asks for that. Raises: StorageError, and then nothing began; TaskCancelled; what
+    the work raises.
+    """
+    running = replace(task, state="running", seen=max(task.seen, clock.now()))
+    keeping = Keeping(store, running, clock=clock, pace=pace, emitter=emitter, scope=scope)
+    await keeping.add()
+    try:
+        return await keeping.carry_out(work, left="Its process stopped it before it ended.")
+    finally:
+        for _ in range(_MORE_TRIES):
+            if keeping.unwritten:
+                await anyio.sleep(pace.look)
+                await keeping.write_end()
+
+
+def in_words(error: BaseException) -> str:
+    """Return what an error says: our own their text, others their type and text, a group of one that one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, RicordoError):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,154 @@
+"""What may become of a task: pure decisions, which every store and runner shares.
+
+Invariants: a task that ended stays as it is; an orphaned one goes on only to its end; a running one never waits again;
+`id`, `type` and `created` never change, `seen` never goes backwards, and a wish to stop it is not taken back.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ricordo.errors import InvalidQuery, TaskNotFound
+from ricordo.guard.cut import cut
+from ricordo.tasks.contract import Progress, Task, TaskState
+
+__all__ = [
+    "LONGEST_ERROR",
+    "LONGEST_RESULT",
+    "MOST_KEPT",
+    "ORPHANED_AFTER",
+    "advanced",
+    "bounded",
+    "cancelled",
+    "completed",
+    "failed",
+    "kept",
+    "live",
+    "named",
+    "oldest_first",
+    "orphaned",
+    "stopped",
+    "swept",
+]
+
+ORPHANED_AFTER = timedelta(minutes=10)
+"""How long a task may give no sign of life."""
+
+MOST_KEPT = 200
+"""How many tasks a document holds, unless more than these have not ended."""
+
+LONGEST_RESULT = 100_000
+"""How many characters of a result are kept."""
+
+LONGEST_ERROR = 2_000
+"""How many characters of an error are kept."""
+
+SHORTEST_PART = 6
+"""How many characters of an id are needed at least."""
+
+
+def advanced(task: Task, change: Callable[[Task], Task]) -> Task:
+    """Return what `change` makes of `task` within what a task may become; `task` itself where nothing changes."""
+    if task.has_ended:
+        return task
+    new = change(task)
+    new = replace(
+        new,
+        id=task.id,
+        type=task.type,
+        created=task.created,
+        seen=max(task.seen, new.seen),
+        cancelling=task.cancelling or new.cancelling,
+    )
+    if not new.has_ended:
+        new = _unended(task, new)
+    elif new.ended is None:
+        new = replace(new, ended=new.seen)
+    return task if new == task else new
+
+
+def live(task: Task, now: datetime, *, progress: Progress, works: bool) -> Task:
+    """Return `task` with a sign of life; `works` when it waits no longer."""
+    state: TaskState = "running" if works and task.state == "pending" else task.state
+    return replace(task, state=state, seen=now, progress=progress)
+
+
+def completed(task: Task, result: str, now: datetime) -> Task:
+    """Return `task` as it ends with `result`."""
+    return replace(task, state="completed", result=result, error="", seen=now, ended=now)
+
+
+def failed(task: Task, error: str, now: datetime) -> Task:
+    """Return `task` as it ends with `error`, of which the first 2,000 characters are kept."""
+    return replace(task, state="failed", error=cut(error, LONGEST_ERROR), seen=now, ended=now)
+
+
+def cancelled(task: Task, why: str, now: datetime) -> Task:
+    """Return `task` as it ends because somebody stopped it; of `why` the first 2,000 characters are kept."""
+    return replace(task, state="cancelled", error=cut(why, LONGEST_ERROR), seen=now, ended=now)
+
+
+def swept(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
+    """Return `task`, as orphaned when it has not ended and gave no sign of life for `after` or longer."""
+    if task.state not in {"pending", "running"} or now - task.seen < after:
+        return task
+    return replace(task, state="orphaned", error="It gives no sign of life: the process that ran it is gone.")
+
+
+def stopped(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
+    """Return `task` as it is when somebody who does not run it wants it to stop.
+
+    One that nobody runs any more is cancelled at once; any other is asked to stop, which the process that runs it sees.
+    """
+    if task.has_ended:
+        return task
+    if swept(task, now, after=after).state == "orphaned":
+        return cancelled(task, "It was cancelled after its process was gone.", now)
+    return replace(task, cancelling=True)
+
+
+def orphaned(tasks: Sequence[Task], now: datetime, *, after: timedelta = ORPHANED_AFTER) -> tuple[Task, ...]:
+    """Return those that have given no sign of life for `after` or longer, as orphaned; those that were are left out."""
+    return tuple(new for task in tasks if (new := swept(task, now, after=after)) is not task)
+
+
+def kept(tasks: Sequence[Task], most: int = MOST_KEPT) -> tuple[Task, ...]:
+    """Return at most `most` tasks in their order: those that ended first leave first, those not ended never."""
+    ended = sorted((task for task in tasks if task.has_ended), key=lambda task: (task.ended or task.seen, task.id))
+    leaving = {task.id for task in ended[: max(0, len(tasks) - most)]}
+    return tuple(task for task in tasks if task.id not in leaving)
+
+
+def bounded(task: Task) -> Task:
+    """Return `task` with a result of at most 100,000 characters, the notice that it was cut included."""
+    if len(task.result) <= LONGEST_RESULT:
+        return task
+    notice = f"\n[cut: the result had {len(task.result):,} characters]"
+    return replace(task, result=cut(task.result, LONGEST_RESULT - len(notice)) + notice)
+
+
+def oldest_first(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Return the tasks by the time when they were made."""
+    return tuple(sorted(tasks, key=lambda task: (task.created, task.id)))
+
+
+def named(tasks: Sequence[Task], wanted: str) -> Task:
+    """Return the task with this id, or the only one whose id begins or ends with these six or more characters.
+
+    Raises: TaskNotFound; InvalidQuery if there is more than one.
+    """
+    part = wanted if len(wanted) >= SHORTEST_PART else None
+    found = [task for task in tasks if task.id == wanted]
+    found = found or [task for task in tasks if part and (task.id.startswith(part) or task.id.endswith(part))]
+    if not found:
+        raise TaskNotFound(f"No task has the id {wanted[:60]!r}: `ricordo tasks` shows the ids.")
+    if len(found) > 1:
+        raise InvalidQuery(f"{len(found)} tasks have ids that begin or end with {wanted[:60]}: write more of the id.")
+    return found[0]
+
+
+def _unended(task: Task, new: Task) -> Task:
+    """Return `new` with a state that it may have after `task`, and without an end."""
+    if task.state == "orphaned" or (task.state == "running" and new.state == "pending"):
+        new = replace(new, state=task.state, error=task.error)
+    return replace(new, ended=None)

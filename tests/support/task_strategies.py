@@ -1,0 +1,42 @@
+"""Generated tasks for property tests."""
+
+from datetime import UTC, datetime
+from typing import get_args
+
+from hypothesis import strategies as st
+
+from message_strategies import any_text, json_values
+from ricordo.clock import milliseconds
+from ricordo.tasks import Progress, Task, TaskState, TaskType
+
+__all__ = ["moments", "tasks"]
+
+_FIELDS = frozenset(Task.__dataclass_fields__)
+
+
+def moments() -> st.SearchStrategy[datetime]:
+    """Times in whole milliseconds, which is what a record keeps."""
+    return st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(milliseconds)
+
+
+def tasks(ids: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Task]:
+    counts = st.integers(0, 10**6)
+    return st.builds(
+        Task,
+        id=ids or st.text("abcdefgh0123", min_size=1, max_size=8),
+        type=st.sampled_from(get_args(TaskType)),
+        title=any_text(12),
+        state=st.sampled_from(get_args(TaskState)),
+        worker=any_text(5),
+        agent=any_text(5),
+        session=any_text(5),
+        user=any_text(5),
+        created=moments(),
+        seen=moments(),
+        ended=st.none() | moments(),
+        progress=st.builds(Progress, done=counts, total=st.none() | counts, text=any_text(8)),
+        result=any_text(),
+        error=any_text(),
+        cancelling=st.booleans(),
+        extra=st.dictionaries(any_text(6).filter(lambda name: name not in _FIELDS), json_values(), max_size=2),
+    )

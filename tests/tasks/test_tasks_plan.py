@@ -1,0 +1,155 @@
+"""What may become of a task, whoever wants what."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.errors import InvalidQuery, TaskNotFound
+from ricordo.tasks import Progress, Task, TaskState
+from ricordo.tasks.plan import (
+    LONGEST_ERROR,
+    LONGEST_RESULT,
+    advanced,
+    bounded,
+    cancelled,
+    completed,
+    failed,
+    kept,
+    live,
+    named,
+    orphaned,
+    stopped,
+    swept,
+)
+from task_strategies import moments, tasks
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+TASK = Task(id="t1", type="local_bash", title="Build", state="running", created=NOON, seen=NOON)
+MAY_BECOME: dict[TaskState, set[TaskState]] = {
+    "pending": {"pending", "running", "completed", "failed", "cancelled", "orphaned"},
+    "running": {"running", "completed", "failed", "cancelled", "orphaned"},
+    "orphaned": {"orphaned", "completed", "failed", "cancelled"},
+    "completed": {"completed"},
+    "failed": {"failed"},
+    "cancelled": {"cancelled"},
+}
+
+
+def ends() -> list[Callable[[Task], Task]]:
+    return [
+        lambda task: completed(task, "Built.", NOON),
+        lambda task: failed(task, "No compiler.", NOON),
+        lambda task: cancelled(task, "It was cancelled.", NOON),
+    ]
+
+
+@given(tasks(), tasks())
+def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task, wanted: Task) -> None:
+    new = advanced(task, lambda _: wanted)
+    assert new.state in MAY_BECOME[task.state]
+    assert (new.id, new.type, new.created) == (task.id, task.type, task.created)
+    assert new.seen >= task.seen
+    assert new.cancelling or not task.cancelling
+    assert new is task or (new.ended is not None) == new.has_ended
+
+
+@given(tasks(), tasks())
+def test_a_task_that_ended_stays_as_it_is(task: Task, wanted: Task) -> None:
+    if task.has_ended:
+        assert advanced(task, lambda _: wanted) is task
+
+
+@given(tasks(), st.lists(tasks(), max_size=5))
+def test_no_row_of_changes_leads_out_of_an_end_or_back_from_an_orphan_to_work(task: Task, row: list[Task]) -> None:
+    states = [task.state]
+    for wanted in row:
+        task = advanced(task, lambda _, wanted=wanted: wanted)  # type: ignore[misc]
+        states.append(task.state)
+    ended = next((state for state in states if state in {"completed", "failed", "cancelled"}), None)
+    assert ended is None or states[-1] == ended
+    assert "orphaned" not in states or not {"pending", "running"} & set(states[states.index("orphaned") :])
+
+
+def test_a_change_that_changes_nothing_gives_the_same_task() -> None:
+    assert advanced(TASK, replace) is TASK
+
+
+@pytest.mark.parametrize("end", ends())
+def test_an_orphan_that_comes_back_ends_as_its_work_did(end: Callable[[Task], Task]) -> None:
+    lost = advanced(TASK, lambda task: swept(task, NOON + timedelta(minutes=10)))
+    assert lost.state == "orphaned"
+    assert lost.error
+    alive = advanced(lost, lambda task: live(task, NOON + timedelta(minutes=11), progress=Progress(done=1), works=True))
+    assert (alive.state, alive.error, alive.progress.done) == ("orphaned", lost.error, 1)
+    assert advanced(alive, end) == replace(end(alive), seen=alive.seen)
+    assert advanced(alive, ends()[0]).error == ""
+
+
+@pytest.mark.parametrize("state", ["pending", "running"])
+def test_a_task_is_orphaned_after_exactly_ten_minutes_without_a_sign(state: TaskState) -> None:
+    task = replace(TASK, state=state)
+    just_before = NOON + timedelta(minutes=10) - timedelta(milliseconds=1)
+    assert orphaned([task], just_before) == ()
+    assert [each.state for each in orphaned([task], NOON + timedelta(minutes=10))] == ["orphaned"]
+    assert swept(task, NOON + timedelta(seconds=5), after=timedelta(seconds=5)).state == "orphaned"
+
+
+@given(st.lists(tasks(), max_size=6), moments())
+def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime) -> None:
+    before = {id(task): task for task in listed}
+    for task in orphaned(listed, now):
+        assert any(
+            replace(task, state=each.state, error=each.error) == each and each.state in {"pending", "running"}
+            for each in before.values()
+        )
+
+
+def test_who_is_asked_to_stop_depends_on_whether_anybody_runs_it() -> None:
+    later = NOON + timedelta(minutes=10)
+    assert stopped(TASK, NOON) == replace(TASK, cancelling=True)
+    assert stopped(TASK, later).state == "cancelled"
+    assert stopped(replace(TASK, state="orphaned"), NOON).state == "cancelled"
+    done = completed(TASK, "Built.", NOON)
+    assert stopped(done, later) is done
+
+
+@given(st.lists(tasks(), max_size=12, unique_by=lambda task: task.id), st.integers(0, 12))
+def test_the_first_to_have_ended_leave_first_and_those_at_work_stay(listed: list[Task], most: int) -> None:
+    left = kept(listed, most)
+    assert [task for task in listed if task in left] == list(left)
+    assert {task.id for task in listed if not task.has_ended} <= {task.id for task in left}
+    assert len(left) <= max(most, sum(not task.has_ended for task in listed))
+    assert len(left) == len(listed) or len(left) >= most
+    gone = [task.ended or task.seen for task in listed if task not in left]
+    stay = [task.ended or task.seen for task in left if task.has_ended]
+    assert not gone or not stay or max(gone) <= min(stay)
+
+
+def test_a_result_is_cut_with_a_notice_once() -> None:
+    cut = bounded(replace(TASK, result="x" * (LONGEST_RESULT + 1)))
+    assert len(cut.result) <= LONGEST_RESULT
+    assert cut.result.endswith("\n[cut: the result had 100,001 characters]")
+    assert bounded(cut) is cut
+    whole = replace(TASK, result="x" * LONGEST_RESULT)
+    assert bounded(whole) is whole
+
+
+def test_an_error_is_cut() -> None:
+    assert failed(TASK, "x" * 5000, NOON).error == "x" * LONGEST_ERROR
+
+
+def test_a_task_is_found_by_the_begin_or_the_end_of_its_id() -> None:
+    first, second = replace(TASK, id="aaaaaabbbbbb1"), replace(TASK, id="aaaaaabbbbbb2")
+    listed = [first, second]
+    assert named(listed, "aaaaaabbbbbb1") is first
+    assert named(listed, "bbbbb2") is second
+    assert named([first, replace(TASK, id="aaaaaabbbbbb12")], "aaaaaabbbbbb1") is first
+    with pytest.raises(InvalidQuery, match="2 tasks"):
+        named(listed, "aaaaaa")
+    for unknown in ("bbbb2", "cccccc", ""):
+        with pytest.raises(TaskNotFound):
+            named(listed, unknown)
