@@ -37,7 +37,7 @@ from pydantic_ai.tools import ToolDefinition
 from ricordo.errors import ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
 from ricordo.messages.dialects.pydantic_ai import from_pydantic_ai, to_pydantic_ai
-from ricordo.models.caching import Caching, cache_settings
+from ricordo.models.caching import Caching, cache_settings, with_breakpoint
 from ricordo.models.contract import Delta, Finished, Reply, ReplyEvent, Stop, TextDelta, ThinkingDelta
 from ricordo.models.failures import fail
 from ricordo.models.overflow import WINDOW_STOP, was_shortened
@@ -82,7 +82,7 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return the reply to `messages`; see `ChatModel` for the errors."""
-        written, parameters = _written(messages), self._parameters(tools, schema)
+        written, parameters = self._written(messages, tools), self._parameters(tools, schema)
         try:
             response = await model_request(
                 self.model, written, model_settings=self._settings(messages, tools), model_request_parameters=parameters
@@ -99,7 +99,7 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the reply as it comes; see `ChatModel` for the errors."""
-        written, parameters = _written(messages), self._parameters(tools, schema)
+        written, parameters = self._written(messages, tools), self._parameters(tools, schema)
         try:
             async with model_request_stream(
                 self.model, written, model_settings=self._settings(messages, tools), model_request_parameters=parameters
@@ -114,6 +114,10 @@ class ProviderModel:
         if not _has_ended(response):
             raise ReplyInvalid(f"{self.name}: the stream broke off before the reply was whole.")
         yield Finished(reply=self._reply(response, messages, tools, schema))
+
+    def _written(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[ModelMessage]:
+        marked = with_breakpoint(self.caching, messages, tools)
+        return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(marked))
 
     def _settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
         """Let the package wait as long as we do and never try again; what a package can't be told is left out."""
@@ -205,10 +209,6 @@ def failures_of_packages() -> tuple[type[Exception], ...]:
     ]
     stumbling = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
     return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *loaded, *stumbling)
-
-
-def _written(messages: Sequence[Message]) -> list[ModelMessage]:
-    return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(messages))
 
 
 def _read(response: ModelResponse) -> Message:

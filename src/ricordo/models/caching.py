@@ -1,8 +1,9 @@
 """Prompt caching: what a provider is told so that it keeps the beginning of a conversation and reads it for less.
 
 Anthropic keeps what stands before a breakpoint that the request sets, four of them at most: one after the tools, one
-after the system prompt, and one after the newest message, which moves on with each request. OpenAI keeps beginnings by
-itself; a key lets requests with one beginning come to one machine. Other servers are told nothing they might refuse.
+after the system prompt, and one after the newest message, which moves on with each request. A reminder is part of one
+request alone, so that one stands before it: nobody reads what is kept behind it. OpenAI keeps beginnings by itself; a
+key lets requests with one beginning come to one machine. Other servers are told nothing they might refuse.
 
 Invariant: what is set depends on the request alone, and no key says whose it is.
 """
@@ -15,15 +16,16 @@ from urllib.parse import urlsplit
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from ricordo.messages import Message, ToolSpec
+from ricordo.messages import Message, ToolSpec, Unknown, mark_of
 
-__all__ = ["Caching", "cache_key", "cache_settings", "caching_of"]
+__all__ = ["Caching", "cache_key", "cache_settings", "caching_of", "with_breakpoint"]
 
 Caching: TypeAlias = Literal["none", "breakpoints", "key"]
 """How a provider is told what to keep: not at all, by Anthropic's breakpoints, or by OpenAI's key."""
 
 _OPENAI_HOST = "api.openai.com"
 _KEY_BYTES = 16
+_BREAKPOINT = Message(role="user", parts=(Unknown(kind="pydantic-ai:cache-point", raw='{"kind":"cache-point"}'),))
 
 
 def caching_of(model: Model) -> Caching:
@@ -44,11 +46,10 @@ def cache_settings(
     """
     match caching:
         case "breakpoints":
-            goes_on = bool(tools) or any(message.role == "assistant" for message in messages)
             settings: dict[str, object] = {
                 "anthropic_cache_tool_definitions": True,
                 "anthropic_cache_instructions": True,
-                "anthropic_cache_messages": goes_on,
+                "anthropic_cache_messages": _goes_on(messages, tools) and not _is_reminded(messages),
             }
         case "key":
             key = cache_key(model, messages)
@@ -57,6 +58,29 @@ def cache_settings(
             settings = {}
     # the settings of single providers stand in their own modules, which load their packages
     return cast("ModelSettings", settings)
+
+
+def with_breakpoint(caching: Caching, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Sequence[Message]:
+    """Return `messages` with what pydantic-ai takes for a breakpoint, where `cache_settings` asks for none of its own.
+
+    It stands after the newest message of a user or a tool before the reminder: what an assistant said last, which
+    happens only in a record, may end in thoughts, which can't bear one.
+    """
+    if caching != "breakpoints" or not (_goes_on(messages, tools) and _is_reminded(messages)):
+        return messages
+    for at in reversed(range(len(messages) - 1)):
+        message = messages[at]
+        if message.tool_results or (message.role == "user" and message.text.strip()):
+            return (*messages[: at + 1], _BREAKPOINT, *messages[at + 1 :])
+    return messages
+
+
+def _goes_on(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> bool:
+    return bool(tools) or any(message.role == "assistant" for message in messages)
+
+
+def _is_reminded(messages: Sequence[Message]) -> bool:
+    return bool(messages) and mark_of(messages[-1]) == "reminder"
 
 
 def cache_key(model: str, messages: Sequence[Message]) -> str:
