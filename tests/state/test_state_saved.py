@@ -1,0 +1,144 @@
+"""Saving over what others saved: both count, and neither a broken document nor a failing disk takes anything away."""
+
+from dataclasses import replace
+
+import pytest
+
+from ricordo.errors import StorageFull, VersionConflict
+from ricordo.files import ABSENT
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
+from ricordo.guard.permissions import PermissionRule, ToolPattern
+from ricordo.state import AgentState, Plan, Standing, StateStore, Todo
+from ricordo.state.files import FileStates
+from ricordo.state.in_memory import MemoryStates
+from ricordo.state.saved import SavedState
+from ricordo.workspace.layout import state_path
+
+pytestmark = pytest.mark.anyio
+
+NEW = AgentState(agent="main", session="s")
+DENY = PermissionRule(decision="deny", pattern=ToolPattern(tool="shell"))
+STANDING = Standing(plan=Plan(path="plans/a.md"), todos=(Todo(id="1", content="Go"),), permissions=(DENY,))
+
+
+async def opened(states: StateStore) -> tuple[SavedState, AgentState]:
+    """Return the state as another process opens it."""
+    stated = await states.load("main", "s")
+    return SavedState(states, stated.state, stated.version), stated.state
+
+
+async def stored(states: StateStore) -> AgentState:
+    return (await states.load("main", "s")).state
+
+
+def told(state: AgentState, *ids: str) -> AgentState:
+    return replace(state, standing=replace(state.standing, delivered=(*state.standing.delivered, *ids)))
+
+
+async def test_what_two_processes_saved_in_turn_is_in_the_document_of_both() -> None:
+    states = MemoryStates()
+    one, state = await opened(states)
+    other, same = await opened(states)
+    here = await one.save(told(state, "a"))
+    there = await other.save(replace(told(same, "b"), turns=1))
+    assert there.standing.delivered == ("a", "b")
+    here = await one.save(told(here, "c"))
+    assert here.standing.delivered == ("a", "b", "c")
+    assert here == await stored(states)
+    assert one.is_up_to_date(here)
+    assert not other.is_up_to_date(here)
+
+
+async def test_a_state_is_up_to_date_once_it_was_saved_here() -> None:
+    states = MemoryStates()
+    await states.save(NEW, expected=ABSENT)
+    one, state = await opened(states)
+    assert not one.is_up_to_date(state), "what was taken up may differ from what is stored"
+    assert one.is_up_to_date(await one.save(state))
+    assert not one.is_up_to_date(told(state, "a"))
+
+
+@pytest.mark.parametrize("turns", [0, 4])
+async def test_what_stands_survives_a_document_that_broke_meanwhile(
+    turns: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = InMemoryFiles()
+    states = FileStates(files, Redactor(bytes(32)))
+    await states.save(replace(NEW, turns=turns, standing=STANDING), expected=ABSENT)
+    one, state = await opened(states)
+    path = state_path("main", "s")
+    await files.replace(path, b"{", expected=(await files.read(path)).version)
+    if turns:
+        # another process came first, set it aside and began anew
+        other, fresh = await opened(states)
+        await other.save(replace(told(fresh, "b"), turns=1))
+    saved = await one.save(told(state, "a"))
+    assert replace(saved.standing, delivered=()) == STANDING
+    assert set(saved.standing.delivered) == ({"a", "b"} if turns else {"a"})
+    assert saved == await stored(states)
+    assert (await files.read(f"{path}.broken-1")).data == b"{"
+    assert [each.getMessage().endswith("s.json.broken-1.") for each in caplog.records] == [True] * (not turns)
+
+
+async def test_a_document_that_was_removed_is_written_again_whole() -> None:
+    files = InMemoryFiles()
+    states = FileStates(files, Redactor(bytes(32)))
+    await states.save(replace(NEW, standing=STANDING), expected=ABSENT)
+    one, state = await opened(states)
+    await files.delete(state_path("main", "s"))
+    assert (await one.save(told(state, "a"))).standing == told(state, "a").standing
+
+
+class Busy(MemoryStates):
+    """Another process saves just before each of the next savings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.others = 0
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        if self.others:
+            self.others -= 1
+            stated = await self.load("main", "s")
+            theirs = told(stated.state, f"theirs {self.others}")
+            await super().save(replace(theirs, turns=stated.state.turns + 1), expected=stated.version)
+        return await super().save(state, expected=expected)
+
+
+async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing() -> None:
+    states = Busy()
+    one, state = await opened(states)
+    state = await one.save(replace(told(state, "a"), turns=1))
+    states.others = 9
+    with pytest.raises(VersionConflict):
+        await one.save(told(state, "b"))
+    states.others = 2
+    saved = await one.save(told(state, "c"))
+    assert saved == await stored(states)
+    assert saved.standing.delivered == ("a", "theirs 8", "theirs 7", "theirs 6", "theirs 1", "theirs 0", "c")
+    assert saved.turns == 6
+
+
+class Failing(MemoryStates):
+    """Fails after it has written, as a disk may."""
+
+    fails = False
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        version = await super().save(state, expected=expected)
+        if self.fails:
+            raise StorageFull
+        return version
+
+
+async def test_what_was_refused_and_stands_all_the_same_is_not_taken_for_anothers() -> None:
+    states = Failing()
+    one, state = await opened(states)
+    state = await one.save(replace(told(state, "a"), turns=1))
+    states.fails = True
+    with pytest.raises(StorageFull):
+        await one.save(replace(state, turns=2, standing=STANDING))
+    assert (await stored(states)).standing == STANDING
+    states.fails = False
+    assert await one.save(state) == state == await stored(states)
