@@ -37,6 +37,7 @@ SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"
         Entry(content="x", extra=(("pinned", "yes"),)),
         Entry(content="x", extra=(("user", "somebody"),)),
         Entry(content="x", extra=(("tag", "y"),)),
+        Entry(content="x", extra=(("rule", "deny shell"),)),
     ],
     ids=lambda entry: repr(entry)[:90],
 )
@@ -73,6 +74,7 @@ NAMES = ANY.filter(lambda text: bool(text.strip()) and text.isprintable())
         state=st.sampled_from(["active", "superseded", "retired", "gone", FORGED]),
         supersedes=st.none() | ANY,
         reason=st.none() | ANY,
+        rule=st.none() | st.builds("deny shell({})".format, ANY) | ANY,
         time=st.just(datetime(2026, 11, 21, tzinfo=UTC)),
         extra=st.lists(st.tuples(ANY | st.sampled_from(["due", "x-y"]), ANY), max_size=2).map(tuple),
     )

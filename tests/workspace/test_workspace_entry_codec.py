@@ -56,6 +56,8 @@ SOURCES = st.builds(
     quote=st.none() | TEXTS,
     origin=st.none() | TEXTS,
 )
+TOOLS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
+RULES = st.builds("{} {}({})".format, st.sampled_from(["deny", "ask", "Deny"]), TOOLS, TEXTS)
 ENTRIES = st.builds(
     Entry,
     content=CONTENTS,
@@ -73,6 +75,7 @@ ENTRIES = st.builds(
     pinned=st.booleans(),
     confirmed=st.none() | TIMES,
     reason=st.none() | TEXTS,
+    rule=st.none() | RULES,
     extra=st.lists(st.tuples(st.sampled_from(["due", "x-other", "status"]), TEXTS), max_size=2).map(tuple),
 )
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit.rules import idle_rules
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import fits
 from ricordo.consolidation.topics import LISTED, TOPICS
@@ -58,6 +59,7 @@ async def inspect(
         _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
         _secrets(documents),
+        await run_sync(_rules, documents),
         await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
         await _topics(files, documents.get(MEMORY)),
         *await _agents(files),
@@ -163,6 +165,21 @@ def _secrets(documents: Mapping[str, bytes | None]) -> Check:
     ]
     detail = f"files with a secret in them: {', '.join(holding)}" if holding else "files with a secret in them"
     return Check(name="secrets", ok=not holding, count=len(holding), detail=detail)
+
+
+def _rules(documents: Mapping[str, bytes | None]) -> Check:
+    """Return the check of the rules for tool calls that people wrote into files."""
+    idle = [
+        f"{path}:{line}"
+        for path, data in documents.items()
+        if data and not path.startswith(f"{LEDGERS}/long/")
+        for line in idle_rules(path, data)
+    ]
+    detail = "rules of memories that are not in force"
+    if idle:
+        detail += ": write `[rule:: deny shell(git push --force*)]`, or `ask`, at the end of a bullet of your own, "
+        detail += f"with `\\[` for a bracket in it: {', '.join(idle)}"
+    return Check(name="rules", ok=not idle, count=len(idle), detail=detail)
 
 
 def _bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:

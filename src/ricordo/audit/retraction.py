@@ -107,11 +107,15 @@ def _check_untouched(standing: Mapping[str, Sequence[Located]], gone: Mapping[st
         for found in rows:
             name = found.entry.id
             mine = written.get(name, gone[name].entry)
-            if is_curated(path) and (found.entry.content != mine.content or found.entry.pinned != mine.pinned):
+            if is_curated(path) and _as_written(found.entry) != _as_written(mine):
                 raise UndoRefused(
                     f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
                     " everything."
                 )
+
+
+def _as_written(entry: Entry) -> tuple[str, bool, str | None]:
+    return entry.content, entry.pinned, entry.rule
 
 
 def _without(old: Mapping[str, bytes], gone: Mapping[str, Located], standing: Mapping[str, Sequence[Located]]) -> _Desk:

@@ -37,6 +37,7 @@ def entry_document(entry: "Entry") -> dict[str, JsonValue]:
         "pinned": entry.pinned,
         "confirmed": entry.confirmed.isoformat() if entry.confirmed else None,
         "reason": entry.reason,
+        "rule": entry.rule,
         "source": {
             "session": entry.source.session,
             "messages": _list(entry.source.messages),

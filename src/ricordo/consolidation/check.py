@@ -1,6 +1,7 @@
 """Check: what a proposal must not do, whoever made it. Pure.
 
-A run that loses a memory, a line that a person wrote, or the bounds of MEMORY.md is rejected as a whole.
+A run that loses a memory, a rule for tool calls, a line that a person wrote, or the bounds of MEMORY.md is rejected as
+a whole.
 """
 
 from collections import Counter
@@ -28,6 +29,8 @@ def faults(material: Material, proposal: Proposal, config: ConsolidationConfig) 
     lost = _ids(before) - _ids(after) - gone
     if lost:
         found.append(f"{len(lost)} curated memories would be lost")
+    if off := _rules_before(material, proposal, before) - _rules(after):
+        found.append(f"{len(off)} rules would be switched off")
     if missing := _by_hand(before) - _by_hand(after):
         found.append(f"{missing.total()} lines that a person wrote would be lost")
     unplaced = set(proposal.kept) - _ids(after)
@@ -50,6 +53,16 @@ def _sheets(documents: Mapping[str, bytes]) -> dict[str, Sheet]:
 
 def _ids(sheets: Mapping[str, Sheet]) -> set[str]:
     return {entry.id for sheet in sheets.values() for entry in sheet.entries}
+
+
+def _rules(sheets: Mapping[str, Sheet]) -> set[tuple[str, str | None]]:
+    return {(entry.id, entry.rule) for sheet in sheets.values() for entry in sheet.entries if entry.rule}
+
+
+def _rules_before(material: Material, proposal: Proposal, before: Mapping[str, Sheet]) -> set[tuple[str, str | None]]:
+    """Return the rules that curated memory must have afterwards, by the ids of their entries."""
+    new = {(one.entry.id, one.entry.rule) for one in material.fresh if one.entry.rule and one.entry.id in proposal.kept}
+    return {row for row in _rules(before) | new if row[0] not in material.forgotten}
 
 
 def _by_hand(sheets: Mapping[str, Sheet]) -> Counter[tuple[str, bytes]]:

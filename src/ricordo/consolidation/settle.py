@@ -1,7 +1,8 @@
 """Settle: what new entries mean beside what is curated already, before anything is placed. Pure.
 
 Entries are taken in the order in which they were said, so the outcome does not depend on the order of the files. The
-newer of two that can't both hold wins; the loser is named and never erased.
+newer of two that can't both hold wins; the loser is named and never erased. An entry that is a rule for tool calls
+loses to none, and what says the same without its rule gives way to it: a rule is switched off by people alone.
 """
 
 from collections import defaultdict
@@ -73,10 +74,19 @@ class _Desk:
     def take(self, one: Fresh) -> None:
         """Merge the entry into one that says the same, or seat it, and decide what it takes the place of."""
         others = self._near(one.entry)
-        same = [other for other in others if says_the_same(one.entry, other.entry, duplicate=self._config.duplicate)]
-        if same:
-            one = self._join(max(same, key=self._rank), one)
-        self._seat(one)
+        same = [
+            other
+            for other in others
+            if self._may_join(one.entry, other.entry)
+            and says_the_same(one.entry, other.entry, duplicate=self._config.duplicate)
+        ]
+        best = max(same, key=self._rank, default=None)
+        if best and self._gives_way(best.entry, one.entry):
+            self._seat(one)
+            self._replace(best, one)
+        else:
+            one = self._join(best, one) if best else one
+            self._seat(one)
         for other in others:
             if other.entry.id in self.active and other.entry.id != one.entry.id and one.entry.id in self.active:
                 self._decide(one.entry.id, other.entry.id)
@@ -98,10 +108,21 @@ class _Desk:
         names = set().union(*(self._index.get(key, set()) for key in _keys(entry)))
         return sorted((self.active[name] for name in names if name in self.active), key=_said)
 
-    def _rank(self, one: Fresh) -> tuple[bool, bool, float, datetime, str]:
+    def _rank(self, one: Fresh) -> tuple[bool, bool, bool, float, datetime, str]:
         entry = one.entry
         standing = entry.id in self._standing
-        return standing, is_explicit(entry), round(entry.confidence, 1), moment(entry), entry.id
+        ruling = entry.rule is not None
+        return ruling, standing, is_explicit(entry), round(entry.confidence, 1), moment(entry), entry.id
+
+    def _may_join(self, new: Entry, other: Entry) -> bool:
+        """Tell whether one of two that say the same may go: of two rules only one with the same rule as the other."""
+        if new.rule is None or new.rule == other.rule:
+            return True
+        return other.rule is None and not self._is_kept(other)
+
+    def _gives_way(self, other: Entry, new: Entry) -> bool:
+        """Tell whether a curated entry loses its place to a new one that says the same and is a rule."""
+        return other.id in self._standing and new.rule is not None and other.rule is None
 
     def _join(self, left: Fresh, right: Fresh) -> Fresh:
         """Return the one of two that say the same which stays; it cites the other."""
@@ -121,22 +142,29 @@ class _Desk:
             older, newer = newer, older
         if not self._may_replace(newer.entry, older.entry) or not replaces(newer.entry, older.entry):
             return
+        self._replace(older, newer)
+        self._room -= 1
+
+    def _replace(self, older: Fresh, newer: Fresh) -> None:
         del self.active[older.entry.id]
         # what said the same in other words holds no longer either
         for name in (older.entry.id, *cited(older.entry, MERGED)):
             self.superseded.append(Superseded(old=name, new=newer.entry.id))
-        self._room -= 1
         if newer.entry.id not in self._fixed:
             self.active[newer.entry.id] = replace(newer, entry=_in_place_of(newer.entry, older.entry.id))
             self.changed.add(newer.entry.id)
 
     def _may_replace(self, newer: Entry, older: Entry) -> bool:
-        if self._room <= 0 or older.id in self._fixed or older.pinned or older.by == "hand":
+        if self._room <= 0 or self._is_kept(older):
             return False
         if is_explicit(newer):
             return True
         told = CORRECTION in newer.tags or read_claims(newer.content).changes
         return newer.confidence >= self._config.min_confidence and (told or not is_explicit(older))
+
+    def _is_kept(self, entry: Entry) -> bool:
+        """Tell whether an entry keeps its place whatever is new."""
+        return entry.id in self._fixed or entry.pinned or entry.by == "hand" or entry.rule is not None
 
 
 def _said(one: Fresh) -> tuple[datetime, str]:

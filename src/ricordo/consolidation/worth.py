@@ -63,7 +63,7 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
     """Tell whether an entry, with what was merged into it, is to be curated."""
     if entry.state != "active" or entry.kind in _NEVER:
         return False
-    if is_explicit(entry) or entry.pinned:
+    if is_explicit(entry) or entry.pinned or entry.rule:
         return True
     lasting = entry.kind in _LASTING or CORRECTION in entry.tags or entry.supersedes or cited(entry, MERGED)
     if lasting:

@@ -96,17 +96,21 @@ class Memory(ByHand):
         tags: Iterable[str] = (),
         scope: Scope | None = None,
         reason: str | None = None,
+        rule: str | None = None,
         by: Author = "user",
     ) -> Entry:
         """Save a memory and return it with its id; it is durable, and found, when this returns.
 
         A `scope` without the project, such as `Scope(user="me")`, makes it visible in all of that user's projects
-        and needs a `reason`. A session in it is no border: it is kept as the entry's `source.session`. Raises:
+        and needs a `reason`. A session in it is no border: it is kept as the entry's `source.session`.
+
+        With a `rule`, such as `deny shell(git push --force*)` or `ask write_file(src/*)`, an agent's tool calls are
+        checked against it until the memory is forgotten; it is for people only, and permits nothing. Raises:
         InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
         """
         if isinstance(tags, str):
             raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
-        entry = Entry(content=content, kind=kind, tags=tuple(tags), scope=scope, reason=reason, by=by)
+        entry = Entry(content=content, kind=kind, tags=tuple(tags), scope=scope, reason=reason, rule=rule, by=by)
         return await self._workspace.store.save(entry)
 
     async def recall(

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, cast, final
 
 from ricordo.clock import Clock, Ids, milliseconds
-from ricordo.errors import InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
+from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.events import Emitter
-from ricordo.guard import Redactor
+from ricordo.guard import Redactor, has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
@@ -91,6 +91,8 @@ class Store:
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
             scope = self._scope_of(entry.checked())
+            if entry.rule and has_secret(entry.rule):
+                raise InvalidEntry("A rule holds no secrets: with a mark in its place it would match other calls.")
             stamped = replace(
                 entry,
                 id=entry.id or self._parts.ids.new(),

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal, TypeAlias, cast, get_args
 
-from ricordo.errors import InvalidEntry
+from ricordo.errors import InvalidEntry, InvalidSetting
+from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.scopes import Scope
 
-__all__ = ["LONGEST_CONTENT", "PREDEFINED_KINDS", "Author", "Entry", "Source", "State"]
+__all__ = ["LONGEST_CONTENT", "PREDEFINED_KINDS", "Author", "Entry", "Source", "State", "remembered_rule"]
 
 LONGEST_CONTENT = 2 * 1024 * 1024
 """The most UTF-8 bytes that the content of one entry may have."""
@@ -19,11 +20,13 @@ PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "g
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 State: TypeAlias = Literal["active", "superseded", "retired"]
 
+_PERSONS: frozenset[Author] = frozenset({"user", "hand"})
+
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _OWN_FIELDS = (
     frozenset(("kind", "at", "since", "confidence", "by", "from", "quote", "origin", "state", "supersedes", "pinned"))
-    | frozenset(("confirmed", "reason", "long", "tag"))
+    | frozenset(("confirmed", "reason", "long", "tag", "rule"))
     | frozenset(part.name for part in fields(Scope))
 )
 
@@ -47,8 +50,8 @@ class Entry:
 
     `id` and `time` (when it was saved) are empty until the store gives them. `since` is when it was said or became
     true, where that is not the time of saving; `confirmed` is when a person last said that it holds. `confidence`
-    is in 0..1. `reason` says why it is visible beyond one project. `extra` holds fields of other tools in their
-    order.
+    is in 0..1. `reason` says why it is visible beyond one project. `rule` is what it forbids of tool calls, or asks a
+    person about, such as `deny shell(git push --force*)`. `extra` holds fields of other tools in their order.
 
     A given `id` has 1 to 64 ASCII letters, digits and dashes; the name of an extra field begins with a letter, has
     letters, digits, `_` and `-`, and is none of our own.
@@ -69,12 +72,24 @@ class Entry:
     pinned: bool = False
     confirmed: datetime | None = None
     reason: str | None = None
+    rule: str | None = None
     extra: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether tool calls are checked against its rule, which is so in any state.
+
+        A person saved it, or wrote it into a file, or confirmed what was imported. What an agent saved, or what was
+        learned from messages, is never a rule.
+        """
+        by_person = self.by in _PERSONS or (self.by == "import" and self.confirmed is not None)
+        return self.rule is not None and by_person
 
     def checked(self) -> "Entry":
         """Return this entry; raise `InvalidEntry` when its line could not be read back as what it is.
 
-        That is when it lacks content, is too large or out of range, or a name in it could be taken for another field.
+        That is when it lacks content, is too large or out of range, when a name in it could be taken for another field,
+        or when its rule is none, permits something, or is not a person's.
         """
         if not isinstance(self.content, str) or not isinstance(self.kind, str):
             raise InvalidEntry("The content and the kind of an entry are texts.")
@@ -90,6 +105,7 @@ class Entry:
         if not self.kind.strip():
             raise InvalidEntry("An entry needs a kind, such as fact or decision.")
         self._check_names()
+        self._check_rule()
         return self
 
     def _check_names(self) -> None:
@@ -108,3 +124,22 @@ class Entry:
         for key, _ in self.extra:
             if not _FIELD.fullmatch(key) or key in _OWN_FIELDS:
                 raise InvalidEntry("A further field of an entry has a name of letters that is none of our own.")
+
+    def _check_rule(self) -> None:
+        if self.rule is None:
+            return
+        remembered_rule(self.rule)
+        if self.by not in {*_PERSONS, "import"}:
+            raise InvalidEntry(f"Only a person makes a rule: what is saved by {self.by} can't be one.")
+
+
+def remembered_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
+    """Return the rule of a memory. Raises: InvalidEntry for a text that is none, and for one that permits something."""
+    form = "write `deny shell(git push --force*)` or `ask write_file(src/*)`"
+    try:
+        rule = parse_rule(text, why=why, source=source)
+    except InvalidSetting as error:
+        raise InvalidEntry(f"{text!r} is no rule of a memory: {form}.") from error
+    if rule.decision == "allow":
+        raise InvalidEntry(f"A memory forbids or asks, and permits nothing: {form}, not {text!r}.")
+    return rule

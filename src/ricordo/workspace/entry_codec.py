@@ -18,13 +18,14 @@ from typing import get_args
 from urllib.parse import quote, unquote
 
 from ricordo.clock import encode_id, milliseconds, rfc3339
-from ricordo.errors import DocumentInvalid, InvalidScope
+from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
 from ricordo.scopes import Scope
-from ricordo.workspace.entry import Author, Entry, Source, State
+from ricordo.workspace.entry import Author, Entry, Source, State, remembered_rule
 from ricordo.workspace.escapes import escape_content, escape_value, unescape
 
 __all__ = [
     "PINNED",
+    "RULE",
     "Located",
     "content_line",
     "derived_id",
@@ -37,6 +38,9 @@ __all__ = [
 
 PINNED = b"[pinned:: yes]"
 """What the line of a pinned entry holds."""
+
+RULE = b"[rule:: "
+"""What begins the field of an entry that is a rule for tool calls."""
 
 _SUFFIX = re.compile(
     r"(?<!\S)(?:#(?P<tag>(?=[\w/-]*[^\W\d_])[\w/-]++)|\[(?P<key>[A-Za-z][\w-]*):: (?P<value>(?:\\.|[^\[\]\\])*)\]"
@@ -172,6 +176,7 @@ def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
         "pinned": "yes" if entry.pinned else None,
         "confirmed": rfc3339(entry.confirmed) if entry.confirmed else None,
         "reason": entry.reason,
+        "rule": entry.rule,
     }
     yield from ((key, value) for key, value in optional.items() if value is not None)
 
@@ -297,6 +302,7 @@ def _entry(
         pinned="pinned" in known,
         confirmed=_time(known["confirmed"]) if "confirmed" in known else None,
         reason=known.get("reason"),
+        rule=known.get("rule"),
         extra=extra,
     )
 
@@ -331,6 +337,14 @@ def _is_scope_part(text: str) -> bool:
     return True
 
 
+def _is_rule(text: str) -> bool:
+    try:
+        remembered_rule(text)
+    except InvalidEntry:
+        return False
+    return True
+
+
 _READABLE: dict[str, Callable[[str], bool]] = {
     "kind": lambda text: bool(text.strip()),
     "at": _is_time,
@@ -345,6 +359,7 @@ _READABLE: dict[str, Callable[[str], bool]] = {
     "pinned": lambda text: text == "yes",
     "confirmed": _is_time,
     "reason": lambda _: True,
+    "rule": _is_rule,
     "long": lambda text: _LONG.fullmatch(text) is not None,
     **dict.fromkeys(_SCOPE_KEYS, _is_scope_part),
 }

@@ -56,6 +56,7 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         tags=tuple(map(redactor.clean, entry.tags)),
         source=source,
         reason=entry.reason and redactor.clean(entry.reason),
+        rule=entry.rule and redactor.clean(entry.rule),
         supersedes=entry.supersedes and redactor.clean(entry.supersedes),
         extra=tuple((key, redactor.clean(value)) for key, value in entry.extra),
     )

@@ -89,6 +89,7 @@ class _Filter:
     scope: str
     before: datetime | None
     after: datetime | None
+    rules: bool
 
     def takes(self, entry: "Entry") -> bool:
         """Tell whether `entry` is shown."""
@@ -100,6 +101,7 @@ class _Filter:
             and (not self.scope or _is_of(entry, self.scope))
             and (self.before is None or (entry.time is not None and entry.time < self.before))
             and (self.after is None or (entry.time is not None and entry.time >= self.after))
+            and (not self.rules or entry.rule is not None)
         )
 
 
@@ -112,6 +114,7 @@ def list_memories(
     scope: _Scope = "",
     older_than: _OlderThan = None,
     newer_than: _NewerThan = None,
+    rules: Annotated[bool, typer.Option("--rules", help="Only rules for tool calls.")] = False,
     limit: LimitOption = 100,
     root: RootOption = None,
     user: UserOption = None,
@@ -131,6 +134,7 @@ def list_memories(
         scope=scope,
         before=older_than,
         after=newer_than,
+        rules=rules,
     )
     remembered = with_memory(target, lambda memory: memory.entries())
     entries = [entry for entry in remembered if wanted.takes(entry)]
@@ -217,6 +221,8 @@ def _print_row(entry: "Entry", length: int) -> None:
     name = f"{dim(shown(entry.id[:-length]))}{bold(shown(entry.id[-length:]))}"
     say(f"{name}  {shown(entry.kind)}  {age(entry.time)}  {shown(source)}  {dim(shown(scope))}")
     say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
+    if entry.rule:
+        say(dim(wrapped(f"rule: {_rule(entry)}", "  ")))
 
 
 def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
@@ -229,6 +235,7 @@ def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
         ("by", entry.by),
         ("scope", str(entry.scope or "")),
         ("reason", entry.reason or ""),
+        ("rule", _rule(entry)),
         ("confidence", f"{entry.confidence:g}"),
         ("state", entry.state),
         ("supersedes", entry.supersedes or ""),
@@ -240,6 +247,10 @@ def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
         ("file", str(position or "")),
         *entry.extra,
     ]
+
+
+def _rule(entry: "Entry") -> str:
+    return f"{entry.rule or ''}{'' if entry.is_rule or not entry.rule else ' (not in force: no person made it)'}"
 
 
 def _is_of(entry: "Entry", scope: str) -> bool:

@@ -40,24 +40,36 @@ def remember(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Why it is visible in all of your projects.")
     ] = None,
+    deny: Annotated[
+        str | None,
+        typer.Option("--deny", metavar="CALLS", help="A rule: refuse tool calls such as 'shell(git push --force*)'."),
+    ] = None,
+    ask: Annotated[
+        str | None,
+        typer.Option("--ask", metavar="CALLS", help="A rule: ask before tool calls such as 'write_file(src/*)'."),
+    ] = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Save a memory; a root is created when there is none."""
+    """Save a memory; a root is created when there is none.
+
+    With --deny or --ask an agent's tool calls are checked against it until it is forgotten.
+    """
     from ricordo.scopes import Scope
 
     if everywhere and not reason:
         raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
     if not _KIND.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
+    rule = _rule(deny, ask)
     target = find(root, user, project)
     content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
 
     async def save(memory: "Memory") -> "tuple[Entry, Position | None]":
         scope = Scope(user=target.user, tenant=memory.scope.tenant) if everywhere else None
-        entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason)
+        entry = await memory.remember(content, kind=kind, tags=tag or (), scope=scope, reason=reason, rule=rule)
         return entry, await position_of_newest(target, entry)
 
     entry, position = with_memory(target, save)
@@ -76,6 +88,17 @@ def remember(
         say(f"Created a memory in {shown(str(target.root))}.")
     say(f"Remembered {entry.id}")
     say(dim(f"  {entry.kind} in {shown(str(position))}"))
+    if entry.rule:
+        say(dim(wrapped(f"rule: {entry.rule}", "  ")))
+
+
+def _rule(deny: str | None, ask: str | None) -> str | None:
+    """Return the rule that the options make; one with a form of its own is checked where it is saved."""
+    if deny is not None and ask is not None:
+        raise typer.BadParameter("A rule either refuses or asks: give --deny or --ask, not both.")
+    if deny is not None:
+        return f"deny {deny}"
+    return f"ask {ask}" if ask is not None else None
 
 
 def forget(

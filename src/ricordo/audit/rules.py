@@ -1,0 +1,33 @@
+r"""Rules that somebody wrote into memory and that are not in force, so that nobody relies on them. Pure.
+
+A rule is the field `[rule:: deny shell(git push*)]` at the end of a bullet. What looks like one and is not read as one
+has another form, stands elsewhere, or was not made by a person. A bracket within it is written `\[`.
+"""
+
+import re
+
+from ricordo.consolidation.sheet import Part, parse_sheet
+
+__all__ = ["idle_rules"]
+
+_MEANT = re.compile(rb"(?<!\S)\[rule\s*:", re.IGNORECASE)
+
+
+def idle_rules(path: str, document: bytes) -> list[int]:
+    """Return the lines, from 1 and in order, on which a rule is meant that is not in force; fenced code has none."""
+    if not _MEANT.search(document):
+        return []
+    lines: list[int] = []
+    line = 1
+    for part in parse_sheet(document, path).parts:
+        lines += [line + part.data[:start].count(b"\n") for start in _idle(part)]
+        line += part.data.count(b"\n")
+    return lines
+
+
+def _idle(part: Part) -> list[int]:
+    """Return where in a part a rule is meant that does not count; of a bullet's one does, on its last line."""
+    meant = [match.start() for match in _MEANT.finditer(part.data)]
+    if part.entry is None:
+        return [] if part.fenced else meant
+    return meant[:-1] if part.entry.is_rule else meant

@@ -1,0 +1,117 @@
+"""Rules that are remembered: what memories forbid of tool calls, or ask a person about, whatever the model remembers.
+
+They are read from every document of every visible place, so a rule that is gone from one of them, or that
+consolidation has moved, still holds as long as another has it. Only forgetting the memory, or taking back its save,
+switches it off: both cut it from all of them.
+
+Invariant: a document that is there and can't be read is never taken for one without rules.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, StorageFailed
+from ricordo.files import FileInfo, FileStore
+from ricordo.guard.permissions import PermissionRule
+from ricordo.stores.capabilities import Layers
+from ricordo.stores.place import Place
+from ricordo.workspace.entry import Entry, remembered_rule
+from ricordo.workspace.entry_codec import RULE, Located, content_line, parse_entries
+from ricordo.workspace.layout import LEDGERS, MEMORY, is_memory
+
+__all__ = ["MemoryRules"]
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Read:
+    """What was read of one place: the documents as they were listed, and the rules of each by its path."""
+
+    listing: tuple[FileInfo, ...] = ()
+    rules: Mapping[str, tuple[PermissionRule, ...]] = field(default_factory=dict)
+
+
+class MemoryRules:
+    """Returns the rules of what is remembered in the places of one scope."""
+
+    def __init__(self, layers: Layers) -> None:
+        """Read the places of `layers`, each document again only when its size or its time of modification changed."""
+        self._layers = layers
+        self._read: dict[str, _Read] = {}
+
+    async def __call__(self) -> tuple[PermissionRule, ...]:
+        """Return the rules of all visible places, the narrowest place first, each rule of a memory once.
+
+        `why` is the first line of the memory, `source` is `memory <id>`. Raises: StorageError if a document or a folder
+        of memory is there and can't be read: then its rules are not known.
+        """
+        places = await self._layers.places()
+        return _each_once([rule for place in places for rule in await self._rules(place)])
+
+    async def _rules(self, place: Place) -> list[PermissionRule]:
+        """Return the rules of one place, those of MEMORY.md first, then by path."""
+        read = self._read.get(place.label, _Read())
+        for _ in range(_TRIES):
+            # after reading it is listed once more, so that a document that is just being moved is not missed
+            listing = await _listing(place.files)
+            if read.listing == listing:
+                break
+            read = await _reread(place.files, listing, read)
+        self._read[place.label] = read
+        return [rule for info in read.listing for rule in read.rules[info.path]]
+
+
+async def _listing(files: FileStore) -> tuple[FileInfo, ...]:
+    """Return the documents that can hold entries, MEMORY.md first."""
+    memory = await files.info(MEMORY)
+    listed = [info for info in await files.list(LEDGERS) if is_memory(info.path)]
+    # the file of a long entry is its content and nothing else: what looks like a rule in it is none
+    entries = [info for info in listed if not info.path.startswith(f"{LEDGERS}/long/")]
+    return (*([memory] if memory else []), *entries)
+
+
+async def _reread(files: FileStore, listing: Sequence[FileInfo], before: _Read) -> _Read:
+    """Return what the documents of `listing` hold; those that are as they were `before` are not read again."""
+    closed = await files.unreadable(LEDGERS)
+    if closed:
+        raise StorageFailed(f"The folder {closed[0]} can't be read, so the rules in it are not known.")
+    known = set(before.listing)
+    rules: dict[str, tuple[PermissionRule, ...]] = {}
+    for info in listing:
+        if info in known:
+            rules[info.path] = before.rules[info.path]
+            continue
+        try:
+            data = (await files.read(info.path)).data
+        except FileMissing:
+            data = b""
+        rules[info.path] = await run_sync(_of_document, info.path, data)
+    return _Read(listing=tuple(listing), rules=rules)
+
+
+def _of_document(path: str, data: bytes) -> tuple[PermissionRule, ...]:
+    if RULE not in data:
+        return ()
+    found = parse_entries(data, path, only=lambda bullet: RULE in bullet)
+    if not all(_is_named(one, data) for one in found):
+        # the id of a bullet that has none depends on all bullets before it
+        found = parse_entries(data, path)
+    return tuple(_rule_of(one.entry, one.entry.rule) for one in found if one.entry.rule and one.entry.is_rule)
+
+
+def _is_named(found: Located, data: bytes) -> bool:
+    return f"^{found.entry.id}".encode() in data[found.offset : found.offset + found.length]
+
+
+def _rule_of(entry: Entry, text: str) -> PermissionRule:
+    return remembered_rule(text, why=content_line(entry.content), source=f"memory {entry.id}")
+
+
+def _each_once(rules: Iterable[PermissionRule]) -> tuple[PermissionRule, ...]:
+    found: dict[PermissionRule, PermissionRule] = {}
+    for rule in rules:
+        found.setdefault(replace(rule, why=""), rule)
+    return tuple(found.values())
