@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec
 
+from ricordo.agent.standpoint import Standpoint
 from ricordo.agent.stream import TurnStream
 from ricordo.beside import beside
 from ricordo.clock import Clock
@@ -20,11 +21,11 @@ from ricordo.compaction.config import (
 )
 from ricordo.compaction.contract import Strategy
 from ricordo.consolidation.consolidate import Consolidated
-from ricordo.errors import InvalidMessage, InvalidSetting, MemoryClosed, ScopeRequired
+from ricordo.errors import InvalidMessage, InvalidSetting, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
-from ricordo.harness.compactions import Compactions
-from ricordo.memory import Memory
+from ricordo.guard.permissions import parse_rule
+from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
 from ricordo.models import ChatModel
@@ -32,9 +33,10 @@ from ricordo.runtime import Settings
 from ricordo.runtime.agent_options import AgentOptions, Refresh
 from ricordo.runtime.agents import open_session
 from ricordo.runtime.reductions import Reductions
-from ricordo.runtime.session import Compacted, Session
+from ricordo.runtime.session import Compacted
 from ricordo.runtime.usage import ContextReport
 from ricordo.scopes import Scope
+from ricordo.state import StateStore
 from ricordo.tools import Approve, Tool
 
 __all__ = ["HarnessAgent"]
@@ -55,7 +57,7 @@ def _as_constructed(
     return given
 
 
-class HarnessAgent:
+class HarnessAgent(Standpoint):
     """An agent in one session. Use `async with HarnessAgent(...) as agent`.
 
     What is said is recorded before anything else happens to it, what it teaches is learned while nobody waits, and a
@@ -87,6 +89,10 @@ class HarnessAgent:
         shell: bool = False,
         working_directory: str | Path | None = None,
         approve: Approve | None = None,
+        permissions: Sequence[str] = (),
+        planning: bool = False,
+        sub_agents: Sequence[SubAgent | RemoteAgent] = (),
+        states: StateStore | None = None,
         max_iters: int | None = None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
@@ -101,7 +107,10 @@ class HarnessAgent:
         `recall`, `memory_hooks` learns from what was said; without both, memory stays out of the prompt, which shows
         what changed in it with the next session or compaction, or, by `refresh="step"`, with the next request.
         `session_tools` lets the model look into its user's past sessions. What changes a file, and `shell`, asks
-        `approve`. `max_iters` (1 and up) bounds a turn's requests. Raises: ScopeRequired; InvalidScope; InvalidSetting.
+        `approve`; `permissions` are rules that come first, such as `deny shell(git push*)`. `planning` gives the model
+        its todo list and plan mode, `sub_agents` are who `spawn` lets work in the background. `states` keeps the state
+        elsewhere than in the root. `max_iters` (1 and up) bounds a turn's requests. Raises: ScopeRequired;
+        InvalidScope; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
@@ -115,10 +124,11 @@ class HarnessAgent:
             model=model, root=_folder(workspace), scope=scope, session=session, instructions=instructions,
             tools=tuple(tools), reductions=on, memory_tools=memory_tools, memory_hooks=memory_hooks,
             session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
-            shell=shell, working_directory=_folder(working_directory), approve=approve, max_iters=max_iters,
+            shell=shell, working_directory=_folder(working_directory), approve=approve,
+            permissions=tuple(parse_rule(rule, source="the program") for rule in permissions), planning=planning,
+            sub_agents=tuple(sub_agents), states=states, max_iters=max_iters,
             on_event=on_event, settings=settings, clock=clock, disk=disk,
         )  # fmt: skip
-        self._open: Session | None = None
         self._stack = AsyncExitStack()
 
     @classmethod
@@ -150,29 +160,6 @@ class HarnessAgent:
         self._open = None
         return await self._stack.__aexit__(kind, error, trace)
 
-    @property
-    def session(self) -> str:
-        """The id of the session."""
-        return self._session.name
-
-    @property
-    def memory(self) -> Memory | None:
-        """The memory of the agent's scope; None when it could not be opened."""
-        session = self._session
-        if session.workspace is None or session.layers is None:
-            return None
-        return Memory(session.workspace, session.layers, settings=session.settings)
-
-    @property
-    def keeps(self) -> bool:
-        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
-        return self._session.keeps
-
-    @property
-    def window(self) -> tuple[Message, ...]:
-        """What the next request begins with, without the system prompt."""
-        return self._session.conversation.keeper.state.window
-
     async def send(self, message: str | Message | Sequence[Message]) -> TurnResult:
         """Return what the agent replies; `str()` of it is the text.
 
@@ -198,11 +185,6 @@ class HarnessAgent:
         Return it as it is stored. It is learned from like what is said in a turn. Raises `StorageError`.
         """
         return await self._session.record(_messages(messages))
-
-    @property
-    def compactions(self) -> Compactions:
-        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
-        return self._session.compactions
 
     async def system_prompt(self, *, anew: bool = False) -> str:
         """Return the system prompt of this session, its memory included.
@@ -239,12 +221,6 @@ class HarnessAgent:
         `settle` first, to have all of it. It enters the prompt with the next session, or after the next compaction.
         """
         return await self._session.consolidate()
-
-    @property
-    def _session(self) -> Session:
-        if self._open is None:
-            raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
-        return self._open
 
 
 def _strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:

@@ -20,6 +20,7 @@ from ricordo.consolidation.types import Proposal
 from ricordo.errors import StorageBusy, VersionConflict
 from ricordo.files import ABSENT, FileStore, version_of
 from ricordo.guard.redact import Redactor
+from ricordo.tasks import Progress, Report
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, WORKSPACE, ledger_date
@@ -37,6 +38,7 @@ REJECTED = "rejected"
 _LOCK = "consolidate"
 _SUPERSEDED = b"[state:: superseded]"
 _TRIES = 8
+_STEPS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,17 +80,20 @@ class Consolidator:
         self._config = config or ConsolidationConfig()
         self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
 
-    async def consolidate(self, *, force: bool = False, again: bool = False) -> Consolidated:
+    async def consolidate(
+        self, *, force: bool = False, again: bool = False, report: Report | None = None
+    ) -> Consolidated:
         """Curate what the ledgers hold since the last run.
 
         Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
-        another process does it. With `again` all ledgers are read anew, also what a person took back by undo.
+        another process does it. With `again` all ledgers are read anew, also what a person took back by undo. `report`
+        is told of each of the four steps; a cancellation before the last one leaves memory as it was.
 
         Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
         """
         try:
             async with self._files.lock(_LOCK):
-                return await self._run(force=force or again, again=again)
+                return await self._run(force=force or again, again=again, report=report or _untold)
         except StorageBusy:
             return Consolidated(skipped=BUSY)
 
@@ -97,13 +102,14 @@ class Consolidator:
         gathered = await self._gatherer.gather(again=again)
         return await run_sync(propose, gathered.material, self._config, abandon_on_cancel=True)
 
-    async def _run(self, *, force: bool, again: bool) -> Consolidated:
+    async def _run(self, *, force: bool, again: bool, report: Report) -> Consolidated:
         for left in reversed(range(_TRIES)):
+            report(_step(0, "gathering what is new"))
             gathered = await self._gatherer.gather(again=again)
             if not force and gathered.read and not self._due(gathered):
                 return Consolidated(skipped=TOO_SOON, waiting=gathered.read + gathered.waiting)
             try:
-                done, overtaken = await self._pass(gathered)
+                done, overtaken = await self._pass(gathered, report)
             except VersionConflict:
                 if not left:
                     raise
@@ -112,22 +118,25 @@ class Consolidator:
         if overtaken:
             # what was saved or forgotten while this was written is looked at once more, whatever comes of it
             with suppress(VersionConflict):
-                await self._pass(await self._gatherer.gather())
+                await self._pass(await self._gatherer.gather(), report)
         return done
 
-    async def _pass(self, gathered: Gathered) -> tuple[Consolidated, bool]:
+    async def _pass(self, gathered: Gathered, report: Report) -> tuple[Consolidated, bool]:
         """Propose, check and write once, and tell whether somebody wrote meanwhile.
 
         Raises: VersionConflict if what was read is not so any more; then nothing is written.
         """
+        report(_step(1, f"placing {gathered.read} new entries"))
         proposal = await run_sync(propose, gathered.material, self._config, abandon_on_cancel=True)
         if not proposal.documents and not gathered.read:
             return Consolidated(skipped=NOTHING_NEW), False
+        report(_step(2, "checking the proposal"))
         wrong = await run_sync(faults, gathered.material, proposal, self._config)
         if wrong:
             return Consolidated(read=gathered.read, skipped=f"{REJECTED}: {wrong[0]}"), False
         if await self._changed_since(gathered, {}):
             raise VersionConflict("Memory changed while it was consolidated.")
+        report(_step(3, f"writing {len(proposal.documents)} files"))
         done = await self._write(gathered, proposal)
         return done, await self._changed_since(gathered, proposal.documents)
 
@@ -164,6 +173,14 @@ class Consolidator:
         if any(size != known.get(path) for path, size in found.items() if path not in gathered.unreadable):
             return True
         return (await read_tombstones(self._files)).version != gathered.stones
+
+
+def _step(done: int, text: str) -> Progress:
+    return Progress(done=done, total=_STEPS, text=text)
+
+
+def _untold(progress: Progress) -> None:
+    """Tell nobody."""
 
 
 def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:

@@ -1,21 +1,34 @@
-"""Consolidation as a job: run it, report it, and let the index take in what it wrote."""
+"""Consolidation as a job: run it as a task that can be seen and stopped, and let the index take in what it wrote."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from ricordo.clock import Clock, Ids
 from ricordo.consolidation.consolidate import Consolidated, Consolidator
+from ricordo.errors import TaskCancelled
 from ricordo.events import Emitter
 from ricordo.scopes import Scope
+from ricordo.tasks import Report, Task, TaskStore
+from ricordo.tasks.keeping import tracked
 
-__all__ = ["Curation"]
+__all__ = ["STOPPED", "Curation"]
+
+STOPPED = "it was stopped"
+_TITLE = "consolidating what was learned"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curation:
-    """Carries out consolidations of one workspace; `refresh` lets its index look at what changed."""
+    """Carries out consolidations of one workspace, each of them a task of type `dream` in `tasks`.
+
+    `refresh` lets the index of the workspace look at what changed.
+    """
 
     consolidator: Consolidator
     refresh: Callable[[], Awaitable[object]]
+    tasks: TaskStore
+    clock: Clock
+    ids: Ids
     emitter: Emitter
     scope: Scope
 
@@ -24,9 +37,29 @@ class Curation:
         return _counts(await self.run(force=True))
 
     async def run(self, *, force: bool) -> Consolidated:
-        """Consolidate, with `force` however recent the last run is. Raises as `Consolidator.consolidate`."""
+        """Consolidate, with `force` however recent the last run is; skipped when its task was stopped.
+
+        Raises as `Consolidator.consolidate`, and `StorageError` when the task can't be recorded.
+        """
+        done = Consolidated(skipped=STOPPED)
+
+        async def work(report: Report) -> str:
+            nonlocal done
+            done = await self._consolidated(report, force=force)
+            return done.skipped or f"{done.kept} kept, {done.merged} merged, {done.superseded} superseded"
+
+        now = self.clock.now()
+        task = Task(id=self.ids.new(), type="dream", title=_TITLE, created=now, seen=now)
+        try:
+            await tracked(self.tasks, task, work, clock=self.clock, emitter=self.emitter, scope=self.scope)
+        except TaskCancelled:
+            # a person's wish, which is met: whoever put the job need not try again
+            return done
+        return done
+
+    async def _consolidated(self, report: Report, *, force: bool) -> Consolidated:
         with self.emitter.stage("consolidate", self.scope) as progress:
-            done = await self.consolidator.consolidate(force=force)
+            done = await self.consolidator.consolidate(force=force, report=report)
             progress.counts.update(_counts(done))
             progress.skipped = done.skipped or None
             if done.change_id:

@@ -1,5 +1,6 @@
 """What describes an agent, before anything of it is open."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -9,21 +10,38 @@ from ricordo.errors import InvalidScope, InvalidSetting
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
+from ricordo.guard.permissions import PermissionRule
+from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.middleware import StepMiddleware
 from ricordo.models import ChatModel
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
+from ricordo.state import Standing, StateStore
 from ricordo.tools import Approve, Tool
 
-__all__ = ["AgentOptions", "Refresh"]
+__all__ = ["AgentOptions", "Parentage", "Refresh"]
 
 Refresh: TypeAlias = Literal["session", "step"]
 """When memory that changed enters the system prompt: with the next session or compaction, or with the next request."""
 
 
 @dataclass(frozen=True, kw_only=True)
+class Parentage:
+    """What a sub-agent has from the session that lets it work: what stands there, which holds for it too, and what
+    watches its requests. `has` tells whether it is given a tool, by its name."""
+
+    standing: Callable[[], Standing]
+    has: Callable[[str], bool]
+    step: StepMiddleware
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentOptions:
-    """What describes an agent; see `HarnessAgent` for each. With `recommended` every reduction that is None is on."""
+    """What describes an agent; see `HarnessAgent` for each. With `recommended` every reduction that is None is on.
+
+    `parentage` is there for a sub-agent.
+    """
 
     model: str | ChatModel
     scope: Scope
@@ -42,6 +60,11 @@ class AgentOptions:
     shell: bool = False
     working_directory: Path | None = None
     approve: Approve | None = None
+    planning: bool = False
+    sub_agents: tuple[SubAgent | RemoteAgent, ...] = ()
+    permissions: tuple[PermissionRule, ...] = ()
+    states: StateStore | None = None
+    parentage: Parentage | None = None
     max_iters: int | None = None
     on_event: Sink | None = None
     settings: Settings | None = None

@@ -58,6 +58,7 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         making = Making(options=options, parts=parts, root=root, workspace=workspace, keeps=keeps)
         session = await making.session()
         prompts.session = session
+        await stack.enter_async_context(session.beside.runner.at_work())
         yield session
 
 

@@ -40,8 +40,9 @@ from ricordo.state.files import FileStates
 from ricordo.stores.contract import Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import Place
+from ricordo.tasks.files import FileTasks
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE
+from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE, ROOT_TASKS
 
 __all__ = ["Parts", "Workspace", "files_of", "inspect_root", "open_workspace", "working_files"]
 
@@ -240,7 +241,15 @@ def _curation(place: Place, scope: Scope, parts: Parts) -> Curation | None:
         key=place.key,
         config=config,
     )
-    return Curation(consolidator=consolidator, refresh=place.index.refresh, emitter=parts.emitter, scope=scope)
+    return Curation(
+        consolidator=consolidator,
+        refresh=place.index.refresh,
+        tasks=FileTasks(place.files, ROOT_TASKS, place.redactor),
+        clock=parts.clock,
+        ids=parts.ids,
+        emitter=parts.emitter,
+        scope=scope,
+    )
 
 
 def _inbox(root: Path, files: FileStore, parts: Parts) -> Inbox:

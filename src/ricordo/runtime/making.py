@@ -2,13 +2,13 @@
 
 import logging
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
 
-from ricordo.compaction.config import ToolResultEvictionConfig
 from ricordo.compaction.contract import Handover
 from ricordo.errors import ScopeMismatch
 from ricordo.guard import Redactor
@@ -16,38 +16,35 @@ from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
 from ricordo.harness.offline import OFFLINE
-from ricordo.harness.taking_up import rebuilt, taken_up
+from ricordo.harness.sub_agents import SubAgent
+from ricordo.harness.taking_up import rebuilt, taken_up, told_in
 from ricordo.maintenance.handover import CompactionHandover
+from ricordo.middleware import StepMiddleware
 from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.maintain import Maintain
 from ricordo.middleware.measure import Measure
+from ricordo.middleware.remind import Remind
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.middleware.update import UpdateMemory
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
-from ricordo.runtime.assembly import Parts, Workspace, scratch_files, working_files
+from ricordo.runtime.assembly import Parts, Workspace, scratch_files
 from ricordo.runtime.offline import QuotingModel, found_for
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.session import Session
-from ricordo.scopes import path_part
+from ricordo.runtime.standing import Beside, beside_window
+from ricordo.runtime.sub_agents import LocalWorker, workers
+from ricordo.runtime.tool_sets import ToolSet
 from ricordo.sessions.owners import owner_of
 from ricordo.state import AgentState, Stated
 from ricordo.stores.capabilities import Layers
-from ricordo.stores.place import Place
 from ricordo.tokens import Tokens
 from ricordo.tools import Tool
-from ricordo.tools.expand import expand_tool
-from ricordo.tools.file_roots import FileRoots
-from ricordo.tools.file_tools import file_tools
-from ricordo.tools.grep_files import grep_files_tool
-from ricordo.tools.memory_tools import memory_tools
-from ricordo.tools.read_file import read_file_tool
-from ricordo.tools.session_tools import session_tools
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
 
@@ -84,7 +81,11 @@ class Making:
         flush = self._flush()
         on = self._reductions(model)
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
-        tools = self._tools(compactions, on, name)
+        beside = beside_window(
+            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps
+        )
+        tools = self._tools(compactions, on, beside, name)
+        remind = Remind(beside.remind)
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
             ladders.each,
@@ -100,16 +101,18 @@ class Making:
             model,
             tools=tools,
             instructions=base,
-            steps=[inject, shrink, renewal, update, keeper.watch],
+            steps=[remind, inject, shrink, remind.again, renewal, update, keeper.watch, *self._watching],
             turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
             record=keeper.record,
+            gate=beside.gate,
             max_iters=options.max_iters or parts.settings.max_iters,
             emitter=parts.emitter,
         )
         return Session(
             name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, base=base,
             conversation=Conversation(scope=options.scope, run=harness.run, keeper=keeper), compactions=compactions,
-            inject=inject, prompt=prompt, measure=measure, strategies=ladders.asked, dry=ladders.tried,
+            beside=beside, remind=remind.reminded, inject=inject, prompt=prompt, measure=measure,
+            strategies=ladders.asked, dry=ladders.tried,
             emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace, layers=layers,
             keeps=self.keeps, settings=parts.settings,
         )  # fmt: skip
@@ -196,7 +199,8 @@ class Making:
         if workspace is None:
             return Keeper(AgentState(agent=agent, session=name, user=self._user))
         files, path = workspace.place.files, transcript_path(agent, name)
-        stated = await workspace.states.load(agent, name)
+        states = self.options.states or workspace.states
+        stated = await states.load(agent, name)
         if stated.set_aside:
             _LOG.warning("The state of session %s can't be read and was set aside as %s.", name, stated.set_aside)
         owner = stated.state.user or await self._owner_set_aside(stated)
@@ -211,13 +215,15 @@ class Making:
         window = taken_up(stated.state.window, stated.state.last, logged)
         # what was begun without a user stays everybody's
         user = owner or ("" if logged or stated.state.window else self._user)
-        state = replace(stated.state, window=window, last=logged[-1].id if logged else "", user=user)
+        standing = told_in(stated.state.standing, logged)
+        last = logged[-1].id if logged else ""
+        state = replace(stated.state, window=window, last=last, user=user, standing=standing)
         if not self.keeps:
             return Keeper(state)
         record = TranscriptRecord(
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )
-        return Keeper(state, states=workspace.states, version=stated.version, record=record, logged=logged)
+        return Keeper(state, states=states, version=stated.version, record=record, logged=logged)
 
     async def _owner_set_aside(self, stated: Stated) -> str:
         """Return whose session it was by a state that was set aside, the opener's when that can't be told either."""
@@ -228,40 +234,32 @@ class Making:
         owner = await owner_of(files, info)
         return self._user if owner is None else owner
 
-    def _tools(self, compactions: Compactions, on: Reductions, name: str) -> tuple[Tool, ...]:
-        options, workspace = self.options, self.workspace
-        place = workspace.place if workspace else None
-        tools = list(options.tools)
-        if options.memory_tools:
-            store, files = (workspace.store, workspace.place.files) if workspace else (None, None)
-            tools += memory_tools(store, files, clock=self.parts.clock)
-        if options.session_tools:
-            if place:
-                tools += session_tools(place.files, agent=self._agent, user=self._user, expand=True)
-            tools.append(
-                expand_tool(compactions.expand, place.files if place else None, agent=self._agent, user=self._user)
-            )
-        if place and (options.file_tools or options.shell):
-            tools += file_tools(
-                place.files,
-                working_files(self._folder, self.root, self.parts),
-                changes=place.changes,
-                approve=options.approve,
-                folder=self._folder,
-                redactor=place.redactor,
-                root=self.root,
-                shell=options.shell,
-            )
-        elif on.tool_result_eviction and place and self.keeps:
-            tools += self._evicted_files(place, on.tool_result_eviction, name)
-        return tuple(tools)
+    def _tools(self, compactions: Compactions, on: Reductions, beside: Beside, name: str) -> tuple[Tool, ...]:
+        options = self.options
+        background = options.shell and options.parentage is None
+        tool_set = ToolSet(
+            options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
+            keeps=self.keeps, on=on, session=name, tasks=beside.runner if background else None,
+        )  # fmt: skip
 
-    def _evicted_files(self, place: Place, config: ToolResultEvictionConfig, name: str) -> list[Tool]:
-        """Return what reads the results that were evicted in this session, where there are no other file tools."""
-        folder = f"{config.eviction_path.strip('/')}/{path_part(name)}"
-        roots = FileRoots(place.files, root=self.root, below=folder)
-        given = {tool.spec.name for tool in self.options.tools}
-        return [tool for tool in (read_file_tool(roots), grep_files_tool(roots)) if tool.spec.name not in given]
+        def local(described: SubAgent) -> LocalWorker:
+            return LocalWorker(
+                described=described, parent=options, session=name, on=on, keeper=beside.keeper, ids=self.parts.ids,
+                begin=self._begin,
+            )  # fmt: skip
+
+        found = workers(options.sub_agents, known=tool_set.known, local=local)
+        standing = beside.tools(found, planning=options.planning, background=background)
+        return tool_set.tools(compactions, standing)
+
+    async def _begin(self, options: AgentOptions) -> Session:
+        """Open a session of a sub-agent, beside this one."""
+        return await replace(self, options=options).session()
+
+    @property
+    def _watching(self) -> Sequence[StepMiddleware]:
+        parentage = self.options.parentage
+        return [parentage.step] if parentage else []
 
     async def _model(self, layers: Layers | None) -> ChatModel:
         model = self.options.model

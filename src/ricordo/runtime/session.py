@@ -1,7 +1,7 @@
 """Session: one session of an agent, open, and what can be asked of it besides the next reply."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +30,7 @@ from ricordo.models import ChatModel
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.prompt import Prompt
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.standing import Beside
 from ricordo.runtime.usage import ContextReport, context_report
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Layers
@@ -71,7 +72,7 @@ class Session:
 
     `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
     would do; `compactions` are those of the session, where nothing is kept those of this process; `compaction` says
-    what is kept for the reply. `flush` is None when nothing is learned.
+    what is kept for the reply. `flush` is None when nothing is learned. `remind` gives a request its reminder.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Session:
     tools: tuple[Tool, ...]
     base: str
     conversation: Conversation
+    beside: Beside
     inject: Inject
     prompt: Prompt
     measure: Measure
@@ -94,6 +96,7 @@ class Session:
     layers: Layers | None = None
     keeps: bool = False
     settings: Settings | None = None
+    remind: Callable[[Request], Awaitable[Request]] | None = None
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model, and let it be learned from."""
@@ -182,7 +185,8 @@ class Session:
         return reduced.window, Compacted(reports=reports, before=before, after=after)
 
     async def _usage(self, request: Request) -> ContextReport:
-        """Return what fills the window of a request that has its prompt."""
+        """Return what fills the window of a request that has its prompt, with the reminder that it would have."""
+        request = await self.remind(request) if self.remind else request
         measured = await self.measure.measured(request)
         estimate, window = measured.estimate, measured.window
         memory = min(estimate.system, estimate_text(self.prompt.preamble))

@@ -9,13 +9,19 @@ from anyio.from_thread import start_blocking_portal
 
 from ricordo.agent import HarnessAgent as AsyncAgent
 from ricordo.agent import TurnStream as AsyncStream
+from ricordo.guard.permissions import PermissionRule
 from ricordo.harness.compactions import Compactions as AsyncCompactions
+from ricordo.harness.permissions import Permissions as AsyncPermissions
+from ricordo.harness.task_list import TaskList as AsyncTaskList
 from ricordo.messages import Message
 from ricordo.middleware import TurnEvent, TurnResult
+from ricordo.state import AgentState, Todo
+from ricordo.state import Plan as Planned
 from ricordo.sync.face import Face, blocking, waited_for
 from ricordo.sync.memory import Memory
+from ricordo.tools.planning import Planning
 
-__all__ = ["Compactions", "HarnessAgent", "TurnStream"]
+__all__ = ["Compactions", "HarnessAgent", "Permissions", "Plan", "TaskList", "TurnStream"]
 
 _P = ParamSpec("_P")
 
@@ -59,6 +65,49 @@ class Compactions(Face[AsyncCompactions]):
     unpin = blocking(AsyncCompactions.unpin)
 
 
+class Plan(Face[Planning]):
+    """Plan mode and the plan of one session; the methods are those of `ricordo.HarnessAgent.plan`."""
+
+    @property
+    def plan(self) -> Planned:
+        """Where the session stands."""
+        return self._inner.plan
+
+    enter = blocking(Planning.enter)
+    exit = blocking(Planning.exit)
+    text = blocking(Planning.text)
+    write = blocking(Planning.write)
+
+
+class Permissions(Face[AsyncPermissions]):
+    """The rules of one session for tool calls; the methods are those of `ricordo.HarnessAgent.permissions`."""
+
+    @property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """The rules, oldest first."""
+        return self._inner.rules
+
+    allow = blocking(AsyncPermissions.allow)
+    deny = blocking(AsyncPermissions.deny)
+    ask = blocking(AsyncPermissions.ask)
+    remove = blocking(AsyncPermissions.remove)
+
+
+class TaskList(Face[AsyncTaskList]):
+    """What runs in the background of one session; the methods are those of `ricordo.HarnessAgent.tasks`."""
+
+    @property
+    def running(self) -> int:
+        """How many run in this process, for this session."""
+        return self._inner.running
+
+    all = blocking(AsyncTaskList.all)
+    get = blocking(AsyncTaskList.get)
+    cancel = blocking(AsyncTaskList.cancel)
+    wait = blocking(AsyncTaskList.wait)
+    start = blocking(AsyncTaskList.start)
+
+
 class HarnessAgent(Face[AsyncAgent]):
     """An agent in one session. Use `with HarnessAgent.open(...) as agent`; it takes what `ricordo.HarnessAgent` takes.
 
@@ -93,6 +142,32 @@ class HarnessAgent(Face[AsyncAgent]):
     def compactions(self) -> Compactions:
         """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
         return Compactions(self._portal, self._inner.compactions)
+
+    @property
+    def state(self) -> AgentState:
+        """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
+        return self._inner.state
+
+    @property
+    def plan(self) -> Plan | None:
+        """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
+        plan = self._inner.plan
+        return None if plan is None else Plan(self._portal, plan)
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        """What the agent has to do, in its order."""
+        return self._inner.todos
+
+    @property
+    def permissions(self) -> Permissions:
+        """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
+        return Permissions(self._portal, self._inner.permissions)
+
+    @property
+    def tasks(self) -> TaskList:
+        """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
+        return TaskList(self._portal, self._inner.tasks)
 
     @contextmanager
     def stream(self, message: str | Message | Sequence[Message]) -> Iterator[TurnStream]:

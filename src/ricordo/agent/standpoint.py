@@ -1,0 +1,78 @@
+"""Where an agent stands: its session, its window, and what stands beside the window, to be looked at and changed."""
+
+from ricordo.errors import MemoryClosed
+from ricordo.harness.compactions import Compactions
+from ricordo.harness.permissions import Permissions
+from ricordo.harness.task_list import TaskList
+from ricordo.memory import Memory
+from ricordo.messages import Message
+from ricordo.runtime.session import Session
+from ricordo.state import AgentState, Todo
+from ricordo.tools.planning import Planning
+
+__all__ = ["Standpoint"]
+
+
+class Standpoint:
+    """What an open agent shows of itself. Raises `MemoryClosed` for all of it outside of its `async with` block."""
+
+    _open: Session | None = None
+
+    @property
+    def session(self) -> str:
+        """The id of the session."""
+        return self._session.name
+
+    @property
+    def memory(self) -> Memory | None:
+        """The memory of the agent's scope; None when it could not be opened."""
+        session = self._session
+        if session.workspace is None or session.layers is None:
+            return None
+        return Memory(session.workspace, session.layers, settings=session.settings)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is said is recorded; False where the root could not be opened, or can only be read."""
+        return self._session.keeps
+
+    @property
+    def window(self) -> tuple[Message, ...]:
+        """What the next request begins with, without the system prompt."""
+        return self.state.window
+
+    @property
+    def state(self) -> AgentState:
+        """Where the agent stands, as it is kept for the next process: the window, and what stands beside it."""
+        return self._session.conversation.keeper.state
+
+    @property
+    def compactions(self) -> Compactions:
+        """Every compaction of this session: `all`, `expand` and `undo` them, `pin` a message so that none takes it."""
+        return self._session.compactions
+
+    @property
+    def plan(self) -> Planning | None:
+        """Plan mode and the plan: `enter`, `exit`, `text`; None where nothing can be kept."""
+        return self._session.beside.planning
+
+    @property
+    def todos(self) -> tuple[Todo, ...]:
+        """What the agent has to do, in its order."""
+        return self.state.standing.todos
+
+    @property
+    def permissions(self) -> Permissions:
+        """The rules of this session for tool calls: `allow`, `deny`, `ask` and `remove`."""
+        return self._session.beside.permissions
+
+    @property
+    def tasks(self) -> TaskList:
+        """What runs in the background, or did: `all`, `get`, `cancel`, `wait` for it, or `start` something."""
+        return self._session.beside.tasks
+
+    @property
+    def _session(self) -> Session:
+        if self._open is None:
+            raise MemoryClosed("This agent is closed: use it inside its `async with` block.")
+        return self._open

@@ -1,0 +1,101 @@
+"""Sub-agents: what describes an agent that another one lets work in the background.
+
+A sub-agent has its own session, its own window and its own transcript. What keeps its window small it has from its
+parent, what is off included, unless it is described otherwise; memory it has only where that is asked for, so that what
+it reads does not become what a person is remembered by.
+"""
+
+import enum
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ricordo.compaction.config import (
+    ClearResultsConfig,
+    CompactionConfig,
+    DedupeReadsConfig,
+    ToolResultEvictionConfig,
+    TruncateArgsConfig,
+)
+from ricordo.errors import InvalidSetting
+from ricordo.models import ChatModel
+from ricordo.tasks import Report
+
+__all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent"]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_SECONDS = 3_600.0
+
+
+class Inherited(enum.Enum):
+    """What a sub-agent has from its parent."""
+
+    FROM_PARENT = "the parent's"
+
+
+FROM_PARENT = Inherited.FROM_PARENT
+"""The value of a setting that is the parent's."""
+
+RemoteWork: TypeAlias = Callable[[str, Report], Awaitable[str]]
+"""Sends a prompt to wherever the agent runs and returns its answer; it may tell how far that is meanwhile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubAgent:
+    """An agent that runs in this process, in a session of its own, when `spawn` is called with its `name`.
+
+    `description` tells the parent's model when to use it, `instructions` are its system prompt. `tools` are the names
+    of the parent's tools that it gets; by default all but those of memory, past sessions, plans, todos and tasks,
+    which it never has but for memory's: `recall`, `remember` or another one named here is switched on by that.
+    `memory_hooks` lets it be learned from. Each reduction is the parent's, off included, unless one, or None for off,
+    is given. `seconds` bounds its work.
+    """
+
+    name: str
+    description: str
+    instructions: str | None = None
+    model: str | ChatModel | None = None
+    tools: tuple[str, ...] | None = None
+    memory_tools: bool = False
+    memory_hooks: bool = False
+    compaction: CompactionConfig | None | Inherited = FROM_PARENT
+    tool_result_eviction: ToolResultEvictionConfig | None | Inherited = FROM_PARENT
+    clear_results: ClearResultsConfig | None | Inherited = FROM_PARENT
+    dedupe_reads: DedupeReadsConfig | None | Inherited = FROM_PARENT
+    truncate_args: TruncateArgsConfig | None | Inherited = FROM_PARENT
+    max_iters: int | None = None
+    seconds: float | None = _SECONDS
+
+    def __post_init__(self) -> None:
+        """Refuse what names no agent, and limits that are none."""
+        _check(self.name, self.description, self.seconds)
+        if self.max_iters is not None and self.max_iters < 1:
+            raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
+        if isinstance(self.tools, str):
+            raise InvalidSetting(f"The tools of a sub-agent are several names, not the text {self.tools!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteAgent:
+    """An agent that runs elsewhere: `ask` sends it the prompt. The rest is as in `SubAgent`."""
+
+    name: str
+    description: str
+    ask: RemoteWork
+    seconds: float | None = _SECONDS
+
+    def __post_init__(self) -> None:
+        """Refuse what names no agent, and a limit that is none."""
+        _check(self.name, self.description, self.seconds)
+
+
+def _check(name: str, description: str, seconds: float | None) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidSetting(
+            f"The name of a sub-agent has 1 to 40 letters, digits, dashes and underscores, not {name!r}."
+        )
+    if not description.strip():
+        raise InvalidSetting(f"The sub-agent {name} needs a description: it tells the model when to use it.")
+    if seconds is not None and not seconds > 0:
+        raise InvalidSetting(f"A sub-agent works for a number of seconds above 0, or for any time, not {seconds:g}.")

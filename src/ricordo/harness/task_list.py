@@ -1,0 +1,76 @@
+"""TaskList: every task that concerns a session, its own and those of its root, in one list."""
+
+from ricordo.clock import Clock
+from ricordo.errors import TaskNotFound
+from ricordo.tasks import Task, TaskStore, TaskType, Work
+from ricordo.tasks.keeping import TaskPace
+from ricordo.tasks.plan import named, stopped, swept
+from ricordo.tasks.runner import TaskRunner
+
+__all__ = ["TaskList"]
+
+_ORPHANED = TaskPace().orphaned_after
+
+
+class TaskList:
+    """The tasks of one session: commands and sub-agents in the background, and the dreams of its root."""
+
+    def __init__(self, runner: TaskRunner, root: TaskStore | None = None, *, clock: Clock) -> None:
+        """List what `runner` keeps, and the tasks in `root`, which belong to no session."""
+        self._runner = runner
+        self._root = root
+        self._clock = clock
+
+    @property
+    def running(self) -> int:
+        """How many run in this process, for this session."""
+        return self._runner.running
+
+    async def all(self) -> tuple[Task, ...]:
+        """Return all tasks, newest first. Raises: DocumentInvalid for a record that can't be read."""
+        found = [*await self._runner.tasks(), *await self._of_root()]
+        return tuple(sorted(found, key=lambda task: (task.created, task.id), reverse=True))
+
+    async def start(
+        self, kind: TaskType, title: str, work: Work, *, worker: str = "", seconds: float | None = None
+    ) -> Task:
+        """Begin `work` in the background, which ends with the session, and return its record.
+
+        It fails after so many `seconds`, never when None. What it returns is told to the agent with its next request.
+        Raises `StorageError`, and then nothing has begun.
+        """
+        return await self._runner.start(kind, title, work, worker=worker, seconds=seconds)
+
+    async def get(self, task_id: str) -> Task:
+        """Return the task with this id, or the only one whose id begins or ends so, from six characters on.
+
+        Raises: TaskNotFound; InvalidQuery where there are several.
+        """
+        try:
+            return await self._runner.get(task_id)
+        except TaskNotFound:
+            return named(await self._of_root(), task_id)
+
+    async def cancel(self, task_id: str) -> Task:
+        """Stop a task and return its record; one that runs in another process is asked to. Raises as `get`."""
+        try:
+            return await self._runner.cancel(task_id)
+        except TaskNotFound:
+            if self._root is None:
+                raise
+            found, now = named(await self._of_root(), task_id), self._clock.now()
+            return await self._root.update(found.id, lambda task: stopped(task, now, after=_ORPHANED))
+
+    async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> None:
+        """Wait until a task of this session has ended, all of them when None, for at most so many `seconds`.
+
+        Raises `TaskNotFound`.
+        """
+        await self._runner.wait(task_id, seconds=seconds)
+
+    async def _of_root(self) -> tuple[Task, ...]:
+        """Return the root's tasks; one without a sign of life is shown as orphaned, whose process may come back."""
+        if self._root is None:
+            return ()
+        now = self._clock.now()
+        return tuple(swept(task, now, after=_ORPHANED) for task in await self._root.all())

@@ -1,0 +1,130 @@
+"""Standing: what stands beside the window of a session, put together: its plan, its todos, its rules and its tasks."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import RicordoError
+from ricordo.harness.gate import Gate
+from ricordo.harness.permissions import Permissions, StandingGate
+from ricordo.harness.reminder import reminder, reminder_message
+from ricordo.harness.task_list import TaskList
+from ricordo.messages import Message
+from ricordo.middleware import Request
+from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.assembly import Parts, Workspace
+from ricordo.state import KeepsStanding, Standing
+from ricordo.stores.capabilities import Layers
+from ricordo.stores.rules import MemoryRules
+from ricordo.tasks import Task, TaskStore
+from ricordo.tasks.files import FileTasks
+from ricordo.tasks.in_memory import MemoryTasks
+from ricordo.tasks.runner import TaskRunner
+from ricordo.tools import Tool
+from ricordo.tools.plan_tools import plan_tools
+from ricordo.tools.planning import Planning
+from ricordo.tools.task_tools import Worker, spawn_tool, task_tools
+from ricordo.tools.todo_write import todo_write_tool
+from ricordo.workspace.layout import DEFAULT_AGENT, ROOT_TASKS, tasks_path
+
+__all__ = ["Beside", "beside_window"]
+
+_LOG = logging.getLogger("ricordo.agent")
+
+
+@dataclass(kw_only=True)
+class Beside:
+    """What stands beside the window of one session; `runner` works while the session is open.
+
+    `planning` is None where no plan could be kept.
+    """
+
+    keeper: KeepsStanding
+    runner: TaskRunner
+    tasks: TaskList
+    gate: Gate
+    permissions: Permissions
+    planning: Planning | None = None
+    _troubled: bool = field(default=False, init=False)
+
+    def tools(self, workers: Mapping[str, Worker], *, planning: bool, background: bool) -> Sequence[Tool]:
+        """Return the tools for what stands: those of plans and todos, and those of tasks where there can be any."""
+        tools: list[Tool] = []
+        if planning:
+            tools += [todo_write_tool(self.keeper), *(plan_tools(self.planning) if self.planning else ())]
+        if workers:
+            tools.append(spawn_tool(self.runner, workers, keeper=self.keeper))
+        if workers or background:
+            tools += task_tools(self.runner, keeper=self.keeper)
+        return tools
+
+    async def remind(self, request: Request) -> tuple[Message | None, tuple[str, ...]]:
+        """Return what a request is reminded of, and which results that tells; None where nothing stands."""
+        standing, tasks = self.keeper.standing, await self._tasks()
+        if standing == Standing(delivered=standing.delivered) and tasks == ():
+            return None, ()
+        plan = await self._plan(standing)
+        found = await run_sync(partial(reminder, standing, plan=plan, tasks=tasks, window=request.window))
+        return (reminder_message(found.text), found.told) if found.text else (None, ())
+
+    async def _plan(self, standing: Standing) -> str | None:
+        if self.planning is None or not standing.plan.path:
+            return None
+        try:
+            return await self.planning.text()
+        except RicordoError as error:
+            self._tell("plan", error)
+            return None
+
+    async def _tasks(self) -> tuple[Task, ...] | None:
+        try:
+            return await self.runner.tasks()
+        except RicordoError as error:
+            self._tell("tasks", error)
+            return None
+
+    def _tell(self, what: str, error: RicordoError) -> None:
+        """Tell the log once: what can't be read ends no turn."""
+        if not self._troubled:
+            _LOG.warning("The %s of this session can't be read: %s", what, error)
+        self._troubled = True
+
+
+def beside_window(
+    keeper: KeepsStanding,
+    *,
+    session: str,
+    options: AgentOptions,
+    parts: Parts,
+    workspace: Workspace | None,
+    keeps: bool,
+) -> Beside:
+    """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold."""
+    place = workspace.place if workspace and keeps else None
+    agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
+    store: TaskStore = MemoryTasks()
+    if place:
+        store = FileTasks(place.files, tasks_path(agent, session), place.redactor)
+    runner = TaskRunner(
+        store, agent=agent, session=session, user=user, clock=parts.clock, ids=parts.ids, emitter=parts.emitter,
+        scope=options.scope,
+    )  # fmt: skip
+    root = FileTasks(place.files, ROOT_TASKS, place.redactor) if place else None
+    planning = None
+    if place:
+        planning = Planning(
+            keeper, place.files, place.changes, redactor=place.redactor, clock=parts.clock, approve=options.approve,
+            session=session,
+        )  # fmt: skip
+    layers = workspace.store.offers(Layers) if workspace else None
+    held = options.parentage.standing if options.parentage else lambda: keeper.standing
+    gate = StandingGate(
+        held, given=options.permissions, remembered=MemoryRules(layers) if layers else None, approve=options.approve
+    )
+    return Beside(
+        keeper=keeper, runner=runner, tasks=TaskList(runner, root, clock=parts.clock), gate=gate,
+        permissions=Permissions(keeper), planning=planning,
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""Sub-agents at work: a session of its own for each prompt, made from the parent's options, and what it came to.
+
+Invariant: a sub-agent is held by its parent's rules and by its parent's plan mode, and asks the same person.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ricordo.clock import Ids
+from ricordo.errors import InvalidSetting
+from ricordo.harness.sub_agents import Inherited, RemoteAgent, SubAgent
+from ricordo.messages import Message, Text
+from ricordo.middleware import Request, Response, Step, TurnResult
+from ricordo.runtime.agent_options import AgentOptions, Parentage
+from ricordo.runtime.reductions import Reductions
+from ricordo.runtime.session import Session
+from ricordo.runtime.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
+from ricordo.state import KeepsStanding
+from ricordo.tasks import Progress, Report
+from ricordo.tools.task_tools import Worker
+
+__all__ = ["LocalWorker", "RemoteWorker", "workers"]
+
+_REDUCTIONS = ("compaction", "tool_result_eviction", "clear_results", "dedupe_reads", "truncate_args")
+_LONGEST_SESSION = 80
+_TAIL = 8
+_PLANNING = "[The agent that asks is only planning: tools that change anything are refused.]"
+_CUT_OFF = "[It was stopped at its limit of requests, before it had come to an end.]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteWorker:
+    """Lets an agent elsewhere work."""
+
+    described: RemoteAgent
+    type: Literal["local_agent", "remote_agent"] = "remote_agent"
+
+    @property
+    def name(self) -> str:
+        """What `spawn` calls it."""
+        return self.described.name
+
+    @property
+    def description(self) -> str:
+        """When to use it."""
+        return self.described.description
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it may work."""
+        return self.described.seconds
+
+    async def __call__(self, prompt: str, report: Report) -> str:
+        """Return its answer. Raises what it raises."""
+        return await self.described.ask(prompt, report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalWorker:
+    """Lets a sub-agent work in this process; `parent` is described by its options, and by what its session came to.
+
+    `on` are the parent's reductions as they are in force; `begin` opens a session.
+    """
+
+    described: SubAgent
+    parent: AgentOptions
+    session: str
+    on: Reductions
+    keeper: KeepsStanding
+    ids: Ids
+    begin: Callable[[AgentOptions], Awaitable[Session]]
+    type: Literal["local_agent", "remote_agent"] = "local_agent"
+
+    @property
+    def name(self) -> str:
+        """What `spawn` calls it."""
+        return self.described.name
+
+    @property
+    def description(self) -> str:
+        """When to use it."""
+        return self.described.description
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it may work."""
+        return self.described.seconds
+
+    async def __call__(self, prompt: str, report: Report) -> str:
+        """Return what it replies to `prompt`, in a new session. Raises: ModelError; StorageError."""
+        name = f"{self.session[:_LONGEST_SESSION]}-{self.ids.new()[-_TAIL:]}"
+        session = await self.begin(self.options(name, report))
+        planning = f"{prompt}\n\n{_PLANNING}" if self.keeper.standing.plan.active else prompt
+        result = await session.conversation.send([Message(role="user", parts=(Text(text=planning),))])
+        return _told(result)
+
+    def options(self, session: str, report: Report) -> AgentOptions:
+        """Return what describes it, in `session`; each of its requests is told to `report`."""
+        described, parent = self.described, self.parent
+        remembers = described.memory_tools or any(name in MEMORY_TOOLS for name in described.tools or ())
+        return replace(
+            parent,
+            model=parent.model if described.model is None else described.model,
+            scope=replace(parent.scope, agent=described.name, session=None),
+            session=session,
+            instructions=described.instructions,
+            reductions=self._reductions(),
+            recommended=False,
+            memory_tools=remembers,
+            memory_hooks=described.memory_hooks,
+            session_tools=True,
+            planning=False,
+            sub_agents=(),
+            max_iters=described.max_iters or parent.max_iters,
+            parentage=Parentage(standing=lambda: self.keeper.standing, has=self._has, step=_Watched(report)),
+        )
+
+    def _reductions(self) -> Reductions:
+        given = {name: getattr(self.described, name) for name in _REDUCTIONS}
+        return replace(self.on, **{name: value for name, value in given.items() if not isinstance(value, Inherited)})
+
+    def _has(self, tool: str) -> bool:
+        """Tell whether it is given this tool of its parent."""
+        if self.described.tools is not None:
+            return tool in self.described.tools
+        return tool not in SESSION_TOOLS and (self.described.memory_tools or tool not in MEMORY_TOOLS)
+
+
+class _Watched:
+    """Step middleware that tells how many requests were made, and what was called last."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    async def __call__(self, request: Request, step: Step) -> Response:
+        response = await step(request)
+        called = ", ".join(dict.fromkeys(call.name for call in response.reply.message.tool_calls))
+        self._report(Progress(done=request.step, text=called or "answering"))
+        return response
+
+
+def workers(
+    described: tuple[SubAgent | RemoteAgent, ...],
+    *,
+    known: Callable[[], frozenset[str]],
+    local: Callable[[SubAgent], Worker],
+) -> dict[str, Worker]:
+    """Return who can be let to work, by name; `known` are the tools that there are to be given.
+
+    Raises: InvalidSetting for two of one name, and for a tool that there is none of.
+    """
+    found: dict[str, Worker] = {}
+    for each in described:
+        if each.name in found:
+            raise InvalidSetting(f"Two sub-agents are called {each.name}.")
+        if isinstance(each, RemoteAgent):
+            found[each.name] = RemoteWorker(described=each)
+            continue
+        unknown = sorted(set(each.tools or ()) - known())
+        if unknown:
+            there, named = ", ".join(sorted(known())), ", ".join(unknown)
+            raise InvalidSetting(f"The sub-agent {each.name} can't be given {named}. What it can have: {there}.")
+        found[each.name] = local(each)
+    return found
+
+
+def _told(result: TurnResult) -> str:
+    if result.ending != "max_iters":
+        return str(result)
+    said = [message.text for message in result.messages[:-1] if message.role == "assistant" and message.text.strip()]
+    return f"{said[-1]}\n{_CUT_OFF}" if said else _CUT_OFF

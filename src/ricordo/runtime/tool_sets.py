@@ -1,0 +1,120 @@
+"""Tool sets: which tools a session offers its model, by what the agent is described with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ricordo.harness.compactions import Compactions
+from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.assembly import Parts, Workspace, working_files
+from ricordo.runtime.reductions import Reductions
+from ricordo.scopes import path_part
+from ricordo.tools import Tool
+from ricordo.tools.expand import expand_tool
+from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.file_tools import file_tools
+from ricordo.tools.grep_files import grep_files_tool
+from ricordo.tools.memory_tools import memory_tools
+from ricordo.tools.read_file import read_file_tool
+from ricordo.tools.session_tools import session_tools
+from ricordo.tools.task_tools import Tasks
+from ricordo.workspace.layout import DEFAULT_AGENT
+
+__all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet"]
+
+MEMORY_TOOLS = frozenset({"remember", "recall", "memory_get"})
+"""What a sub-agent has only where it is named, or memory's tools are switched on for it."""
+
+SESSION_TOOLS = frozenset({"session_list", "session_history", "session_search"})
+"""What a sub-agent has only where it is named: these look into what its parent's user said."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSet:
+    """Puts the tools of one session together; `keeps` tells whether its root can be written to.
+
+    `folder` is the working directory. `tasks` are where a shell may run commands in the background.
+    """
+
+    options: AgentOptions
+    parts: Parts
+    root: Path
+    folder: Path
+    workspace: Workspace | None
+    keeps: bool
+    on: Reductions
+    session: str
+    tasks: Tasks | None = None
+
+    def tools(self, compactions: Compactions, standing: Sequence[Tool] = ()) -> tuple[Tool, ...]:
+        """Return the tools in the order in which the model is told of them; a sub-agent's are those it is given.
+
+        `standing` are those for plans, todos and tasks. What opens a compaction and reads evicted results is always
+        there where those are on.
+        """
+        given = [tool for tool in [*self.inheritable(), *self._past()] if self._has(tool)]
+        names = {tool.spec.name for tool in given}
+        reading = [tool for tool in self._evicted() if tool.spec.name not in names]
+        return (*given, *self._expand(compactions), *reading, *standing)
+
+    def inheritable(self) -> list[Tool]:
+        """Return what a sub-agent can be given: all but what belongs to one session."""
+        return [*self.options.tools, *self._memory(), *self._files()]
+
+    def known(self) -> frozenset[str]:
+        """Return the names that a sub-agent's tools may have."""
+        return frozenset(tool.spec.name for tool in self.inheritable()) | MEMORY_TOOLS | SESSION_TOOLS
+
+    @property
+    def _agent(self) -> str:
+        return self.options.scope.agent or DEFAULT_AGENT
+
+    @property
+    def _user(self) -> str:
+        return self.options.scope.user or ""
+
+    def _has(self, tool: Tool) -> bool:
+        parentage = self.options.parentage
+        return parentage is None or parentage.has(tool.spec.name)
+
+    def _memory(self) -> Sequence[Tool]:
+        if not self.options.memory_tools:
+            return ()
+        store, files = (self.workspace.store, self.workspace.place.files) if self.workspace else (None, None)
+        return memory_tools(store, files, clock=self.parts.clock)
+
+    def _past(self) -> Sequence[Tool]:
+        if not self.options.session_tools or self.workspace is None:
+            return ()
+        return session_tools(self.workspace.place.files, agent=self._agent, user=self._user, expand=True)
+
+    def _expand(self, compactions: Compactions) -> Sequence[Tool]:
+        if not self.options.session_tools:
+            return ()
+        files = self.workspace.place.files if self.workspace else None
+        return (expand_tool(compactions.expand, files, agent=self._agent, user=self._user),)
+
+    def _files(self) -> Sequence[Tool]:
+        options, place = self.options, self.workspace.place if self.workspace else None
+        if place is None or not (options.file_tools or options.shell):
+            return ()
+        return file_tools(
+            place.files,
+            working_files(self.folder, self.root, self.parts),
+            changes=place.changes,
+            approve=options.approve,
+            folder=self.folder,
+            redactor=place.redactor,
+            root=self.root,
+            shell=options.shell,
+            tasks=self.tasks,
+        )
+
+    def _evicted(self) -> Sequence[Tool]:
+        """Return what reads the results that were evicted in this session, where there are no other file tools."""
+        config = self.on.tool_result_eviction
+        if config is None or self.workspace is None or not self.keeps:
+            return ()
+        folder = f"{config.eviction_path.strip('/')}/{path_part(self.session)}"
+        roots = FileRoots(self.workspace.place.files, root=self.root, below=folder)
+        return (read_file_tool(roots), grep_files_tool(roots))
