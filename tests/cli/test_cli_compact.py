@@ -136,14 +136,15 @@ def test_a_terminal_shows_letters_on_colours_and_another_one_letters(monkeypatch
 
 @pytest.mark.parametrize(("columns", "cells"), [(20, 16), (80, 76), (300, 100)])
 def test_the_picture_is_as_wide_as_the_terminal(columns: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    sections = ("system", "memory", "tools", "user", "assistant", "results", "summary", "injected", "reserve")
+    said = ("user", "assistant", "results", "summary", "injected")
+    sections = ("system", "memory", "tools", *said, "reminder", "reserve")
     report = ContextReport(
-        session="s", model="m", messages=3, limit=99_900, free=90_000, **dict.fromkeys(sections, 1_100)
+        session="s", model="m", messages=3, limit=101_000, free=90_000, **dict.fromkeys(sections, 1_100)
     )
     monkeypatch.setattr(picture, "_columns", lambda: columns)
     _, shown, *rows = picture.usage_lines(report)
     assert len(shown.strip()) - 2 == cells
-    assert all(letter in shown for letter in "smtuarSi-.")
+    assert all(letter in shown for letter in "smtuarSiR-.")
     change = picture.change_lines(report, report)[1:-1]
     if columns == 20:
         assert max(map(len, [shown, *rows, *change])) <= columns

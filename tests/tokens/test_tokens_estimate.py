@@ -122,13 +122,17 @@ def test_every_part_of_a_message_counts() -> None:
 def test_every_part_of_a_request_counts() -> None:
     tool = ToolSpec(name="search", description="find a file", parameters={"type": "object", "properties": {}})
     said = Message(role="user", parts=(Text(text="Where is it?"),))
-    full = estimate_request([said], system="You help.", memory="Maria likes tea.", tools=[tool], reserved_output=500)
+    reminder = Message(role="user", parts=(Text(text="You are planning."),))
+    full = estimate_request(
+        [said], system="You help.", memory="Maria likes tea.", tools=[tool], reminder=reminder, reserved_output=500
+    )
     assert full.system > 0
     assert full.memory > 0
     assert full.tools > estimate_text("find a file")
     assert full.messages == estimate_message(said)
     assert full.reserved == 500
-    assert full.input == full.system + full.memory + full.tools + full.messages
+    assert full.reminder == estimate_message(reminder)
+    assert full.input == full.system + full.memory + full.tools + full.messages + full.reminder
     assert full.total == full.input + 500
 
 
