@@ -59,11 +59,11 @@ class SubAgent:
     tools: tuple[str, ...] | None = None
     memory_tools: bool = False
     memory_hooks: bool = False
-    compaction: CompactionConfig | None | Inherited = FROM_PARENT
-    tool_result_eviction: ToolResultEvictionConfig | None | Inherited = FROM_PARENT
-    clear_results: ClearResultsConfig | None | Inherited = FROM_PARENT
-    dedupe_reads: DedupeReadsConfig | None | Inherited = FROM_PARENT
-    truncate_args: TruncateArgsConfig | None | Inherited = FROM_PARENT
+    compaction: CompactionConfig | Inherited | None = FROM_PARENT
+    tool_result_eviction: ToolResultEvictionConfig | Inherited | None = FROM_PARENT
+    clear_results: ClearResultsConfig | Inherited | None = FROM_PARENT
+    dedupe_reads: DedupeReadsConfig | Inherited | None = FROM_PARENT
+    truncate_args: TruncateArgsConfig | Inherited | None = FROM_PARENT
     max_iters: int | None = None
     seconds: float | None = _SECONDS
 
