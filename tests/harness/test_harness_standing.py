@@ -1,10 +1,12 @@
 """What stands beside the window: durable at once, and the same whatever happens to the window and the process."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -149,6 +151,21 @@ async def test_a_cancellation_waits_for_what_was_begun() -> None:
         group.cancel_scope.cancel()
         states.go.set()
     assert keeper.standing == STANDING == (await states.load("main", "s")).state.standing
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancelled_task_waits_for_what_was_begun() -> None:
+    states = Slow()
+    keeper = await opened(states)
+    task = asyncio.ensure_future(keeper.stand(put(STANDING)))
+    await states.begun.wait()
+    task.cancel()
+    await anyio.lowlevel.checkpoint()
+    states.go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert keeper.standing == STANDING == (await states.load("main", "s")).state.standing
+    assert await keeper.stand(adding("More")) == keeper.standing, "and holds up nobody"
 
 
 @pytest.mark.parametrize("fails", ["before", "after"])

@@ -81,6 +81,15 @@ async def test_what_stands_survives_a_document_that_broke_meanwhile(
     assert [each.getMessage().endswith("s.json.broken-1.") for each in caplog.records] == [True] * (not turns)
 
 
+async def test_what_stands_from_the_beginning_is_not_taken_away_by_who_began_first() -> None:
+    states = MemoryStates()
+    one = SavedState(states, replace(NEW, standing=STANDING), ABSENT)
+    other, fresh = await opened(states)
+    await other.save(told(fresh, "b"))
+    saved = await one.save(replace(NEW, standing=STANDING))
+    assert saved.standing == replace(STANDING, delivered=("b",))
+
+
 async def test_a_document_that_was_removed_is_written_again_whole() -> None:
     files = InMemoryFiles()
     states = FileStates(files, Redactor(bytes(32)))
