@@ -1,0 +1,151 @@
+"""A memory that is a rule stands before the tools of an agent, whatever its model remembers."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings, system
+from desks import Person
+from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo.messages import mark_of
+from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tools import Approve, Tool, tool
+
+pytestmark = pytest.mark.anyio
+
+PUSH = "git push --force origin main"
+SUMMARY = "## SESSION INTENT\nTalk.\n## SUMMARY\nTalked.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
+
+
+class Bench:
+    """A tool that runs nothing, and an agent whose model calls it with whatever the user says."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.ran: list[str] = []
+        self.model = ScriptedModel(self._answer)
+
+    def agent(
+        self, session: str = "s", *, approve: Approve | None = None, kept: bool = True, most: int = 60
+    ) -> HarnessAgent:
+        return HarnessAgent(
+            self.model,
+            workspace=self.root,
+            scope=SCOPE,
+            session=session,
+            tools=[self._shell()],
+            approve=approve,
+            permissions=["allow shell"],
+            memory_tools=kept,
+            memory_hooks=kept,
+            compaction=CompactionConfig(trigger_messages=most, keep_messages=2),
+            settings=settings(self.root),
+        )
+
+    def memory(self) -> AbstractAsyncContextManager[Memory]:
+        return Memory.open(self.root, scope=SCOPE, settings=settings(self.root))
+
+    @property
+    def answers(self) -> Sequence[str]:
+        """What the model was told of its calls in its last request."""
+        return [result.text for message in self.model.requests[-1].messages for result in message.tool_results]
+
+    def _shell(self) -> Tool:
+        async def shell(command: str) -> str:
+            self.ran.append(command)
+            return "done"
+
+        return tool(shell)
+
+    def _answer(self, request: RecordedRequest) -> ScriptItem:
+        if not request.tools:
+            return Say(SUMMARY)
+        last = [message for message in request.messages if mark_of(message) is None][-1]
+        return Say("Done.") if last.tool_results else Call("shell", {"command": last.text})
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / ".ricordo")
+
+
+async def test_a_rule_that_the_model_was_never_shown_refuses_a_call_until_it_is_forgotten(bench: Bench) -> None:
+    async with bench.agent() as agent:
+        await agent.send(PUSH)
+        async with bench.memory() as memory:
+            saved = await memory.remember("Never force-push.", rule="deny shell(git push --force*)")
+        await agent.send(PUSH)
+        assert bench.ran == [PUSH]
+        assert not any("force-push" in system(request) for request in bench.model.requests)
+        assert "Never force-push." in bench.answers[-1]
+        await agent.send("git status")
+        assert bench.ran == [PUSH, "git status"]
+        async with bench.memory() as memory:
+            await memory.forget(saved.id)
+        await agent.send(PUSH)
+    assert bench.ran == [PUSH, "git status", PUSH]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_rule_holds_after_compactions_in_new_sessions_and_without_memory_in_the_prompt(
+    bench: Bench, kept: bool
+) -> None:
+    async with bench.memory() as memory:
+        await memory.remember("Never force-push.", rule="deny shell(git push --force*)")
+    async with bench.agent(kept=kept, most=6) as agent:
+        for number in range(6):
+            await agent.send(f"git log -{number}")
+        assert any(mark_of(message) == "summary" for message in agent.window)
+        await agent.send(PUSH)
+    async with bench.agent("another", kept=kept) as agent:
+        await agent.send(PUSH)
+        await agent.send(f"cd shop && {PUSH}")
+    assert bench.ran == [f"git log -{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_a_rule_that_asks_lets_a_person_decide_on_each_call(bench: Bench, answer: bool) -> None:
+    async with bench.memory() as memory:
+        await memory.remember("Ask Nadia before a deployment.", rule="ask shell(deploy*)")
+    person = Person(answer)
+    async with bench.agent(approve=person) as agent:
+        await agent.send("deploy shop")
+        await agent.send("deploy shop")
+        await agent.send("git status")
+    assert [asked.target for asked in person.asked] == ["deploy shop"] * 2
+    assert bench.ran == [*(["deploy shop"] * 2 if answer else []), "git status"]
+
+
+async def test_where_nobody_can_be_asked_a_rule_that_asks_refuses(bench: Bench) -> None:
+    async with bench.memory() as memory:
+        await memory.remember("Ask Nadia before a deployment.", rule="ask shell(deploy*)")
+    async with bench.agent() as agent:
+        await agent.send("deploy shop")
+    assert bench.ran == []
+    assert "Ask Nadia" in bench.answers[-1]
+
+
+async def test_no_tool_that_acts_runs_while_rules_can_not_be_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def scandir(path: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        if str(path).endswith("/topics"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    async with bench.agent() as agent:
+        (bench.root / "workspace" / "memory" / "topics").mkdir(parents=True)
+        await agent.send("git status")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "scandir", scandir)
+            (bench.root / "workspace" / "memory" / "2026-01-01.md").write_text("- New.\n")
+            await agent.send("git log")
+        assert bench.ran == ["git status"]
+        assert "topics" in bench.answers[-1]
+        await agent.send("git diff")
+    assert bench.ran == ["git status", "git diff"]
