@@ -7,13 +7,14 @@ Invariant: `message` answers every call once, whenever and however `run` ended.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
 
-from ricordo.errors import InvalidMessage
+from ricordo.errors import InvalidMessage, RicordoError
 from ricordo.events import Emitter
+from ricordo.harness.gate import Gate, Verdict
 from ricordo.harness.results import answered, failed, raised
 from ricordo.messages import JsonValue, Message, Part, ToolCall, ToolResult
 from ricordo.messages.jsontext import loads
@@ -30,12 +31,16 @@ REPEATED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """How calls are run: with which tools, at most `parallel` at once, each for at most `timeout` seconds."""
+    """How calls are run: with which tools, at most `parallel` at once, each for at most `timeout` seconds.
+
+    `gate` decides on each call before its time begins; without one all are made.
+    """
 
     tools: Mapping[str, Tool]
     emitter: Emitter
     parallel: int = 8
     timeout: float | None = None
+    gate: Gate | None = None
 
 
 class Calls:
@@ -89,24 +94,45 @@ class Calls:
         tool = self._running.tools.get(call.name)
         with self._running.emitter.stage("tool", self._turn.scope) as progress:
             progress.reason = call.name if tool else "unknown tool"
-            result = failed(call, self._unknown(call)) if tool is None else await self._asked(call, tool)
+            result = await self._asked(call, tool, progress.counts) if tool else failed(call, self._unknown(call))
             progress.counts["errors"] = int(result.is_error)
             progress.counts["characters"] = len(result.text)
             return result
 
-    async def _asked(self, call: ToolCall, tool: Tool) -> ToolResult:
+    async def _asked(self, call: ToolCall, tool: Tool, counts: MutableMapping[str, int]) -> ToolResult:
         try:
             value = loads(call.arguments) if call.arguments.strip() else {}
         except InvalidMessage as error:
             return failed(call, _no_object(tool, str(error)))
         if not isinstance(value, dict):
             return failed(call, _no_object(tool, "This is JSON, but no object."))
-        return await self._within_time(call, tool, value)
+        turn = self._turn
+        context = ToolContext(call_id=call.id, scope=turn.scope, agent=turn.agent, session=turn.session)
+        verdict = await self._verdict(tool, value, context)
+        if verdict.refused:
+            counts["refused"] = 1
+            return failed(call, verdict.refused)
+        return await self._within_time(call, tool, value, replace(context, approved=verdict.approved))
 
-    async def _within_time(self, call: ToolCall, tool: Tool, arguments: dict[str, JsonValue]) -> ToolResult:
+    async def _verdict(self, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext) -> Verdict:
+        """Ask the gate. It may ask a person, so anything may be raised behind it, and refuses the call."""
+        if self._running.gate is None:
+            return Verdict()
+        try:
+            return await self._running.gate(tool, arguments, context)
+        except anyio.get_cancelled_exc_class() as error:
+            if anyio.current_effective_deadline() == -math.inf:
+                raise
+            return _undecided(tool, error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (see above)
+            return _undecided(tool, error)
+
+    async def _within_time(
+        self, call: ToolCall, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext
+    ) -> ToolResult:
         seconds = self._running.timeout
         with anyio.move_on_after(seconds) as limit:
-            return await self._called(call, tool, arguments)
+            return await self._called(call, tool, arguments, context)
         assert limit.cancelled_caught
         return failed(
             call,
@@ -114,13 +140,13 @@ class Calls:
             "known. Ask it for less, or go on without it.",
         )
 
-    async def _called(self, call: ToolCall, tool: Tool, arguments: dict[str, JsonValue]) -> ToolResult:
+    async def _called(
+        self, call: ToolCall, tool: Tool, arguments: dict[str, JsonValue], context: ToolContext
+    ) -> ToolResult:
         """Call the tool. This is the boundary behind which anything may be raised: nothing of it ends the turn.
 
         A cancellation that nobody asked for, such as of a task that the tool waited for, is the tool's failure too.
         """
-        turn = self._turn
-        context = ToolContext(call_id=call.id, scope=turn.scope, agent=turn.agent, session=turn.session)
         try:
             return answered(call, await tool(arguments, context))
         except anyio.get_cancelled_exc_class() as error:
@@ -167,6 +193,11 @@ def _free(stem: str, taken: Collection[str]) -> str:
 
 def _unfinished(call: ToolCall) -> str:
     return f"{call.name} was cancelled before it ended: whether it did its work is not known."
+
+
+def _undecided(tool: Tool, error: BaseException) -> Verdict:
+    said = str(error) if isinstance(error, RicordoError) else type(error).__name__
+    return Verdict(refused=f"{tool.spec.name} was not run, because it could not be decided whether it may be: {said}")
 
 
 def _no_object(tool: Tool, reason: str) -> str:

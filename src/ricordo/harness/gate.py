@@ -1,4 +1,7 @@
-"""Gate: what is decided before a tool is called, whatever the model remembers."""
+"""Gate: what is decided before a tool is called, whatever the model remembers.
+
+Invariant: a call that a gate could not decide on is not made.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,5 +28,9 @@ class Gate(Protocol):
     """Stands before every tool."""
 
     async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
-        """Decide on a call."""
+        """Decide on a call whose arguments are a JSON object; calls that are made together are decided together.
+
+        It may take as long as a person takes to answer: the time limit of the tool begins after it. Whatever it raises
+        refuses the call.
+        """
         ...

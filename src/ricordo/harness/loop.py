@@ -23,6 +23,7 @@ from ricordo.errors import InvalidSetting, RicordoError
 from ricordo.events import Emitter
 from ricordo.harness.asking import Heard, ask
 from ricordo.harness.calls import REPEATED, Calls, Running, told_apart
+from ricordo.harness.gate import Gate
 from ricordo.harness.results import failed
 from ricordo.messages import Message, Text, ToolCall, Usage, count_fingerprints, marked, pair, with_ids
 from ricordo.middleware import (
@@ -142,14 +143,15 @@ class Harness:
         max_iters: int = 10,
         parallel: int = 8,
         tool_timeout: float | None = None,
+        gate: Gate | None = None,
         emitter: Emitter | None = None,
     ) -> None:
         """Describe the loop; nothing happens before `run`.
 
         `instructions` are the system prompt, which step middleware may replace. The first of `steps` and of `turns` is
         outermost. Without `record` messages only get ids. `max_iters` (1 and up) bounds the requests of a turn,
-        `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in seconds. Raises:
-        InvalidSetting, also for two tools of one name.
+        `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in seconds. `gate` decides on
+        each call before it is made. Raises: InvalidSetting, also for two tools of one name.
         """
         for name, value in (("max_iters", max_iters), ("parallel", parallel)):
             if value < 1:
@@ -165,7 +167,7 @@ class Harness:
         self._record = record
         self._max_iters = max_iters
         self._emitter = emitter or Emitter(SystemClock())
-        self._running = Running(tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout)
+        self._running = Running(tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate)
 
     async def run(self, turn: Turn) -> TurnResult:
         """Carry `turn` out and return what it came to.

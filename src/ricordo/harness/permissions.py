@@ -1,0 +1,216 @@
+"""Permissions in a session: the gate that decides on each call, and what a person lets through or forbids.
+
+What is decided stands beside the window, so it holds whatever the model remembers. Rules come from whoever made the
+agent, from the session, and from memories that are marked as rules; plan mode comes before them all.
+
+Invariant: where a rule may forbid a call and can't be read, nothing that acts is called.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+import anyio
+
+from ricordo.errors import InvalidSetting, RicordoError
+from ricordo.guard.permissions import (
+    Called,
+    Decision,
+    PermissionRule,
+    ToolPattern,
+    decide,
+    parse_pattern,
+    parse_rule,
+    render_rule,
+    texts_of,
+)
+from ricordo.harness.gate import Verdict
+from ricordo.harness.results import sendable
+from ricordo.messages import JsonValue, ToolSpec
+from ricordo.state import KeepsStanding, Plan, Standing
+from ricordo.tools import Approval, Approve, Tool, ToolContext, effect_of
+
+__all__ = ["Permissions", "StandingGate", "called_of"]
+
+_ACTED_ON = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
+_SHELL = "shell"
+"""The tool that would show a person the same as a question of the gate does; others show more, such as a diff."""
+
+_Remembered = Callable[[], Awaitable[Sequence[PermissionRule]]]
+
+
+class StandingGate:
+    """Decides by plan mode, then by rules; a `Gate`."""
+
+    def __init__(
+        self,
+        standing: Callable[[], Standing],
+        *,
+        given: Sequence[PermissionRule] = (),
+        remembered: _Remembered | None = None,
+        approve: Approve | None = None,
+    ) -> None:
+        """Decide by what `standing` returns at each call, by the rules `given`, and by those that memory holds.
+
+        What a rule asks for is asked of `approve`, one question at a time; with nobody to ask, the call is refused.
+        """
+        self._standing = standing
+        self._given = tuple(given)
+        self._remembered = remembered
+        self._approve = approve
+        self._asking = anyio.Lock()
+
+    async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
+        """Decide on a call: plan mode refuses what acts, then a denial, a question, or a permission decides.
+
+        Of the rules of one kind, the first one: those given, then the session's, then the remembered ones. Raises what
+        `approve` raises.
+        """
+        del context
+        called = called_of(tool.spec, arguments)
+        found = await self._found(tool, called)
+        if isinstance(found, Verdict):
+            return found
+        async with self._asking:
+            # the answer to the question before may have come with a rule that decides this one
+            found = await self._found(tool, called)
+            return found if isinstance(found, Verdict) else await self._answer(found, called, arguments)
+
+    async def _found(self, tool: Tool, called: Called) -> Verdict | PermissionRule:
+        """Return the verdict, or the rule by which a person is to be asked."""
+        standing, acts = self._standing(), effect_of(tool) == "acts"
+        if standing.plan.active and acts:
+            return Verdict(refused=_planning(called.tool, standing.plan))
+        rules = (*self._given, *standing.permissions)
+        try:
+            remembered = await self._remembered() if self._remembered else ()
+        except RicordoError as error:
+            if acts:
+                return Verdict(refused=_unread(called.tool, error))
+            remembered = ()
+        rule = decide((*rules, *remembered), called)
+        if rule is not None and rule.decision == "ask":
+            return rule
+        if rule is not None and rule.decision == "deny":
+            return Verdict(refused=f"{called.tool} was not run: {_said(rule)} forbids it.{_why(rule)}")
+        return Verdict(approved=rule is not None)
+
+    async def _answer(self, rule: PermissionRule, called: Called, arguments: Mapping[str, JsonValue]) -> Verdict:
+        if self._approve is None:
+            return Verdict(
+                refused=f"{called.tool} was not run: {_said(rule)} says that it needs a person's approval, and there "
+                f"is nobody to ask.{_why(rule)}"
+            )
+        asked = Approval(
+            tool=called.tool, act="call", target=sendable(called.argument), change=_more(called.argument, arguments)
+        )
+        if not await self._approve(asked):
+            return Verdict(refused=f"{called.tool} was not run: it was not approved.{_why(rule)}")
+        return Verdict(approved=called.tool == _SHELL)
+
+
+class Permissions:
+    """The rules of one session, for people and programs; each change is durable when its method returns."""
+
+    def __init__(self, keeper: KeepsStanding) -> None:
+        """Work on what `keeper` holds."""
+        self._keeper = keeper
+
+    @property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """The rules of this session, oldest first."""
+        return self._keeper.standing.permissions
+
+    async def allow(self, text: str, *, why: str = "") -> PermissionRule:
+        """Let calls through unasked, such as `shell(git status)`. See `deny`."""
+        return await self._add("allow", text, why)
+
+    async def deny(self, text: str, *, why: str = "") -> PermissionRule:
+        """Refuse calls, such as `shell(git push*)` or `write_file`; the model is told `why`.
+
+        It takes the place of what was decided for the same pattern. Raises: InvalidSetting for a text that is no
+        pattern; StorageError, and then nothing has changed.
+        """
+        return await self._add("deny", text, why)
+
+    async def ask(self, text: str, *, why: str = "") -> PermissionRule:
+        """Have a person asked before calls, such as `write_file(src/*)`. See `deny`."""
+        return await self._add("ask", text, why)
+
+    async def remove(self, text: str) -> bool:
+        """Take back a rule, named by its line or by its pattern, and tell whether there was one.
+
+        Raises: InvalidSetting for a text that is neither; StorageError, and then nothing has changed.
+        """
+        decision, pattern = _named(text)
+
+        def is_meant(rule: PermissionRule) -> bool:
+            return rule.pattern == pattern and decision in {None, rule.decision}
+
+        if not any(map(is_meant, self.rules)):
+            return False
+        await self._keeper.stand(lambda standing: _with(standing, [r for r in standing.permissions if not is_meant(r)]))
+        return True
+
+    async def _add(self, decision: Decision, text: str, why: str) -> PermissionRule:
+        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=why, source="user")
+
+        def change(standing: Standing) -> Standing:
+            others = [other for other in standing.permissions if other.pattern != rule.pattern]
+            return _with(standing, [*others, rule])
+
+        await self._keeper.stand(change)
+        return rule
+
+
+def called_of(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> Called:
+    """Return a call as rules see it.
+
+    What it acts on is the first text, in the order of the schema, among the arguments named command, path, file_path,
+    url, query and pattern, else the first text of all; empty when there is none.
+    """
+    fields = spec.parameters.get("properties")
+    names = [*fields] if isinstance(fields, Mapping) else []
+    order = dict.fromkeys((*names, *arguments))
+    texts = {name: value for name in order if isinstance(value := arguments.get(name), str)}
+    first = next((name for name in texts if name in _ACTED_ON), next(iter(texts), ""))
+    return Called(tool=spec.name, argument=texts.get(first, ""), texts=tuple(texts_of(arguments)))
+
+
+def _named(text: str) -> tuple[Decision | None, ToolPattern]:
+    try:
+        rule = parse_rule(text)
+    except InvalidSetting:
+        return None, parse_pattern(text)
+    return rule.decision, rule.pattern
+
+
+def _with(standing: Standing, rules: Sequence[PermissionRule]) -> Standing:
+    return replace(standing, permissions=tuple(rules))
+
+
+def _more(argument: str, arguments: Mapping[str, JsonValue]) -> str:
+    """Return all arguments to be read by a person, empty when there is no more than the one that was named."""
+    if [*arguments.values()] in ([argument], []):
+        return ""
+    return sendable(json.dumps(arguments, ensure_ascii=False, indent=2))
+
+
+def _planning(tool: str, plan: Plan) -> str:
+    where = f"the plan, /{plan.path}," if plan.path else "the plan"
+    return (
+        f"{tool} was not run: plan mode is on, and until it is left only what reads or plans can be called. Write "
+        f"what is to be done into {where} and leave plan mode with `plan_exit`."
+    )
+
+
+def _unread(tool: str, error: RicordoError) -> str:
+    return f"{tool} was not run: a rule in memory may forbid it, and the rules could not be read. {error}"
+
+
+def _said(rule: PermissionRule) -> str:
+    return f"the rule `{render_rule(rule)}`"
+
+
+def _why(rule: PermissionRule) -> str:
+    return f" Reason: {rule.why}" if rule.why else ""
