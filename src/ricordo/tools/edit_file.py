@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from ricordo.errors import FileMissing
-from ricordo.tools.contract import Tool
+from ricordo.files.paths import safe_path
+from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.file_changes import FileChanges
-from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.file_roots import FileRoots, Located
 from ricordo.tools.function import tool
 from ricordo.workspace.documents import Replacement
 
@@ -18,6 +19,7 @@ def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
     async def write_file(
         path: Annotated[str, "the file; a leading slash means the workspace, else the working directory"],
         content: Annotated[str, "all that the file is to hold"],
+        context: ToolContext,
     ) -> str:
         """Write a file, a new one or in the place of what is there.
 
@@ -25,7 +27,13 @@ def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         """
         located = await roots.locate(path)
         data = content.encode("utf-8", "surrogatepass")
-        return await writes.write(located, lambda _: data, tool="write_file", folder=roots.folder)
+        return await writes.write(
+            located,
+            lambda _: data,
+            tool="write_file",
+            folder=roots.folder,
+            approved=_is_approved(context, located, path),
+        )
 
     return tool(write_file)
 
@@ -37,6 +45,7 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         path: Annotated[str, "the file; a leading slash means the workspace, else the working directory"],
         old_text: Annotated[str, "the text to replace, exactly as it stands in the file"],
         new_text: Annotated[str, "the text to put there"],
+        context: ToolContext,
         all: Annotated[bool, "replace every occurrence, where there may be several"] = False,  # noqa: A002  (the model's)
     ) -> str:
         """Replace a text in a file. It must occur exactly once, unless all is true.
@@ -51,6 +60,13 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
                 raise FileMissing(f"There is no file {located.shown}.")
             return replacement.within(data, located.shown)[0]
 
-        return await writes.write(located, made, tool="edit_file", folder=roots.folder)
+        return await writes.write(
+            located, made, tool="edit_file", folder=roots.folder, approved=_is_approved(context, located, path)
+        )
 
     return tool(edit_file)
+
+
+def _is_approved(context: ToolContext, located: Located, path: str) -> bool:
+    """Tell whether a rule lets the change through: it speaks of the path, and not of what a link there leads to."""
+    return context.approved and located.inside == safe_path(path)

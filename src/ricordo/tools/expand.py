@@ -96,7 +96,7 @@ def expand_tool(expand: Expand, files: FileStore | None = None, *, agent: str = 
 
         return await anyio.to_thread.run_sync(shown)
 
-    return tool(expanded, name="expand")
+    return tool(expanded, name="expand", effect="reads")
 
 
 def as_record(messages: Sequence[Message]) -> str:

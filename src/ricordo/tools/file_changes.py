@@ -1,7 +1,8 @@
 """How a tool writes: each root has its rule, and both leave a whole file or the old one.
 
 In the workspace a write is one reversible change set, and only plans, topics and MEMORY.md are a tool's to write. In
-the working directory a person sees the change and approves it first; with nobody to ask nothing is written.
+the working directory a person sees the change and approves it first, unless a rule already lets it through; with nobody
+to ask nothing is written.
 """
 
 import difflib
@@ -42,14 +43,18 @@ class FileChanges:
         self._approve = approve
         self._redactor = redactor
 
-    async def write(self, located: Located, make: _Make, *, tool: str, folder: Path | None) -> str:
+    async def write(
+        self, located: Located, make: _Make, *, tool: str, folder: Path | None, approved: bool = False
+    ) -> str:
         """Write what `make` makes of the bytes that are there, None for no file, and return what was done in words.
 
-        `make` may be called again when somebody else was faster. Raises: ToolFailed for what is not allowed or not
-        approved; what `make` raises; StorageFull and its siblings, and nothing is written then.
+        `make` may be called again when somebody else was faster. With `approved` nobody is asked. Raises:
+        ToolFailed for what is not allowed or not approved; what `make` raises; StorageFull and its siblings, and
+        nothing is written then.
         """
-        write = self._write_workspace if located.in_workspace else partial(self._write_working, folder=folder)
-        return await write(located, make, tool=tool)
+        if located.in_workspace:
+            return await self._write_workspace(located, make, tool=tool)
+        return await self._write_working(located, make, tool=None if approved else tool, folder=folder)
 
     async def _write_workspace(self, located: Located, make: _Make, *, tool: str) -> str:
         _check_workspace(located)
@@ -72,7 +77,8 @@ class FileChanges:
         data = self._redactor.clean(made).encode("utf-8", "surrogateescape")
         return Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
 
-    async def _write_working(self, located: Located, make: _Make, *, tool: str, folder: Path | None) -> str:
+    async def _write_working(self, located: Located, make: _Make, *, tool: str | None, folder: Path | None) -> str:
+        """Write, and ask a person first whether `tool` may; nobody where that is None."""
         if any(part.casefold() == ".git" for part in located.inside.split("/")):
             raise PathRefused(f"{located.shown} belongs to git: tools don't write there.")
         stored = await _stored(located)
@@ -81,7 +87,8 @@ class FileChanges:
         if data == before:
             return f"{located.shown} is so already; nothing was written."
         edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
-        await self._ask(tool, located, before, data)
+        if tool is not None:
+            await self._ask(tool, located, before, data)
         await uncut(partial(_put, located, edit, data, folder))
         return f"{located.shown} was {_done(edit)}."
 

@@ -101,7 +101,7 @@ def list_files_tool(roots: FileRoots) -> Tool:
         lines = [f"{name}/" if size is None else f"{name} ({size:,} bytes)" for name, size in sorted(children.items())]
         return _told(located, lines, "entries")
 
-    return tool(list_files)
+    return tool(list_files, effect="reads")
 
 
 def glob_files_tool(roots: FileRoots) -> Tool:
@@ -122,7 +122,7 @@ def glob_files_tool(roots: FileRoots) -> Tool:
         found = [located.shown_of(info.path) for name, info in visible.files if matches(name)]
         return _told(located, found, "files", visible.told)
 
-    return tool(glob_files)
+    return tool(glob_files, effect="reads")
 
 
 def _matching(pattern: str) -> Callable[[str], bool]:

@@ -101,7 +101,7 @@ def grep_files_tool(roots: FileRoots, *, seconds: float = SECONDS) -> Tool:
         told = [line.told(_WIDTH) for line in found]
         return "\n".join([f"[{located.shown}: {head} in {len(files):,} files{visible.told}{skipped.told()}]", *told])
 
-    return tool(grep_files)
+    return tool(grep_files, effect="reads")
 
 
 async def _batches(

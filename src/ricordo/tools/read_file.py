@@ -60,7 +60,7 @@ def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS) 
 
         return await anyio.to_thread.run_sync(shown)
 
-    return tool(read_file)
+    return tool(read_file, effect="reads")
 
 
 def _shown(data: bytes, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:

@@ -44,7 +44,7 @@ def recall_tool(store: Store | None, *, budget: Tokens = DEFAULT_BUDGET, clock: 
         hits = await store.recall(query, limit) if store else []
         return fenced_hits(hits, budget, now=ticking.now())
 
-    return tool(recall)
+    return tool(recall, effect="reads")
 
 
 def fenced_hits(hits: Sequence[Hit], budget: Tokens, *, now: datetime) -> str:

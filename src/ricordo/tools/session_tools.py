@@ -59,7 +59,7 @@ def _list_tool(past: PastSessions, agent: str) -> Tool:
         older = len(listed) - len(rows)
         return sessions_page(rows, current=_session_of(context, agent, named), older=older) or NO_SESSIONS
 
-    return tool(session_list)
+    return tool(session_list, effect="reads")
 
 
 def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
@@ -79,7 +79,7 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
             return f"No message of this session is {'older' if before else 'kept'}."
         return history_page(excerpt.messages, found.session, older=excerpt.older, expand=expand)
 
-    return tool(session_history)
+    return tool(session_history, effect="reads")
 
 
 def _search_tool(past: PastSessions, agent: str) -> Tool:
@@ -97,7 +97,7 @@ def _search_tool(past: PastSessions, agent: str) -> Tool:
             found = Found()
         return search_page(found) or NOTHING_FOUND
 
-    return tool(session_search)
+    return tool(session_search, effect="reads")
 
 
 def _session_of(context: ToolContext, agent: str, named: str) -> str:
