@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -215,6 +216,7 @@ async def test_entering_again_goes_on_with_the_plan_and_a_new_title_begins_anoth
     await planned(desk)
     await desk.use("plan_enter", title="Something else")
     assert desk.plan.path == PATH, "a plan that is being made stays"
+    assert await desk.listed() == [PATH]
     await desk.use("plan_exit")
     await desk.use("plan_enter")
     assert desk.plan == Plan(active=True, path=PATH, by="agent")
@@ -250,11 +252,48 @@ async def test_a_persons_edit_is_shown_before_it_can_be_written_over() -> None:
     assert "Ask Nadia" in await desk.on_disk()
     assert "was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n2. Ask Nadia.\n")
     await desk.edit("# Release\nNo.\n")
-    assert await desk.planning.text() == "# Release\nNo.\n"
+    assert await desk.planning.text(told=True) == "# Release\nNo.\n"
     assert "was written" in await desk.use("plan_write", content="# Release\nYes.\n"), "its text was shown"
     await desk.edit("# Release\nNever.\n")
-    await desk.planning.text(told=False)
+    await desk.planning.text()
     assert "edited by a person" in await desk.use("plan_write", content="x"), "it was shown to somebody else"
+
+
+async def test_two_writes_of_one_reply_do_not_take_each_other_for_a_person() -> None:
+    desk = Desk()
+    await planned(desk)
+    said: list[str] = []
+
+    async def write(content: str) -> None:
+        said.append(await desk.use("plan_write", content=content))
+
+    async with anyio.create_task_group() as calls:
+        calls.start_soon(write, "# One\n")
+        calls.start_soon(write, "# Two\n")
+    assert all("was written" in each for each in said)
+    assert await desk.on_disk() in {"# One\n", "# Two\n"}
+
+
+async def test_what_an_agent_writes_while_a_person_is_asked_waits_for_the_answer() -> None:
+    answered = anyio.Event()
+
+    async def asks(asked: Approval) -> bool:
+        del asked
+        await answered.wait()
+        return True
+
+    desk = Desk(asks)
+    await planned(desk)
+    async with anyio.create_task_group() as calls:
+        calls.start_soon(lambda: desk.use("plan_exit"))
+        await anyio.wait_all_tasks_blocked()
+        calls.start_soon(lambda: desk.use("plan_write", content="# Another\n2. Not seen.\n"))
+        await anyio.wait_all_tasks_blocked()
+        assert "1. Test." in await desk.on_disk()
+        assert desk.plan.active
+        answered.set()
+    assert not desk.plan.active
+    assert "Not seen" in await desk.on_disk()
 
 
 async def test_a_process_that_has_not_seen_the_plan_does_not_write_over_it() -> None:
@@ -270,7 +309,7 @@ async def test_a_plan_that_a_person_removed_is_made_anew_only_when_that_was_said
     desk = Desk()
     await planned(desk)
     await desk.files.delete(f"workspace/{PATH}")
-    assert await desk.planning.text(told=False) is None
+    assert await desk.planning.text() is None
     assert "was removed by a person" in await desk.use("plan_write", content="# Again\n")
     assert await desk.listed() == []
     assert "was written" in await desk.use("plan_write", content="# Again\n")
@@ -285,7 +324,8 @@ async def test_a_plan_is_one_reversible_change_and_holds_no_secret() -> None:
     await desk.use("plan_enter", title=f"Use {secret}")
     await desk.use("plan_write", content=f"1. Use {secret}.\n")
     assert "is so already" in await desk.use("plan_write", content=f"1. Use {secret}.\n")
-    assert secret not in f"{await desk.on_disk(desk.plan.path)} {desk.plan}"
+    assert secret not in await desk.on_disk(desk.plan.path)
+    assert "16c7e42" not in desk.plan.path, "a name is made of the title without its secret"
     assert "[secret:" in await desk.on_disk(desk.plan.path)
     written, created = await desk.changes.records()
     assert (written.who, written.act, len(written.files)) == ("agent", "tool", 1)

@@ -151,18 +151,21 @@ async def test_a_command_in_the_background_is_approved_as_ever_and_goes_on_as_a_
         assert "not approved" in told
         assert await tasks.tasks() == ()
         desk = desks(yes, shell=True, tasks=tasks, shell_timeout=0.001)
-        command = "while [ ! -e go ]; do sleep 0.01; done; echo done; exit 3"
+        command = "touch begun; while [ ! -e go ]; do sleep 0.01; done; echo done; exit 3"
         told = await desk.use("shell", command=command, background=True)
         assert [asked.target for asked in yes.asked] == [command]
         [task] = await tasks.tasks()
         assert told.startswith(f"The command runs in the background as task {task.id[-8:]}. Its result comes by itself")
         assert (task.type, task.title, task.state) == ("local_bash", command, "running")
+        while not (desks.folder / "begun").exists():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        await anyio.sleep(0.01)
         desks.put("go", "")
         await tasks.wait(task.id)
         ended = await tasks.get(task.id)
         assert (ended.state, ended.result) == ("completed", "done\n[exit code 3]")
         assert ended.progress.text == "1 line of output"
-    assert desk.tree() == {"go": b""}
+    assert desk.tree() == {"begun": b"", "go": b""}
 
 
 async def test_a_command_in_the_background_ends_at_the_timeout_that_it_was_given(desks: Desks, yes: Person) -> None:

@@ -12,12 +12,16 @@ from desks import CONTEXT
 from hand_clock import HandClock
 from hand_tasks import HandTasks, hand_tasks
 from held_standing import HeldStanding
+from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, ToolFailed
+from ricordo.events import Emitter
 from ricordo.messages import JsonValue
 from ricordo.state import Standing
 from ricordo.tasks.contract import Progress, Report, Task, TaskState
+from ricordo.tasks.in_memory import MemoryTasks
+from ricordo.tasks.runner import TaskRunner
 from ricordo.tools import Tool, effect_of
-from ricordo.tools.task_tools import COMES_BY_ITSELF, Worker, short_id, spawn_tool, task_tools
+from ricordo.tools.task_tools import COMES_BY_ITSELF, Tasks, Worker, short_id, spawn_tool, task_tools
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +57,7 @@ async def used(tools: Mapping[str, Tool], name: str, **arguments: JsonValue) -> 
 
 
 def made(
-    tasks: HandTasks, *workers: Reader, keeper: HeldStanding | None = None, clock: HandClock | None = None
+    tasks: Tasks, *workers: Reader, keeper: HeldStanding | None = None, clock: HandClock | None = None
 ) -> dict[str, Tool]:
     """Return all the tools by their names."""
     given: dict[str, Worker] = {worker.name: worker for worker in workers or (Reader(),)}
@@ -246,6 +250,23 @@ async def test_an_id_that_names_no_task_is_answered_with_where_to_find_one() -> 
         tools = made(tasks)
         for name in ("task_output", "task_cancel"):
             assert await used(tools, name, task_id="none") == "failed: No task has this id: task_list shows them."
+
+
+async def test_the_tools_work_over_the_runner_of_the_house() -> None:
+    keeper, clock = HeldStanding(), HandClock()
+    runner = TaskRunner(
+        MemoryTasks(), agent="main", session="s1", user="", clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock)
+    )
+    async with runner.at_work():
+        tools = made(runner, Reader(waits_for=anyio.Event()), Reader("writer"), keeper=keeper, clock=clock)
+        assert await used(tools, "spawn", prompt="Write.", agent="writer", wait=True) == "writer read: Write."
+        await used(tools, "spawn", prompt="Read.", agent="reader")
+        written, read = await runner.tasks()
+        assert "(running, " in (await used(tools, "task_list")).splitlines()[1]
+        assert "was cancelled" in await used(tools, "task_cancel", task_id=short_id(read))
+        told = await used(tools, "task_output", task_id=short_id(written))
+        assert told.endswith("completed, lines 1 to 1 of 1]\nwriter read: Write.")
+    assert keeper.standing.delivered == (written.id, read.id)
 
 
 async def test_tasks_may_be_begun_and_looked_at_while_the_agent_only_plans() -> None:

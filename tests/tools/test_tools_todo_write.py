@@ -107,6 +107,19 @@ async def test_a_todo_keeps_its_id_as_long_as_its_content_stays() -> None:
     assert ids(again.standing.todos)["write"] == first["write"], "an id is made of what it names, not of the hour"
 
 
+def test_an_id_that_is_taken_is_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    [new] = replaced((), [TodoItem(content="new")])
+    taken = Todo(id=new.id, content="old")
+    made = replaced((taken,), [TodoItem(content="new"), TodoItem(content="old")])
+    assert made[1] == taken
+    assert made[0].id != new.id
+    twice = replaced((taken, taken), [TodoItem(content="old"), TodoItem(content="old")])
+    assert twice[0] == taken
+    assert twice[1].id != taken.id
+    monkeypatch.setattr("ricordo.tools.todo_write._ID_BYTES", 1)
+    assert len({todo.id for todo in replaced((), [TodoItem(content=str(number)) for number in range(100)])}) == 100
+
+
 async def test_it_may_be_called_while_the_agent_only_plans() -> None:
     assert effect_of(todo_write_tool(HeldStanding())) == "organizes"
 

@@ -95,11 +95,10 @@ class Planning:
 
         return (await self._keeper.stand(entered)).plan
 
-    async def text(self, *, told: bool = True) -> str | None:
+    async def text(self, *, told: bool = False) -> str | None:
         """Return the text of the plan that is made or in force; None when there is none, or its file is gone.
 
-        It counts as shown to the model, which may then write over it: `told=False` for who else wants to see it.
-        Raises: StorageError.
+        With `told` it counts as shown to the model, which may then write over it. Raises: StorageError.
         """
         path = self.plan.path
         if not path:
