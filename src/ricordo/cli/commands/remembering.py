@@ -20,17 +20,26 @@ if TYPE_CHECKING:
 __all__ = ["confirm", "forget", "pin", "remember"]
 
 _KIND = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_Kind = Annotated[
+    str,
+    typer.Option(
+        "--kind", "-k", metavar="KIND", help="fact, decision, preference, lesson, convention, goal, or any other."
+    ),
+]
+_Deny = Annotated[
+    str | None,
+    typer.Option("--deny", metavar="CALLS", help="A rule: refuse tool calls such as 'shell(git push --force*)'."),
+]
+_Ask = Annotated[
+    str | None,
+    typer.Option("--ask", metavar="CALLS", help="A rule: ask before tool calls such as 'write_file(src/*)'."),
+]
 
 
 def remember(
     *,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; - reads it from standard input.")],
-    kind: Annotated[
-        str,
-        typer.Option(
-            "--kind", "-k", metavar="KIND", help="fact, decision, preference, lesson, convention, goal, or any other."
-        ),
-    ] = "fact",
+    kind: _Kind = "fact",
     tag: Annotated[
         list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="A tag; more than one may be given.")
     ] = None,
@@ -40,14 +49,8 @@ def remember(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Why it is visible in all of your projects.")
     ] = None,
-    deny: Annotated[
-        str | None,
-        typer.Option("--deny", metavar="CALLS", help="A rule: refuse tool calls such as 'shell(git push --force*)'."),
-    ] = None,
-    ask: Annotated[
-        str | None,
-        typer.Option("--ask", metavar="CALLS", help="A rule: ask before tool calls such as 'write_file(src/*)'."),
-    ] = None,
+    deny: _Deny = None,
+    ask: _Ask = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
