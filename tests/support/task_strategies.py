@@ -9,7 +9,7 @@ from message_strategies import any_text, json_values
 from ricordo.clock import milliseconds
 from ricordo.tasks import Progress, Task, TaskState, TaskType
 
-__all__ = ["moments", "tasks"]
+__all__ = ["plain_tasks", "tasks"]
 
 _FIELDS = frozenset(Task.__dataclass_fields__)
 
@@ -19,11 +19,28 @@ def moments() -> st.SearchStrategy[datetime]:
     return st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)).map(milliseconds)
 
 
-def tasks(ids: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Task]:
+def plain_tasks() -> st.SearchStrategy[Task]:
+    """Tasks that differ in what decides on them, and are quickly made."""
+    some = st.sampled_from([datetime(2026, 11, 21, hour, tzinfo=UTC) for hour in range(6)])
+    return st.builds(
+        Task,
+        id=st.sampled_from([f"t{number}" for number in range(12)]),
+        type=st.sampled_from(get_args(TaskType)),
+        title=st.sampled_from(["", "Build"]),
+        state=st.sampled_from(get_args(TaskState)),
+        created=some,
+        seen=some,
+        ended=st.none() | some,
+        error=st.sampled_from(["", "No."]),
+        cancelling=st.booleans(),
+    )
+
+
+def tasks() -> st.SearchStrategy[Task]:
     counts = st.integers(0, 10**6)
     return st.builds(
         Task,
-        id=ids or st.text("abcdefgh0123", min_size=1, max_size=8),
+        id=st.text("abcdefgh0123", min_size=1, max_size=8),
         type=st.sampled_from(get_args(TaskType)),
         title=any_text(12),
         state=st.sampled_from(get_args(TaskState)),

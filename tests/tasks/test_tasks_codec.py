@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from message_strategies import any_text, json_values
@@ -31,6 +31,7 @@ def fields(**changed: object) -> dict[str, Any]:
     return known | {"created": "2026-11-21T12:00:00.123Z", "seen": "2026-11-21T12:00:00.123Z"} | changed
 
 
+@settings(max_examples=25)
 @given(documents())
 def test_any_tasks_are_read_as_they_were_written(document: TaskDocument) -> None:
     assert decode(encode(document)) == document

@@ -25,7 +25,7 @@ from ricordo.tasks.plan import (
     stopped,
     swept,
 )
-from task_strategies import moments, tasks
+from task_strategies import plain_tasks
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TASK = Task(id="t1", type="local_bash", title="Build", state="running", created=NOON, seen=NOON)
@@ -47,7 +47,7 @@ def ends() -> list[Callable[[Task], Task]]:
     ]
 
 
-@given(tasks(), tasks())
+@given(plain_tasks(), plain_tasks())
 def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task, wanted: Task) -> None:
     new = advanced(task, lambda _: wanted)
     assert new.state in MAY_BECOME[task.state]
@@ -57,13 +57,13 @@ def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task
     assert new is task or (new.ended is not None) == new.has_ended
 
 
-@given(tasks(), tasks())
+@given(plain_tasks(), plain_tasks())
 def test_a_task_that_ended_stays_as_it_is(task: Task, wanted: Task) -> None:
     if task.has_ended:
         assert advanced(task, lambda _: wanted) is task
 
 
-@given(tasks(), st.lists(tasks(), max_size=5))
+@given(plain_tasks(), st.lists(plain_tasks(), max_size=5))
 def test_no_row_of_changes_leads_out_of_an_end_or_back_from_an_orphan_to_work(task: Task, row: list[Task]) -> None:
     states = [task.state]
     for wanted in row:
@@ -98,7 +98,7 @@ def test_a_task_is_orphaned_after_exactly_ten_minutes_without_a_sign(state: Task
     assert swept(task, NOON + timedelta(seconds=5), after=timedelta(seconds=5)).state == "orphaned"
 
 
-@given(st.lists(tasks(), max_size=6), moments())
+@given(st.lists(plain_tasks(), max_size=5), plain_tasks().map(lambda task: task.seen))
 def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime) -> None:
     before = {id(task): task for task in listed}
     for task in orphaned(listed, now):
@@ -117,7 +117,7 @@ def test_who_is_asked_to_stop_depends_on_whether_anybody_runs_it() -> None:
     assert stopped(done, later) is done
 
 
-@given(st.lists(tasks(), max_size=12, unique_by=lambda task: task.id), st.integers(0, 12))
+@given(st.lists(plain_tasks(), max_size=12, unique_by=lambda task: task.id), st.integers(0, 12))
 def test_the_first_to_have_ended_leave_first_and_those_at_work_stay(listed: list[Task], most: int) -> None:
     left = kept(listed, most)
     assert [task for task in listed if task in left] == list(left)
