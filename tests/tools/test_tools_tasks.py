@@ -120,8 +120,8 @@ async def test_who_stops_waiting_for_a_sub_agent_stops_it() -> None:
         tools = made(tasks, reader)
         async with anyio.create_task_group() as turn:
             turn.start_soon(lambda: used(tools, "spawn", prompt="Read.", wait=True))
-            while not reader.prompts:
-                await anyio.lowlevel.checkpoint()
+            await anyio.wait_all_tasks_blocked()
+            assert reader.prompts == ["Read."]
             turn.cancel_scope.cancel()
         [task] = await tasks.tasks()
         assert task.state == "cancelled"
@@ -151,7 +151,7 @@ async def test_the_tasks_of_a_session_are_listed_with_how_far_they_are_and_their
         assert await used(tools, "task_list") == "There are no tasks."
         record(tasks, 1)
         await used(tools, "spawn", prompt="Read\nall.")
-        await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
         *_, task = await tasks.tasks()
         clock.turn(minutes=7, seconds=5)
         assert (await used(tools, "task_list")).splitlines() == [
