@@ -23,10 +23,11 @@ from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
 from ricordo.messages import jsontext
 from ricordo.queue import JobRecord, Queue
+from ricordo.tasks.codec import decode
 from ricordo.workspace.changes import cut_off
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.escapes import unescape
-from ricordo.workspace.layout import LEDGERS, MEMORY, QUEUE, WORKSPACE, is_memory, session_of
+from ricordo.workspace.layout import LEDGERS, MEMORY, QUEUE, ROOT_TASKS, WORKSPACE, is_memory, session_of
 from ricordo.workspace.ledger import is_curated, read_memory
 from ricordo.workspace.tombstones import content_digest
 from ricordo.workspace.transcript import read_log
@@ -36,6 +37,9 @@ __all__ = ["Check", "inspect", "inspect_inbox"]
 _TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
 _INBOX_ASIDE = re.compile(rf"{re.escape(QUEUE)}\.broken-\d+")
 _JOURNAL = re.compile(r"/compactions/[^/]+\.jsonl\Z")
+_TASKS = re.compile(r"/tasks/[^/]+\.json\Z")
+_TASKS_ASIDE = re.compile(r"/tasks/[^/]+\.json\.broken-\d+\Z")
+_ROOT_TASKS_ASIDE = re.compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
 _SET_ASIDE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
@@ -215,7 +219,30 @@ async def _agents(files: FileStore) -> list[Check]:
         detail += f"; their sessions go on from the transcript, and the files may go: {', '.join(aside)}"
     states = Check(name="states", ok=True, count=len(aside), detail=detail)
     journals = await _journals(files, [path for path in paths if _JOURNAL.search(path)])
-    return [*await _transcripts(files, [path for path in paths if session_of(path)]), states, journals]
+    transcripts = await _transcripts(files, [path for path in paths if session_of(path)])
+    return [*transcripts, states, journals, await _tasks(files, paths)]
+
+
+async def _tasks(files: FileStore, paths: Sequence[str]) -> Check:
+    """Return the check of the task files among `paths`, and of the one of the root."""
+    aside = [path for path in paths if _TASKS_ASIDE.search(path)]
+    aside += [info.path for info in await files.list(WORKSPACE) if _ROOT_TASKS_ASIDE.fullmatch(info.path)]
+    broken = [path for path in [*filter(_TASKS.search, paths), ROOT_TASKS] if not await _holds_tasks(files, path)]
+    detail = "task files that can't be read or were set aside"
+    if broken or aside:
+        detail += f"; the tasks in them are not listed, and the files may go: {', '.join([*broken, *aside])}"
+    return Check(name="tasks", ok=True, count=len(broken) + len(aside), detail=detail)
+
+
+async def _holds_tasks(files: FileStore, path: str) -> bool:
+    """Tell whether a document of tasks can be read; one that is not there is none to complain about."""
+    try:
+        await run_sync(decode, (await files.read(path)).data)
+    except FileMissing:
+        return True
+    except StorageError:
+        return False
+    return True
 
 
 async def _transcripts(files: FileStore, logs: Sequence[str]) -> list[Check]:

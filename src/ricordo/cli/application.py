@@ -23,6 +23,7 @@ from ricordo.cli.commands import (
     replay,
     sessions,
     status,
+    tasks,
     tracking,
 )
 from ricordo.cli.failures import Command, Commands
@@ -37,6 +38,7 @@ app = typer.Typer(
 _config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
 _memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
 _session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
+_tasks = typer.Typer(rich_markup_mode=None)
 
 
 def _version(context: typer.Context, value: bool) -> None:
@@ -100,3 +102,9 @@ _session.command("list", cls=Command)(sessions.list_sessions)
 _session.command("show", cls=Command)(sessions.show)
 _session.command("search", cls=Command)(sessions.search)
 app.add_typer(_session, name="session")
+
+_tasks.callback(invoke_without_command=True)(tasks.tasks)
+_tasks.command("list", cls=Command)(tasks.list_tasks)
+_tasks.command("show", cls=Command)(tasks.show)
+_tasks.command("cancel", cls=Command)(tasks.cancel)
+app.add_typer(_tasks, name="tasks")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_WORTH_A_NOTE = frozenset({"curated", "duplicates", "journals", "states", "topics"})
+_WORTH_A_NOTE = frozenset({"curated", "duplicates", "journals", "states", "tasks", "topics"})
 
 
 def doctor(

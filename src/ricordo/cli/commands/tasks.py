@@ -1,0 +1,230 @@
+"""`tasks`, `tasks show` and `tasks cancel`: what runs in the background, or did, in every session of the root.
+
+Invariant: looking changes nothing; a task is said to have stopped only when its record says so.
+"""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import Target, existing, run
+from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, decoded
+from ricordo.cli.render import age, counted, dim, emit, failed, say, shown, wrapped
+from ricordo.cli.task_lines import (
+    NO_TASKS,
+    is_going,
+    running_first,
+    task_document,
+    task_lines,
+    task_rows,
+    unread_lines,
+)
+from ricordo.errors import FileMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ricordo.files import FileStore
+    from ricordo.guard import Redactor
+    from ricordo.tasks import Listed, Task
+
+__all__ = ["cancel", "list_tasks", "outcome", "show", "tasks"]
+
+_WAITED_SECONDS, _LOOK_SECONDS = 5.0, 0.2
+_KEY_BYTES = 32
+
+_Session = Annotated[
+    str | None,
+    typer.Option("--session", metavar="ID", show_default=False, help="Only of this session, or how its id begins."),
+]
+_Running = Annotated[bool, typer.Option("--running", help="Only those that wait or run.")]
+_TaskId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The id of a task as `ricordo tasks` shows it, or six characters or more of its beginning or its end that "
+        "no other has.",
+    ),
+]
+
+
+def tasks(
+    context: typer.Context,
+    *,
+    session: _Session = None,
+    running: _Running = False,
+    limit: LimitOption = 50,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what runs in the background, and stop it.
+
+    Tasks are commands and sub-agents of every session of the root, and its dreams. Without a further command they are
+    listed.
+    """
+    if context.invoked_subcommand is None:
+        list_tasks(
+            session=decoded(session), running=running, limit=limit, root=root, user=user, project=project,
+            as_json=as_json,
+        )  # fmt: skip
+    elif session is not None or running:
+        raise typer.BadParameter("--session and --running are for the list: they stand after `tasks list`.")
+
+
+def list_tasks(
+    *,
+    session: _Session = None,
+    running: _Running = False,
+    limit: LimitOption = 50,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the tasks of the root, those that run first, then the newest.
+
+    Each with the end of its id, its type, state, progress, title, age and session; whoever it belongs to.
+    """
+    target = existing(root, user, project)
+    listed = run(lambda: _listed(target))
+    found = _of_session(running_first(listed.tasks), session)
+    found = [task for task in found if is_going(task) or not running]
+    unread = [target.file(path) for path in listed.unreadable]
+    if as_json:
+        described = [task_document(task) for task in found[:limit]]
+        emit({"total": len(found), "tasks": [*described], "unreadable": [*unread]})
+        return
+    if not found and not unread:
+        say(wrapped(_nothing(listed, session, running=running)))
+    for line in task_rows(found[:limit]):
+        say(line)
+    if len(found) > limit:
+        say(dim(f"… and {len(found) - limit:,} more: --limit shows them"))
+    for line in unread_lines(unread):
+        failed(line)
+
+
+def show(
+    *,
+    task_id: _TaskId,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show all of one task, with its result."""
+    target = existing(root, user, project)
+    task = run(lambda: _found(target, task_id))
+    if as_json:
+        emit({"task": task_document(task)})
+    else:
+        say("\n".join(task_lines(task)))
+
+
+def cancel(
+    *,
+    task_id: _TaskId,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Stop a task, in whatever process it runs.
+
+    It waits up to 5 seconds until the task has ended. The exit code is 1 if nobody answered.
+    """
+    target = existing(root, user, project)
+    before, after = run(lambda: _cancelled(target, task_id))
+    if as_json:
+        emit({"task": task_document(after), "stopped": after.has_ended})
+    else:
+        (say if after.has_ended else failed)(outcome(before, after))
+    if not after.has_ended:
+        raise typer.Exit(1)
+
+
+async def _listed(target: Target) -> "Listed":
+    from ricordo.runtime.assembly import files_of
+    from ricordo.tasks import list_tasks
+
+    return await list_tasks(files_of(target.root), now=datetime.now(UTC))
+
+
+async def _found(target: Target, task_id: str) -> "Task":
+    from ricordo.runtime.assembly import files_of
+    from ricordo.tasks import find_task
+    from ricordo.tasks.plan import swept
+
+    return swept((await find_task(files_of(target.root), task_id))[1], datetime.now(UTC))
+
+
+async def _cancelled(target: Target, task_id: str) -> "tuple[Task, Task]":
+    """Return a task as it was, and as it is after it was asked to stop and was given the time to."""
+    import anyio
+
+    from ricordo.runtime.assembly import files_of
+    from ricordo.tasks import ask_to_stop
+
+    files = files_of(target.root)
+    before = await _found(target, task_id)
+    after = before
+    if not before.has_ended:
+        after = await ask_to_stop(files, await _redactor(files), before.id, now=datetime.now(UTC))
+    with anyio.move_on_after(_WAITED_SECONDS):
+        while not after.has_ended:
+            await anyio.sleep(_LOOK_SECONDS)
+            after = await _found(target, before.id)
+    return before, after
+
+
+async def _redactor(files: "FileStore") -> "Redactor":
+    """Return what takes secrets out of what is written, by the key of the root where there is one."""
+    import secrets
+
+    from ricordo.guard import Redactor
+    from ricordo.workspace.layout import GUARD_KEY
+
+    try:
+        return Redactor((await files.read(GUARD_KEY)).data)
+    except FileMissing:
+        return Redactor(secrets.token_bytes(_KEY_BYTES))
+
+
+def outcome(before: "Task", after: "Task") -> str:
+    """Say what came of the wish to stop a task."""
+    from ricordo.tools.task_tools import short_id
+
+    name = f"Task {shown(short_id(after))}"
+    if before.has_ended:
+        return f"{name} had ended already: it is {after.state}."
+    if before.state == "orphaned" and after.state == "cancelled":
+        return f"{name} was orphaned: nobody ran it any more. It is cancelled now."
+    if after.state == "cancelled":
+        return f"{name} was cancelled."
+    if after.has_ended:
+        return f"{name} ended before it could be cancelled: it is {after.state}."
+    return (
+        f"{name} was asked to stop, and its process did not answer within {_WAITED_SECONDS:g} seconds; its last sign "
+        f"of life was {age(after.seen)} ago. It stops when that process looks. Without a sign of life for 10 minutes "
+        "it is orphaned, and can be cancelled then."
+    )
+
+
+def _of_session(found: "Sequence[Task]", session: str | None) -> "list[Task]":
+    """Return the tasks of the session with this id, else of those whose id begins so; all without an id."""
+    if session is None:
+        return [*found]
+    return [task for task in found if task.session == session] or [
+        task for task in found if session and task.session.startswith(session)
+    ]
+
+
+def _nothing(listed: "Listed", session: str | None, *, running: bool) -> str:
+    if not listed.tasks:
+        return NO_TASKS
+    of = "" if session is None else f" of session {shown(session)}"
+    others = counted(len(listed.tasks), "other task")
+    return f"No task{of}{' runs' if running else ''}. There {'is' if len(listed.tasks) == 1 else 'are'} {others}."
