@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Literal
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from desks import CONTEXT
