@@ -72,6 +72,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / ".ricordo")
 
 
+@pytest.mark.req("CC-ENFORCE")
 async def test_a_rule_that_the_model_was_never_shown_refuses_a_call_until_it_is_forgotten(bench: Bench) -> None:
     async with bench.agent() as agent:
         await agent.send(PUSH)
@@ -106,6 +107,7 @@ async def test_a_rule_holds_after_compactions_in_new_sessions_and_without_memory
     assert bench.ran == [f"git log -{number}" for number in range(6)]
 
 
+@pytest.mark.req("CC-ENFORCE")
 @pytest.mark.parametrize("answer", [True, False])
 async def test_a_rule_that_asks_lets_a_person_decide_on_each_call(bench: Bench, answer: bool) -> None:
     async with bench.memory() as memory:

@@ -62,7 +62,16 @@ class HarnessAgent(Standpoint):
 
     What is said is recorded before anything else happens to it, what it teaches is learned while nobody waits, and a
     session that is opened again under its id goes on where it was. Each reduction of the window is off until its
-    configuration is passed; `recommended` switches all of them on.
+    configuration is passed; `recommended` switches all of them on, and `strategies` take the place of all.
+
+    Memory: `memory_tools` gives the model `remember` and `recall`, `memory_hooks` learns from what was said; without
+    both, memory stays out of the prompt, which shows what changed in it with the next session or compaction, or, by
+    `refresh="step"`, with the next request. `session_tools` lets the model look into its user's past sessions. With
+    `require_memory` a root that can't be opened is raised. `states` keeps the state elsewhere than in the root.
+
+    Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
+    `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
+    work in the background. `max_iters` (1 and up) bounds a turn's requests.
     """
 
     def __init__(
@@ -102,15 +111,8 @@ class HarnessAgent(Standpoint):
         """Describe the agent; nothing is opened, read or written before `async with`.
 
         `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
-        `workspace` is the root, found as `Memory.open` finds it when None; with `require_memory` one that can't be
-        opened is raised. `strategies` take the place of every reduction. `memory_tools` gives the model `remember` and
-        `recall`, `memory_hooks` learns from what was said; without both, memory stays out of the prompt, which shows
-        what changed in it with the next session or compaction, or, by `refresh="step"`, with the next request.
-        `session_tools` lets the model look into its user's past sessions. What changes a file, and `shell`, asks
-        `approve`; `permissions` are rules that come first, such as `deny shell(git push*)`. `planning` gives the model
-        its todo list and plan mode, `sub_agents` are who `spawn` lets work in the background. `states` keeps the state
-        elsewhere than in the root. `max_iters` (1 and up) bounds a turn's requests. Raises: ScopeRequired;
-        InvalidScope; InvalidSetting.
+        `workspace` is the root, found as `Memory.open` finds it when None. The other parameters are explained in the
+        class. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired

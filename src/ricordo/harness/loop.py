@@ -256,7 +256,8 @@ class Harness:
             progress.counts["output"] = reply.usage.output
             progress.counts["cache_read"] = reply.usage.cache_read
         used = reply.message.usage or (reply.usage if reply.usage != Usage() else None)
-        return Response(reply=replace(reply, message=replace(reply.message, usage=used)), window=request.window)
+        message = replace(reply.message, usage=used)
+        return Response(reply=replace(reply, message=message), window=request.window, reminder=request.reminder)
 
     async def _last_words(self, going: _Going, message: Message) -> None:
         """Record what there is when a turn breaks off; trouble with that is reported, and what broke it is raised."""

@@ -44,10 +44,12 @@ class OfflineModel:
     ) -> Reply:
         """Return what memory has to say to the last thing that was said."""
         del schema
-        last = messages[-1] if messages else Message(role="user")
+        # what nobody said, such as a reminder, is answered by nothing
+        spoken = [each for each in messages if each.role != "user" or mark_of(each) is None]
+        last = spoken[-1] if spoken else Message(role="user")
         if last.role == "tool":
             return _said("\n".join(result.text for result in last.tool_results))
-        text = next((each.text for each in reversed(messages) if each.role == "user" and mark_of(each) is None), "")
+        text = next((each.text for each in reversed(spoken) if each.role == "user"), "")
         wanted = to_remember(text)
         if wanted is not None and any(tool.name == "remember" for tool in tools):
             call = ToolCall(id=f"offline-{len(messages)}", name="remember", arguments=json.dumps({"content": wanted}))

@@ -57,7 +57,8 @@ class CompactWindow:
             request, self._strategies, self._measure, self._emitter, undone=self._undone(), noted=self._noted
         )
         sent, response = await self._sent(reduced, step, self._retries, None)
-        await self._measure.learn(replace(sent, window=response.window), response.reply.usage.input)
+        learned = replace(sent, window=response.window, reminder=response.reminder)
+        await self._measure.learn(learned, response.reply.usage.input)
         return response
 
     async def _sent(self, request: Request, step: Step, retries: int, target: int | None) -> tuple[Request, Response]:

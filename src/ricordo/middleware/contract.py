@@ -108,10 +108,11 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Response:
-    """The model's reply, and the window that was sent for it."""
+    """The model's reply, and the window and the reminder that were sent for it."""
 
     reply: Reply
     window: tuple[Message, ...]
+    reminder: Message | None = None
 
 
 Record: TypeAlias = Callable[[Sequence[Message]], Awaitable[tuple[Message, ...]]]

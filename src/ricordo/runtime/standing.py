@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import RicordoError
 from ricordo.harness.gate import Gate
 from ricordo.harness.permissions import Permissions, StandingGate
-from ricordo.harness.reminder import reminder, reminder_message
+from ricordo.harness.reminder import PLAN_BUDGET, reminder, reminder_message
 from ricordo.harness.task_list import TaskList
 from ricordo.messages import Message
 from ricordo.middleware import Request
@@ -23,6 +23,7 @@ from ricordo.tasks import Task, TaskStore
 from ricordo.tasks.files import FileTasks
 from ricordo.tasks.in_memory import MemoryTasks
 from ricordo.tasks.runner import TaskRunner
+from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 from ricordo.tools.plan_tools import plan_tools
 from ricordo.tools.planning import Planning
@@ -74,7 +75,10 @@ class Beside:
         if self.planning is None or not standing.plan.path:
             return None
         try:
-            return await self.planning.text()
+            text = await self.planning.text(told=False)
+            # one of which only the beginning is shown may not be written over by who has not seen the rest
+            is_whole = text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count
+            return await self.planning.text() if is_whole else text
         except RicordoError as error:
             self._tell("plan", error)
             return None
