@@ -269,7 +269,7 @@ async def standing(agent: HarnessAgent) -> dict[str, object]:
     assert agent.plan is not None
     return {
         "plan": asdict(stands.plan),
-        "plan file": await agent.plan.text(told=False),
+        "plan file": await agent.plan.text(),
         "todos": [asdict(todo) for todo in stands.todos],
         "permissions": [render_rule(rule) for rule in stands.permissions],
         "delivered": sorted(_worker(key, tasks) for key in stands.delivered),

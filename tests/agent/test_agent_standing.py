@@ -273,11 +273,14 @@ async def test_an_agent_without_a_model_is_not_led_astray_by_its_reminders(bench
         assert [entry.content for entry in await agent.memory.entries()] == ["we tag every release."]
 
 
-async def test_a_long_plan_that_the_model_saw_the_beginning_of_is_not_written_over(bench: Bench) -> None:
+async def test_a_plan_is_written_over_only_when_the_model_was_shown_all_of_it(bench: Bench) -> None:
     long = "\n".join(f"{number}. Step number {number} of what a person wrote." for number in range(900))
     async with bench.agent() as agent:
         assert agent.plan is not None
         plan = await agent.plan.enter("Release", by="user")
+        (bench.root / "workspace" / plan.path).write_text("# What a person wrote\n")
+        await agent.send(wanted("plan_write", content=PLAN))
+        assert (bench.root / "workspace" / plan.path).read_text() == PLAN, "it was shown what it writes over"
         (bench.root / "workspace" / plan.path).write_text(long)
         await agent.send("Go on.")
         assert not any(long in item for item in bench.reminded)

@@ -75,10 +75,10 @@ class Beside:
         if self.planning is None or not standing.plan.path:
             return None
         try:
-            text = await self.planning.text(told=False)
+            text = await self.planning.text()
             # one of which only the beginning is shown may not be written over by who has not seen the rest
             is_whole = text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count
-            return await self.planning.text() if is_whole else text
+            return await self.planning.text(told=True) if is_whole else text
         except RicordoError as error:
             self._tell("plan", error)
             return None
