@@ -164,6 +164,77 @@ async def test_a_work_that_takes_too_long_fails() -> None:
     assert (found.state, found.error) == ("failed", "TimeoutError: It did not end within 0.01 seconds.")
 
 
+async def test_a_work_that_fails_because_its_time_is_over_took_too_long() -> None:
+    desk = Desk()
+
+    async def work(report: Report) -> str:
+        try:
+            return await forever(report)
+        except BaseException as error:
+            raise ToolFailed("It was ended.") from error
+
+    async with desk.runner.at_work():
+        task = await desk.runner.start("local_bash", "Build", work, seconds=0.01)
+        await desk.runner.wait(task.id)
+        found = await desk.runner.get(task.id)
+    words = "TimeoutError: It did not end within 0.01 seconds. Then it failed: It was ended."
+    assert (found.state, found.error) == ("failed", words)
+
+
+async def test_the_last_progress_is_in_the_record_of_the_end() -> None:
+    desk = Desk()
+
+    async def work(report: Report) -> str:
+        report(Progress(done=3, total=3, text="all built"))
+        return "Built."
+
+    async with desk.runner.at_work():
+        task = await desk.runner.start("local_bash", "Build", work)
+        await desk.runner.wait()
+        assert (await desk.runner.get(task.id)).progress == Progress(done=3, total=3, text="all built")
+
+
+async def test_a_progress_that_is_none_fails_the_work_and_not_its_record() -> None:
+    desk = Desk()
+
+    async def work(report: Report) -> str:
+        report(Progress(done="some"))  # type: ignore[arg-type]
+        return "Built."
+
+    async with desk.runner.at_work():
+        task = await desk.runner.start("local_bash", "Build", work)
+        await desk.runner.wait()
+        found = await desk.runner.get(task.id)
+    assert (found.state, found.error.partition(":")[0]) == ("failed", "ValueError")
+
+
+async def test_a_store_that_hangs_does_not_hold_up_the_end_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(MemoryTasks):
+        async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+            await anyio.sleep_forever()
+            return await super().update(task_id, change)
+
+    monkeypatch.setattr("ricordo.tasks.keeping._END_SECONDS", 0.005)
+    desk = Desk(Hanging())
+    with anyio.fail_after(10):
+        async with desk.runner.at_work():
+            await desk.runner.start("local_bash", "Build", forever)
+    assert ("failed", "record", "StorageBusy") in desk.told()
+
+
+def test_a_runner_can_be_made_before_there_is_a_loop() -> None:
+    desk = Desk(most=1)
+
+    async def lived() -> list[str]:
+        async with desk.runner.at_work():
+            for _ in range(2):
+                await desk.runner.start("local_bash", "Build", built)
+            await desk.runner.wait()
+            return [task.state for task in await desk.runner.tasks()]
+
+    assert anyio.run(lived) == ["completed", "completed"]
+
+
 async def test_what_the_end_of_the_session_cuts_is_recorded_as_cancelled() -> None:
     desk = Desk(most=1)
     async with desk.runner.at_work():
@@ -201,6 +272,8 @@ async def test_a_cancelled_session_records_what_it_cuts() -> None:
     assert [task.state for task in await desk.store.all()] == ["cancelled"]
 
 
+# trio runs what was begun together in an order of chance
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_more_than_may_run_at_once_wait_and_begin_in_their_order() -> None:
     desk = Desk(most=2)
     begun: list[int] = []

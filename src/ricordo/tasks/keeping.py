@@ -23,7 +23,8 @@ from ricordo.uncut import uncut
 
 __all__ = ["Keeping", "TaskPace", "in_words", "tracked"]
 
-_END_SECONDS = 2.0
+# two tries, so that the end of a session waits for a hanging store 2 seconds at most
+_END_SECONDS = 1.0
 _MORE_TRIES = 2
 
 
@@ -81,8 +82,9 @@ class Keeping:
         self._is_troubled = False
 
     def report(self, progress: Progress) -> None:
-        """Take how far the work is; the record says so with the next look."""
-        self._progress = progress
+        """Take how far the work is; the record says so with the next look. Raises: TypeError or ValueError for none."""
+        total = None if progress.total is None else int(progress.total)
+        self._progress = Progress(done=int(progress.done), total=total, text=str(progress.text))
 
     def stop(self, why: str) -> None:
         """Cancel the work, or never begin it; `why` becomes the error of the record."""
@@ -146,7 +148,7 @@ class Keeping:
             await self._end(lambda _: end)
 
     async def _worked(self, work: Work, seconds: float | None, ready: Callable[[], Awaitable[None]] | None) -> str:
-        late = False
+        late = ""
         try:
             with self._stop:
                 async with beside(self._watch):
@@ -155,13 +157,17 @@ class Keeping:
                         try:
                             self._results.append(str(await work(self.report)))
                         finally:
-                            late = limit.cancel_called and not self._results
+                            if limit.cancel_called and not self._results:
+                                late = f"It did not end within {seconds:g} seconds."
         except Exception as error:
+            then = f"Then it failed: {in_words(error)}"
             if self._stop.cancel_called:
-                raise TaskCancelled(f"{self._why} Then it failed: {in_words(error)}") from error
+                raise TaskCancelled(f"{self._why} {then}") from error
+            if late:
+                raise TimeoutError(f"{late} {then}") from error
             raise
         if late:
-            raise TimeoutError(f"It did not end within {seconds:g} seconds.")
+            raise TimeoutError(late)
         if not self._results:
             raise TaskCancelled(self._why)
         return self._results[0]
@@ -206,12 +212,17 @@ class Keeping:
         await self._end(lambda task: completed(task, result, self._clock.now()))
 
     async def _end(self, change: Callable[[Task], Task]) -> None:
-        """Write the end, whatever cancels; where that fails within 2 seconds, `task` is the end as it is to be."""
-        self.task, self.unwritten = bounded(advanced(self.task, change)), True
+        """Write the end, whatever cancels; where that fails, `task` is the end as it is to be."""
+        progress = self._progress
+
+        def end(task: Task) -> Task:
+            return replace(change(task), progress=progress)
+
+        self.task, self.unwritten = bounded(advanced(self.task, end)), True
 
         async def act() -> None:
             with anyio.move_on_after(_END_SECONDS) as limit:
-                self.task = await self._store.update(self.task.id, change)
+                self.task = await self._store.update(self.task.id, end)
                 self.unwritten = False
             if limit.cancelled_caught:
                 raise StorageBusy("The end of a task could not be written in time.")
