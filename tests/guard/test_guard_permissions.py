@@ -114,6 +114,8 @@ def test_a_line_that_is_no_rule_is_refused_with_the_form_to_use(line: str) -> No
         ("deny note(ab*ba)", on("aba", "note"), False),
         ("deny note(*x*y*)", on("-y-x-", "note"), False),
         ("deny note(a**b)", on("ab", "note"), True),
+        ("deny note(*ab*ab*)", on("-ab-", "note"), False),
+        ("deny note(a*bc*c)", on("abc", "note"), False),
         ("ask write_file(*content*)", on("a"), True),
         ("allow write_file(*content*)", on("a"), False),
     ],
@@ -239,7 +241,7 @@ def test_a_command_that_only_resembles_a_denied_one_is_not(harmless: str) -> Non
 
 
 def test_a_denial_may_say_the_chain_or_the_wrapper_itself() -> None:
-    assert decision(command("cd x && git push"), "deny shell(cd x && git*)") is not None
+    assert decision(command("cd  x\t&& git push"), "deny shell(cd x && git*)") is not None
     assert decision(command("sudo ls"), "ask shell(sudo *)") is not None
     assert decision(command("git  push"), "deny shell(git   push)") is not None
 
@@ -272,19 +274,19 @@ def test_a_permission_lets_the_plain_command_through() -> None:
     assert decision(command("/tmp/git log"), "allow shell(git log*)") is None
 
 
-few = st.sampled_from(["git push*", "git*", "git push -f", "*push*", "", "ls*"])
+few = st.sampled_from(["git push*", "git*", "*push*", ""])
 lists = st.lists(
     st.builds(
         PermissionRule,
         decision=st.sampled_from(DECISIONS),
-        pattern=st.builds(ToolPattern, tool=st.sampled_from(["shell", "*", "bash"]), argument=few),
+        pattern=st.builds(ToolPattern, tool=st.sampled_from(["shell", "sh*"]), argument=few),
         why=st.sampled_from(["one", "two"]),
     ),
     max_size=6,
 )
 
 
-@given(lists, st.sampled_from(["git push -f", "cd x && git push", "ls", "git status"]), st.permutations(DECISIONS))
+@given(lists, st.sampled_from(["git push -f", "git push"]), st.permutations(DECISIONS))
 def test_a_decision_does_not_depend_on_the_order_of_the_kinds(
     made: list[PermissionRule], text: str, order: list[Decision]
 ) -> None:
@@ -294,6 +296,15 @@ def test_a_decision_does_not_depend_on_the_order_of_the_kinds(
     meant = [rule for rule in made if decide([rule], called)]
     strictest = (rule for kind in ("deny", "ask", "allow") for rule in meant if rule.decision == kind)
     assert decided == next(strictest, None)
+
+
+def test_a_denial_comes_before_a_question_and_a_question_before_a_permission() -> None:
+    lines = ["allow shell(git push)", "ask shell(git*)", "deny shell(*push)"]
+    for given_lines in itertools.permutations(lines):
+        assert decision(command("git push"), *given_lines) == "deny shell(*push)"
+        assert decision(command("git pull"), *given_lines) == "ask shell(git*)"
+    assert decision(command("git push"), *lines[:1]) == lines[0]
+    assert decision(command("x"), "deny shell(a)", "deny *(x)", "deny shell") == "deny *(x)"
 
 
 @given(json_values(), any_text(10))
