@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TruncateArgsConfig,
     )
     from ricordo.errors import RicordoError
+    from ricordo.harness.sub_agents import RemoteAgent, SubAgent
     from ricordo.memory import Memory
     from ricordo.messages import Message
     from ricordo.scopes import Scope
@@ -29,8 +30,10 @@ __all__ = [
     "HarnessAgent",
     "Memory",
     "Message",
+    "RemoteAgent",
     "RicordoError",
     "Scope",
+    "SubAgent",
     "ToolResultEvictionConfig",
     "TruncateArgsConfig",
     "__version__",
@@ -48,6 +51,8 @@ _HOMES = {
     "Entry": "ricordo.workspace.entry",
     "Memory": "ricordo.memory",
     "Message": "ricordo.messages",
+    "RemoteAgent": "ricordo.harness.sub_agents",
+    "SubAgent": "ricordo.harness.sub_agents",
     "RicordoError": "ricordo.errors",
     "Scope": "ricordo.scopes",
 }

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import anyio
+from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidSetting, RicordoError
 from ricordo.guard.permissions import (
@@ -35,6 +36,9 @@ __all__ = ["Permissions", "StandingGate", "called_of"]
 _ACTED_ON = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
 _SHELL = "shell"
 """The tool that would show a person the same as a question of the gate does; others show more, such as a diff."""
+
+_SHORT = 20_000
+"""Characters up to which a call is decided on at once: a long one takes a thread, so that nobody waits for it."""
 
 _Remembered = Callable[[], Awaitable[Sequence[PermissionRule]]]
 
@@ -88,7 +92,7 @@ class StandingGate:
             if acts:
                 return Verdict(refused=_unread(called.tool, error))
             remembered = ()
-        rule = decide((*rules, *remembered), called)
+        rule = await _decided((*rules, *remembered), called)
         if rule is not None and rule.decision == "ask":
             return rule
         if rule is not None and rule.decision == "deny":
@@ -206,6 +210,12 @@ def _planning(tool: str, plan: Plan) -> str:
 
 def _unread(tool: str, error: RicordoError) -> str:
     return f"{tool} was not run: a rule in memory may forbid it, and the rules could not be read. {error}"
+
+
+async def _decided(rules: Sequence[PermissionRule], called: Called) -> PermissionRule | None:
+    if sum(map(len, called.texts)) <= _SHORT:
+        return decide(rules, called)
+    return await run_sync(decide, rules, called)
 
 
 def _said(rule: PermissionRule) -> str:
