@@ -56,8 +56,8 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
     await store.update("t1", lambda found: replace(found, progress=Progress(text=told)))
     await store.add(task("t2"))
     await store.update("t2", lambda found: replace(found, state="failed", error=told))
-    done = await store.update("t1", lambda found: completed(found, "x" * 99_990 + told, NOON))
-    assert SECRET not in repr(done)
+    done = await store.update("t1", lambda found: completed(found, told + "\n" + "word " * 19_970 + "\n" + told, NOON))
+    assert SECRET[:20] not in repr(done)
     assert SECRET[:20].encode() not in (tmp_path / PATH).read_bytes()
 
 
@@ -134,10 +134,10 @@ async def test_a_task_that_ended_is_not_brought_back(tmp_path: Path) -> None:
     await store.add(task("t1"))
     await store.update("t1", lambda found: completed(found, "Done.", NOON))
     (tmp_path / PATH).unlink()
-    await store.add(task("t2"))
-    assert written(tmp_path) == ["t2"]
     with pytest.raises(TaskNotFound):
         await store.get("t1")
+    await store.add(task("t2"))
+    assert written(tmp_path) == ["t2"]
 
 
 async def test_a_root_that_can_only_be_read_says_so_and_loses_nothing(tmp_path: Path) -> None:

@@ -115,3 +115,15 @@ async def test_a_task_is_asked_to_stop_as_far_as_somebody_runs_it(files: LocalFi
 async def test_an_older_orphan_can_be_cancelled_through_the_list(files: LocalFiles) -> None:
     await add(files, ROOT_TASKS, replace(task("root-b"), state="orphaned", error="Lost."))
     assert (await ask_to_stop(files, REDACTOR, "root-b", now=NOON)).state == "cancelled"
+
+
+async def test_a_closed_folder_is_named_where_it_may_hide_tasks(tmp_path: Path) -> None:
+    agents = "workspace/agents"
+
+    class Closed(LocalFiles):
+        async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+            assert prefix == agents
+            return (f"{agents}/a/sessions", f"{agents}/a/tasks", f"{agents}/b")
+
+    found = await list_tasks(Closed(tmp_path), now=NOON)
+    assert found.unreadable == (f"{agents}/a/tasks", f"{agents}/b")

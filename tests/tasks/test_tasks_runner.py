@@ -1,5 +1,6 @@
 """The runner: a record before the work, every end in the record, and nothing left behind when its block ends."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -536,6 +537,98 @@ async def test_a_start_that_is_cancelled_leaves_no_task_that_seems_to_run() -> N
             await desk.runner.cancel(task.id)
         assert (await desk.runner.start("local_bash", "Build", built)).state == "running"
         await desk.runner.wait()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_start_that_asyncio_cancels_is_recorded_as_cancelled() -> None:
+    class Slow(MemoryTasks):
+        async def add(self, task: Task) -> None:
+            await super().add(task)
+            adding.set()
+            await gate.wait()
+
+    desk, adding, gate = Desk(Slow(), most=1), anyio.Event(), anyio.Event()
+    async with desk.runner.at_work():
+        starting = asyncio.create_task(desk.runner.start("local_bash", "Build", forever))
+        await adding.wait()
+        starting.cancel()
+        await anyio.wait_all_tasks_blocked()
+        gate.set()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        (task,) = await desk.runner.tasks()
+        assert (task.state, task.error) == ("cancelled", "The call that began it was cancelled.")
+        assert (await desk.runner.start("local_bash", "Build", built)).state == "running"
+        await desk.runner.wait()
+
+
+async def test_a_start_that_the_end_of_the_session_overtakes_is_recorded_as_cancelled() -> None:
+    class Slow(MemoryTasks):
+        async def add(self, task: Task) -> None:
+            await super().add(task)
+            adding.set()
+            await gate.wait()
+
+    desk, adding, gate = Desk(Slow()), anyio.Event(), anyio.Event()
+    refused: list[str] = []
+
+    async def begin() -> None:
+        try:
+            await desk.runner.start("local_bash", "Build", forever)
+        except MemoryClosed as error:
+            refused.append(str(error))
+
+    async with anyio.create_task_group() as group:
+        async with desk.runner.at_work():
+            group.start_soon(begin)
+            await adding.wait()
+        gate.set()
+    assert len(refused) == 1
+    assert [task.state for task in await desk.store.all()] == ["cancelled"]
+
+
+async def test_a_task_that_is_cancelled_before_its_first_step_never_begins() -> None:
+    desk = Desk()
+    begun: list[str] = []
+
+    async def work(_: Report) -> str:
+        begun.append("begun")
+        return "Built."
+
+    async with desk.runner.at_work():
+        task = await desk.runner.start("local_bash", "Build", work)
+        assert (await desk.runner.cancel(task.id)).state == "cancelled"
+    assert begun == []
+
+
+async def test_a_work_that_ended_while_its_record_was_written_is_completed_though_the_session_ends() -> None:
+    class Held(MemoryTasks):
+        async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+            if not writing.is_set():
+                writing.set()
+                with anyio.CancelScope(shield=True):
+                    await gate.wait()
+            return await super().update(task_id, change)
+
+    desk, writing, gate, ended = Desk(Held()), anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def work(report: Report) -> str:
+        report(Progress(done=1))
+        await writing.wait()
+        ended.set()
+        return "Built."
+
+    async def open_later() -> None:
+        await ended.wait()
+        await anyio.wait_all_tasks_blocked()
+        gate.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(open_later)
+        async with desk.runner.at_work():
+            await desk.runner.start("local_bash", "Build", work)
+            await ended.wait()
+    assert [(task.state, task.result) for task in await desk.store.all()] == [("completed", "Built.")]
 
 
 async def test_an_unknown_or_ambiguous_task_is_named_as_such() -> None:
