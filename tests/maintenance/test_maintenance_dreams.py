@@ -1,0 +1,89 @@
+"""A consolidation is a task that everybody can see and stop."""
+
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from agents_at_work import SCOPE, settings
+from ricordo import HarnessAgent, Memory
+from ricordo.clock import SystemClock
+from ricordo.consolidation import consolidate
+from ricordo.files.local import LocalFiles
+from ricordo.tasks import Task
+from ricordo.tasks.keeping import TaskPace, tracked
+from ricordo.tasks.listing import list_tasks
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / ".ricordo"
+
+
+def agent(root: Path) -> HarnessAgent:
+    return HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root, consolidates=True))
+
+
+async def saved(root: Path) -> None:
+    async with Memory.open(root, scope=SCOPE, settings=settings(root, consolidates=True)) as memory:
+        for number in range(3):
+            await memory.remember(f"We decided to use tool {number} for module {number}.", kind="decision")
+
+
+async def dreams(root: Path) -> list[Task]:
+    listed = await list_tasks(LocalFiles(root), now=SystemClock().now())
+    return [task for task in listed.tasks if task.type == "dream"]
+
+
+async def seen(one: HarnessAgent) -> Task:
+    """Return the only task as soon as its record says how far it is."""
+    while not (task := (await one.tasks.all())[0]).progress.text:  # noqa: ASYNC110  (another process could not be told)
+        await anyio.sleep(0.01)
+    return task
+
+
+async def test_a_consolidation_on_request_is_a_dream_that_says_what_it_came_to(root: Path) -> None:
+    await saved(root)
+    async with agent(root) as one:
+        done = await one.consolidate()
+        assert done.kept == 3
+        (dream,) = await one.tasks.all()
+    assert [dream] == await dreams(root)
+    assert (dream.type, dream.state, dream.result) == ("dream", "completed", "3 kept, 0 merged, 0 superseded")
+    assert (dream.progress.done, dream.progress.total) == (3, 4)
+
+
+async def test_a_dream_that_is_stopped_leaves_memory_as_it_was_and_is_no_error(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracked, "__kwdefaults__", {**(tracked.__kwdefaults__ or {}), "pace": TaskPace(look=0.01)})
+    await saved(root)
+    begun = anyio.Event()
+
+    async def held(*args: object, **options: object) -> None:
+        begun.set()
+        await anyio.sleep_forever()
+
+    curated = root / "workspace" / "MEMORY.md"
+    before = curated.read_bytes() if curated.exists() else None
+    async with agent(root) as one:
+        with monkeypatch.context() as patched:
+            patched.setattr(consolidate, "run_sync", held)
+            async with anyio.create_task_group() as group:
+
+                @group.start_soon
+                async def stopping() -> None:
+                    await begun.wait()
+                    dream = await seen(one)
+                    assert (dream.state, dream.progress.text) == ("running", "placing 3 new entries")
+                    assert (await one.tasks.cancel(dream.id)).cancelling
+
+                done = await one.consolidate()
+        assert done.skipped == "it was stopped"
+        (dream,) = await one.tasks.all()
+        assert dream.state == "cancelled"
+        assert (curated.read_bytes() if curated.exists() else None) == before
+        assert (await one.consolidate()).kept == 3
