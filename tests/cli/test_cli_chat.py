@@ -166,7 +166,9 @@ def test_without_memory_nothing_is_shown_or_learned_and_what_is_said_is_kept(mon
     with _model([Say("All right.")], monkeypatch) as server:
         _chat("We decided that Nadia owns staging.", options=["--no-memory"])
         request = server.requests[0]
-    assert {tool.name for tool in request.tools} == {"grep_files", "read_file"}, "what reads the evicted, and no more"
+    own = {"grep_files", "read_file", "todo_write", "plan_enter", "plan_write", "plan_exit", "spawn"}
+    own |= {"task_list", "task_output", "task_cancel"}
+    assert {tool.name for tool in request.tools} == own, "what reads the evicted and what stands beside, and no more"
     assert "We deploy only from main." not in request.messages[0].text
     assert _remembered() == ["We deploy only from main."]
     assert _said()[0] == ("user", "We decided that Nadia owns staging.")
@@ -266,6 +268,10 @@ def test_the_help_names_every_command() -> None:
         "/compact",
         "/expand",
         "/pin",
+        "/tasks",
+        "/plan on",
+        "/todos",
+        "/permissions",
         "/clear",
         "/undo",
         "/quit",
@@ -286,7 +292,7 @@ def test_the_window_is_measured_made_smaller_and_emptied(monkeypatch: pytest.Mon
     assert f"in {messages[0]} messages before" in done.out
     assert f"in {messages[1]} after" in done.out
     assert [line.split()[1] for line in told[2:5]] == ["system", "memory", "tools"]
-    assert [line.split()[0] for line in told[13:15]] == ["together", "inbox"]
+    assert [line.split()[0] for line in told if line.startswith("    ")][1:3] == ["together", "inbox"]
     assert "of 128,000" in done.out
     assert told[-1].startswith("The window is empty.")
     assert len(_said()) >= 60

@@ -19,7 +19,7 @@ from command_line import ricordo
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
-from ricordo.testing import Call, Fail, Held, LoopbackServer, Say, ScriptItem, ScriptLike
+from ricordo.testing import Call, Fail, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 
 _SECONDS = 40.0
 # A terminal is the controlling one, to which keys send signals, of the session that takes it.
@@ -105,6 +105,11 @@ def _model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop
 
 def _transcript() -> str:
     paths = Path(".ricordo/workspace").glob("agents/*/sessions/*.log.jsonl")
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def _tasks() -> str:
+    paths = Path(".ricordo/workspace").glob("agents/*/tasks/*.json")
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
@@ -301,7 +306,7 @@ def test_a_file_is_written_only_after_a_yes_to_its_change(monkeypatch: pytest.Mo
             terminal.until("> ")
             terminal.type("Write it down.\n")
             terminal.until("+Deploy from main.")
-            terminal.until("[y/N]")
+            terminal.until("[y/N/a]")
             assert not Path("notes.txt").exists()
             terminal.type(f"{answer}\n")
             terminal.until(reply)
@@ -311,12 +316,76 @@ def test_a_file_is_written_only_after_a_yes_to_its_change(monkeypatch: pytest.Mo
     assert Path("notes.txt").read_text(encoding="utf-8") == "Deploy from main.\n"
 
 
+def test_what_is_always_let_through_is_not_asked_again_and_the_rule_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: str, content: str) -> Call:
+        return Call("write_file", {"path": path, "content": content})
+
+    script: list[ScriptItem] = [write("notes.txt", "one\n"), Say("First."), write("notes.txt", "two\n"), Say("Second.")]
+    with _model([*script, write("other.txt", "x\n"), Say("Third.")], monkeypatch), Terminal("--files") as terminal:
+        terminal.until("> ")
+        terminal.type("Write it down.\n")
+        terminal.until("[y/N/a]")
+        terminal.type("a\n")
+        terminal.until("From now on in this session: ")
+        assert "allow write_file(notes.txt)" in terminal.until("First.")
+        terminal.until("> ")
+        terminal.type("And again.\n")
+        assert "May it?" not in terminal.until("Second.")
+        assert Path("notes.txt").read_text(encoding="utf-8") == "two\n"
+        terminal.until("> ")
+        terminal.type("Elsewhere.\n")
+        terminal.until("[y/N/a]")
+        terminal.type("n\n")
+        terminal.until("Third.")
+        terminal.until("> ")
+        terminal.type("/permissions\n")
+        assert "of this session" in terminal.until("> ")
+        terminal.type("\x04")
+        terminal.rest()
+    assert not Path("other.txt").exists()
+
+
+def test_a_task_goes_on_between_lines_is_stopped_by_its_id_and_its_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: RecordedRequest) -> ScriptItem:
+        if "spawn" not in {tool.name for tool in request.tools}:
+            return Held(Say("Nothing in them."))
+        if request.messages[-1].role == "tool" or len([each for each in request.messages if each.tool_results]) > 1:
+            return Say("It is begun.")
+        return Call("spawn", {"prompt": request.messages[-1].text, "title": "Read logs"})
+
+    with _model(answer, monkeypatch) as server, Terminal() as terminal:
+        terminal.until("> ")
+        for waiting in (1, 2):
+            terminal.type("Read all logs.\n")
+            terminal.until("It is begun.")
+            terminal.until("> ")
+            server.until_waiting(waiting)
+        terminal.type("/tasks\n")
+        newest, oldest = (line.split() for line in terminal.until("> ").splitlines() if " local_agent " in line)
+        assert (newest[2], oldest[2]) == ("running", "running")
+        terminal.type(f"/tasks cancel {oldest[0]}\n")
+        terminal.until(f"Task {oldest[0]} was cancelled.")
+        assert "·" not in terminal.until("> "), "what was just said is not told again"
+        server.release()
+        deadline = time.monotonic() + _SECONDS
+        while "completed" not in _tasks():
+            assert time.monotonic() < deadline, _tasks()
+            time.sleep(0.05)
+        terminal.type("/todos\n")
+        assert f"· task {newest[0]} (Read logs) completed: /tasks {newest[0]}\n" in terminal.until("> ")
+        terminal.type(f"/tasks {newest[0]}\n")
+        assert "Nothing in them." in terminal.until("> ")
+        terminal.type("\x04")
+        terminal.rest()
+    assert terminal.process.returncode == 0
+
+
 def test_ctrl_c_at_a_question_stops_the_reply_and_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     write = Call("write_file", {"path": "notes.txt", "content": "Deploy from main.\n"})
     with _model([write, Say("Hello.")], monkeypatch), Terminal("--files") as terminal:
         terminal.until("> ")
         terminal.type("Write it down.\n")
-        terminal.until("[y/N]")
+        terminal.until("[y/N/a]")
         terminal.type("\x03")
         terminal.until("Stopped.")
         terminal.until("> ")

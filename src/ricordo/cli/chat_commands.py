@@ -37,6 +37,13 @@ HELP = (
         "/pin [LINE]",
         "keep a message through every compaction: its line in /session show, or your last one; also /unpin",
     ),
+    ("/tasks [ID]", "what runs in the background, or all of one task; /tasks cancel ID stops it"),
+    (
+        "/plan",
+        "the plan, and whether the agent plans; /plan on [TITLE] lets it plan before it acts, off or done ends it",
+    ),
+    ("/todos", "what the agent has to do"),
+    ("/permissions", "the rules for tool calls; allow, deny, ask or remove PATTERN, such as write_file(src/*)"),
     ("/clear", "begin with an empty window; the transcript keeps what was said"),
     ("/undo [CHANGE]", "take back the newest write, or the one named"),
     ("/help", "this list"),
@@ -45,7 +52,8 @@ HELP = (
     ("Ctrl-C", "stop a reply; what came of it is kept"),
 )
 NAMES = (
-    *("clear", "compact", "context", "exit", "expand", "help", "memory", "pin", "quit", "session", "undo", "unpin"),
+    *("clear", "compact", "context", "exit", "expand", "help", "memory", "permissions", "pin", "plan", "quit"),
+    *("session", "tasks", "todos", "undo", "unpin"),
 )
 
 

@@ -7,7 +7,7 @@ with its secrets.
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ricordo.cli.chat_commands import NAMES
 from ricordo.cli.options import decoded
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
     from ricordo.tools import Approval
 
-__all__ = ["Input"]
+__all__ = ["Answer", "Input"]
+
+Answer: TypeAlias = Literal["no", "yes", "always"]
+"""What a person says to a question."""
 
 _PROMPT = "> "
-_YES = {"y", "yes"}
+_ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always"}
 
 
 class Input:
@@ -56,13 +59,14 @@ class Input:
             raise EOFError
         return line.decode("utf-8", "replace").rstrip("\r\n")
 
-    def approved(self, asked: "Approval") -> bool:
-        """Show a change and ask whether it may be made; anything but yes is no."""
+    def answered(self, asked: "Approval", *, always: bool) -> Answer:
+        """Show a change and ask whether it may be made, with `always` also for good; anything but yes is no."""
         say(bold(f"{shown(asked.act)} {shown(asked.target)}"))
         if asked.change:
             say(shown(asked.change.rstrip("\n")))
         with self._unrecalled():
-            return _typed("May it? [y/N] ").strip().lower() in _YES
+            answer = _ANSWERS.get(_typed(f"May it? [y/N{'/a' if always else ''}] ").strip().lower(), "no")
+        return "no" if answer == "always" and not always else answer
 
     @contextmanager
     def _unrecalled(self) -> Iterator[None]:

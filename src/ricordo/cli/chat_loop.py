@@ -12,19 +12,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
+from ricordo.cli.chat_agent import Wishes, described
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
 from ricordo.cli.chat_foreground import Foreground, Interrupted
-from ricordo.cli.chat_input import Input
-from ricordo.cli.chat_offline import offline
+from ricordo.cli.chat_input import Answer, Input
+from ricordo.cli.chat_standing import STANDING_COMMANDS, always, begins, ended_line, has_standing, stands, stopped_line
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.chat_window import WINDOW_COMMANDS, obeyed
-from ricordo.cli.context import Target, scope_of
-from ricordo.cli.render import counted, dim, failed, note, say, shown
+from ricordo.cli.render import bold, counted, dim, failed, note, say, shown
+from ricordo.cli.task_lines import is_going
 from ricordo.clock import SystemClock
 from ricordo.errors import ModelRateLimited, RicordoError
 from ricordo.harness.wording import asks
@@ -32,38 +32,17 @@ from ricordo.harness.wording import asks
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from typer.core import TyperGroup
-
     from ricordo.agent import HarnessAgent
     from ricordo.middleware import TurnResult
-    from ricordo.models import ChatModel
-    from ricordo.runtime import Settings
+    from ricordo.tasks import Task
     from ricordo.tools import Approval
 
-__all__ = ["Chat", "Wishes"]
+__all__ = ["Chat"]
 
 _OFFLINE_SECONDS, _MODEL_SECONDS = 2.0, 10.0
 _SILENT_SECONDS = 0.3
 _MISUSED = 2
 _INTERRUPTED = 128 + signal.SIGINT
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wishes:
-    """What was asked for on the command line; without a `model` memory answers.
-
-    `group` are the commands that the chat runs as they are there.
-    """
-
-    target: Target
-    settings: "Settings"
-    model: "ChatModel | None"
-    group: "TyperGroup"
-    session: str | None = None
-    memory: bool = True
-    files: bool = False
-    verbose: bool = False
-    named_root: Path | None = None
 
 
 @dataclass(kw_only=True)
@@ -76,6 +55,7 @@ class Chat:
     code: int = 0
     keeps: bool = True
     seen: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
     agent: "HarnessAgent | None" = None
     begun: "datetime" = field(default_factory=lambda: SystemClock().now())
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -114,25 +94,11 @@ class Chat:
     async def _opened(self) -> "HarnessAgent":
         """Return the agent, which is opened, and the root made, at the first call."""
         if self.agent is None:
-            from ricordo.agent import HarnessAgent
-
-            wishes = self.wishes
-            agent = HarnessAgent.recommended(
-                wishes.model or offline(wishes.target),
-                workspace=wishes.target.root,
-                scope=await scope_of(wishes.target),
-                session=wishes.session,
-                memory_tools=wishes.memory,
-                memory_hooks=wishes.memory,
-                session_tools=wishes.memory,
-                require_memory=True,
-                file_tools=wishes.files,
-                approve=self._approve if wishes.files else None,
-                settings=wishes.settings,
-            )
+            agent = await described(self.wishes, self._approve if self.input.is_terminal else None)
             self.agent = await self._stack.enter_async_context(agent)
             self.keeps = self.agent.keeps
             self._look()
+            await self._newly_ended()
         return self.agent
 
     def _look(self) -> None:
@@ -152,12 +118,15 @@ class Chat:
         if self.agent is not None and self.agent.window:
             messages = counted(len(self.agent.window), "message")
             say(f"Going on with session {shown(self.agent.session)}: {messages} in the window.")
+        if self.agent is not None and self.agent.state.standing.plan.active:
+            say("Plan mode is on: /plan shows the plan, /plan off ends it.")
         say(dim("/help lists the commands; Ctrl-D ends the chat."))
 
     async def _next(self) -> bool:
         """Take one line and do what it asks for; False at the end of the input, or of the chat."""
+        await self._tell_ended()
         try:
-            line = parsed(await self.foreground.do(self.input.line, reads=True))
+            line = parsed(await self.foreground.do(self._line, reads=True))
         except EOFError:
             if self.input.is_terminal:
                 await self._do(say)
@@ -176,6 +145,28 @@ class Chat:
             self.code = 0 if self.input.is_terminal else 1
             await self._do(partial(failed, str(error)))
         return self.code != _INTERRUPTED
+
+    def _line(self) -> str:
+        try:
+            return self.input.line()
+        except EOFError:
+            # nothing is asked any more that a task in the background wants to know
+            self.foreground.closing = True
+            raise
+
+    async def _newly_ended(self) -> "list[Task]":
+        """Return the tasks of this session that have ended since this was asked last, oldest first."""
+        found: list[Task] = []
+        if self.agent is not None:
+            with suppress(RicordoError):
+                found = [task for task in await self.agent.tasks.all() if task.session == self.agent.session]
+        new = [task for task in reversed(found) if not is_going(task) and f"{task.id} {task.state}" not in self.ended]
+        self.ended.update(f"{task.id} {task.state}" for task in new)
+        return new
+
+    async def _tell_ended(self) -> None:
+        if self.input.is_terminal and (ended := await self._newly_ended()):
+            await self._do(lambda: say(dim(ended_line(ended))))
 
     async def _left_alone(self) -> bool:
         if not self.input.is_terminal:
@@ -225,13 +216,31 @@ class Chat:
         return result  # noqa: RET504  (None when it was stopped)
 
     async def _approve(self, asked: "Approval") -> bool:
+        agent = await self._opened()
+        rule = always(asked, agent.permissions.rules)
         try:
-            return await self.foreground.do(partial(self.input.approved, asked), reads=True)
+            answer = await self.foreground.do(partial(self._asked, asked, rule), reads=True)
         except EOFError:
             return False
         except Interrupted:
             self.foreground.stop()
             return False
+        if answer == "always":
+            await self._let(agent, rule)
+        return answer != "no"
+
+    def _asked(self, asked: "Approval", rule: str) -> Answer:
+        return "no" if self.foreground.closing else self.input.answered(asked, always=bool(rule))
+
+    async def _let(self, agent: "HarnessAgent", rule: str) -> None:
+        """Ask no more for calls of this kind in this session; where that can't be kept, only this once."""
+        try:
+            await agent.permissions.allow(rule)
+        except RicordoError as error:
+            await self._do(partial(failed, f"{error} It is let through this once."))
+            return
+        told = f"From now on in this session: {bold(shown(f'allow {rule}'))} (/permissions lists the rules)"
+        await self._do(lambda: say(told))
 
     async def _obey(self, slash: Slash) -> bool:
         match slash.name:
@@ -241,6 +250,8 @@ class Chat:
                 await self._do(print_help)
             case name if name in WINDOW_COMMANDS:
                 await self._look_at_window(slash)
+            case name if name in STANDING_COMMANDS:
+                await self._look_at_standing(slash)
             case _:
                 await self._run(slash)
         return True
@@ -273,6 +284,18 @@ class Chat:
         if scope.cancelled_caught:
             await self._do(lambda: say(dim("Stopped; the window is as it was.")))
 
+    async def _look_at_standing(self, slash: Slash) -> None:
+        if self.agent is None and not self.wishes.target.exists and not begins(slash):
+            await self._do(lambda: say("Nothing was said yet."))
+            return
+        agent, has_model = await self._opened(), self.wishes.model is not None
+        with self.foreground.stopping():
+            lines = await stands(agent, slash, self.wishes.target, has_model=has_model)
+            if slash.name == "tasks":
+                # what was just shown is not told again
+                await self._newly_ended()
+            await self._do(lambda: say("\n".join(lines)))
+
     async def _end(self, *, tells: bool) -> None:
         """Learn from what was said, within the limit, and tell what that came to."""
         agent = self.agent
@@ -290,7 +313,9 @@ class Chat:
         if left:
             # the limit is over: closing works off nothing more
             self._whole.cancel()
-        if tells and self.seen:
+        if running := agent.tasks.running:
+            await self._do(partial(say if self.input.is_terminal else note, stopped_line(running)))
+        if tells and (self.seen or has_standing(agent)):
             with anyio.CancelScope(shield=True):
                 told = await self._told(agent, left)
                 await self._do(partial(say if self.input.is_terminal else note, told))

@@ -12,8 +12,8 @@ from ricordo.errors import SessionNotFound
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
+    from ricordo.cli.chat_agent import Wishes
     from ricordo.cli.chat_input import Input
-    from ricordo.cli.chat_loop import Wishes
     from ricordo.models import ChatModel
     from ricordo.runtime import Settings
 
@@ -63,8 +63,8 @@ def chat(
     Without a model it quotes what memory holds, with the source. What is said is kept, and what it teaches is learned.
     In the chat, /help lists the commands. Lines from a pipe are said one after the other.
     """
+    from ricordo.cli.chat_agent import Wishes
     from ricordo.cli.chat_input import Input
-    from ricordo.cli.chat_loop import Wishes
     from ricordo.runtime import Settings
 
     _refuse_blank(message, as_json=as_json)
