@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
-from ricordo.errors import AlreadyExists, FileMissing, InvalidMessage, StorageReadOnly, VersionConflict
+from ricordo.errors import FileMissing, InvalidMessage, StorageReadOnly, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.files.broken import kept_aside
 from ricordo.guard.permissions import PermissionRule
 from ricordo.guard.redact import Redactor
 from ricordo.messages.jsontext import record
@@ -58,21 +59,13 @@ class FileStates:
         return await self._files.replace(path, data, expected=expected)
 
     async def _set_aside(self, path: str, stored: Stored) -> str:
-        number = 1
-        while True:
-            name = f"{path}.broken-{number}"
-            try:
-                await self._files.create(name, stored.data)
-            except AlreadyExists:
-                # one that was killed before it could remove the other is not kept twice
-                if (await self._files.read(name)).data != stored.data:
-                    number += 1
-                    continue
-            except StorageReadOnly:
-                return path
-            with suppress(FileMissing, VersionConflict):
-                await self._files.delete(path, expected=stored.version)
-            return name
+        try:
+            name = await kept_aside(self._files, path, stored)
+        except StorageReadOnly:
+            return path
+        with suppress(FileMissing, VersionConflict):
+            await self._files.delete(path, expected=stored.version)
+        return name
 
 
 def _redacted(state: AgentState, redactor: Redactor) -> AgentState:
