@@ -34,6 +34,7 @@ def states() -> st.SearchStrategy[AgentState]:
         agent=st.just("main"),
         session=st.just("s1"),
         window=st.lists(messages(), max_size=4).map(tuple),
+        learns=st.booleans(),
         turns=st.integers(0, 10**9),
         last=st.text(max_size=30),
         ratio=st.floats(0, 10**6, exclude_min=True),
@@ -69,6 +70,7 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
     [
         {"user": 1},
         {"turns": True},
+        {"learns": 0},
         {"ratio": 0},
         {"plan": "plans/a.md"},
         {"plan": {"active": 1}},

@@ -24,6 +24,7 @@ def states() -> st.SearchStrategy[AgentState]:
         window=st.lists(st.builds(Message, role=st.just("user"), id=any_text(3)), max_size=2).map(tuple),
         last=any_text(3),
         user=st.sampled_from(["", "ada"]),
+        learns=st.booleans(),
         turns=st.integers(0, 9),
         undone=st.integers(0, 9),
         ratio=st.floats(0.5, 2),
@@ -52,10 +53,11 @@ def test_what_only_one_process_changed_survives(base: AgentState, other: AgentSt
 @given(states(), states(), states())
 def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
     found = merged(base, ours, theirs)
-    assert replace(found, user="", turns=0, standing=Standing(), extra={}) == replace(
-        ours, user="", turns=0, standing=Standing(), extra={}
+    assert replace(found, user="", learns=True, turns=0, standing=Standing(), extra={}) == replace(
+        ours, user="", learns=True, turns=0, standing=Standing(), extra={}
     ), "the window and what belongs to it stay ours"
     assert found.user == (ours.user or theirs.user)
+    assert found.learns == (ours.learns or theirs.learns)
     standing = found.standing
     assert standing.todos in (ours.standing.todos, theirs.standing.todos)
     assert [todo.status for todo in standing.todos].count("in_progress") <= 1

@@ -1,8 +1,18 @@
-"""What is still to be extracted, told from the files alone: transcripts that hold more than their cursor says."""
+"""What is still to be extracted, told from the files alone: transcripts that hold more than their cursor says.
 
+Invariant: a session whose state says that it is not to be learned from is never among them, and neither is one whose
+state can't be read: whoever works in it asks for that itself.
+"""
+
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileStore
 from ricordo.flush.cursor import Cursor, load_cursor
-from ricordo.workspace.layout import WORKSPACE, agent_of, cursor_beside, session_of
+from ricordo.state.codec import decode
+from ricordo.workspace.layout import WORKSPACE, agent_of, cursor_beside, session_of, state_path
 from ricordo.workspace.transcript import Logged, read_log, read_log_from
 
 __all__ = ["backlog", "log_after"]
@@ -11,13 +21,14 @@ __all__ = ["backlog", "log_after"]
 async def backlog(files: FileStore) -> list[tuple[str, str]]:
     """Return the agent and session of each transcript that was not extracted to its end, by path.
 
-    A session whose agent's name its folder does not tell is left out; its next flush takes in everything.
+    What is not to be learned from is left out, and a session whose agent's name its folder does not tell; the next
+    flush of that takes in everything.
     """
     found = []
     for info in await files.list(f"{WORKSPACE}/agents"):
         named = session_of(info.path)
         agent = agent_of(named[0]) if named else None
-        if named and agent is not None and await _is_behind(files, info.path):
+        if named and agent is not None and await _is_behind(files, info.path) and await _learns(files, agent, named[1]):
             found.append((agent, named[1]))
     return found
 
@@ -29,6 +40,19 @@ async def log_after(files: FileStore, path: str, cursor: Cursor) -> Logged:
         if logged is not None and cursor.position(message.id for message in logged.messages):
             return logged
     return await read_log(files, path)
+
+
+async def _learns(files: FileStore, agent: str, session: str) -> bool:
+    """Tell whether a session may be learned from; one without a state, such as an imported one, may be."""
+    try:
+        path = state_path(agent, session)
+        try:
+            data = (await files.read(path)).data
+        except FileMissing:
+            return await files.info(f"{path}.broken-1") is None
+        return (await run_sync(partial(decode, data, agent=agent, session=session))).learns
+    except (InvalidMessage, StorageError):
+        return False
 
 
 async def _is_behind(files: FileStore, path: str) -> bool:

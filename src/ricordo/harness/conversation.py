@@ -5,9 +5,9 @@ state whenever it got shorter, and at the end of each turn, a failed or cancelle
 and not in the state, because a process was killed between the two, is taken up again when the session is opened. What
 stands beside the window is kept in the state at once: it can be made again from nothing.
 
-Invariants: one turn at a time; nothing enters the window that was not recorded before; whose session it is, is durable
-before its first words; no turn fails because the window could not be kept, since it can be made again from the
-transcript; and what happens to the window changes nothing of what stands beside it.
+Invariants: one turn at a time; nothing enters the window that was not recorded before; whose session it is, and that it
+is not learned from, is durable before its first words; no turn fails because the window could not be kept, since it
+can be made again from the transcript; and what happens to the window changes nothing of what stands beside it.
 """
 
 from collections import Counter
@@ -148,13 +148,16 @@ class Keeper:
             await uncut(partial(self._stand, _as_it_is))
 
     async def _claim(self) -> None:
-        """Save a new session, and so whose it is, before its first words; a cancellation waits for it."""
+        """Save a new session, and so whose it is and whether it is learned from, before its first words.
+
+        A cancellation waits for it.
+        """
         if not self._is_new:
             return
         try:
             await self.save()
         except StorageError:
-            if self._state.user:
+            if self._state.user or not self._state.learns:
                 raise
         self._is_new = False
 

@@ -1,7 +1,7 @@
 """The document of an agent's state: one versioned JSON object.
 
-Version 1 had no `plan`, `todos`, `permissions` and `delivered`: nothing stands in a document of that version. Each of
-them may also be absent from a newer one, and then says the same.
+Version 1 had no `learns`, which is true then, and no `plan`, `todos`, `permissions` and `delivered`: nothing stands
+in a document of that version. Each of them may also be absent from a newer one, and then says the same.
 
 Invariants: `decode(encode(state), ...) == state` for every state, and the fields of a newer version survive in `extra`,
 its number under `v`. What stands is read as it was written or not at all: nothing in it is mended.
@@ -24,7 +24,7 @@ VERSION = 2
 """The version of the documents that `encode` writes."""
 
 _STANDING = ("plan", "todos", "permissions", "delivered")
-_KNOWN = frozenset({"agent", "session", "user", "turns", "undone", "ratio", *_STANDING, "window", "last"})
+_KNOWN = frozenset({"agent", "session", "user", "learns", "turns", "undone", "ratio", *_STANDING, "window", "last"})
 
 
 def encode(state: AgentState) -> bytes:
@@ -40,6 +40,7 @@ def encode(state: AgentState) -> bytes:
         "agent": state.agent,
         "session": state.session,
         "user": state.user,
+        "learns": state.learns,
         "turns": state.turns,
         "undone": state.undone,
         "ratio": state.ratio,
@@ -64,6 +65,7 @@ def decode(data: bytes, *, agent: str, session: str) -> AgentState:
         window=tuple(codec.decode(dumps(message)) for message in window),
         last=text(fields.get("last", ""), "last"),
         user=text(fields.get("user", ""), "user"),
+        learns=_truth(fields, "learns", "learns", default=True),
         turns=_count(fields, "turns"),
         undone=_count(fields, "undone"),
         ratio=_ratio(fields),
@@ -108,12 +110,9 @@ def _read(fields: Mapping[str, JsonValue]) -> Standing:
 
 
 def _plan(fields: Mapping[str, JsonValue]) -> Plan:
-    active = fields.get("active", False)
-    if not isinstance(active, bool):
-        raise InvalidMessage("plan.active: true or false is needed.")
     by = text(fields.get("by", "agent"), "plan.by")
     return Plan(
-        active=active,
+        active=_truth(fields, "active", "plan.active", default=False),
         path=text(fields.get("path", ""), "plan.path"),
         by="user" if _one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
     )
@@ -157,6 +156,13 @@ def _check_progress(todos: Sequence[Todo]) -> None:
 def _one_of(found: str, allowed: Sequence[str], where: str) -> str:
     if found not in allowed:
         raise InvalidMessage(f"{where}: one of {', '.join(allowed)} is needed, not {found}.")
+    return found
+
+
+def _truth(fields: Mapping[str, JsonValue], name: str, where: str, *, default: bool) -> bool:
+    found = fields.get(name, default)
+    if not isinstance(found, bool):
+        raise InvalidMessage(f"{where}: true or false is needed.")
     return found
 
 

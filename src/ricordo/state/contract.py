@@ -58,10 +58,11 @@ class AgentState:
 
     `window` are the messages that the next request begins with, the system prompt not among them. `last` is the id of
     the newest message that was recorded when it was so: what the transcript holds after it is not in the window yet.
-    `user` is whose session it is, empty where nobody was named. `turns` counts the turns that ended. `undone`
-    counts the messages that the window had when a person last undid a compaction, 0 when nobody did. `ratio` is
-    what the token estimate is multiplied by, learned from reported usage. `standing` is what no compaction touches.
-    `extra` holds fields of other versions, kept as they are.
+    `user` is whose session it is, empty where nobody was named. `learns` tells whether what is said in it may be
+    learned from. `turns` counts the turns that ended. `undone` counts the messages that the window had when a
+    person last undid a compaction, 0 when nobody did. `ratio` is what the token estimate is multiplied by, learned
+    from reported usage. `standing` is what no compaction touches. `extra` holds fields of other versions, kept as
+    they are.
     """
 
     agent: str
@@ -69,6 +70,7 @@ class AgentState:
     window: tuple[Message, ...] = ()
     last: str = ""
     user: str = ""
+    learns: bool = True
     turns: int = 0
     undone: int = 0
     ratio: float = 1.0

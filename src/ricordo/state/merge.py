@@ -23,11 +23,12 @@ def merged(base: AgentState, ours: AgentState, theirs: AgentState) -> AgentState
     """Return the state to go on with where `theirs` was stored after `base`, which became `ours` here.
 
     The window and what belongs to it, which are `last`, `undone` and `ratio`, stay ours: each process goes on with its
-    own, and the transcript has what both said. Turns of both are counted.
+    own, and the transcript has what both said. Turns of both are counted. What one of them may learn from, is learned.
     """
     return replace(
         ours,
         user=ours.user or theirs.user,
+        learns=ours.learns or theirs.learns,
         turns=theirs.turns + max(0, ours.turns - base.turns),
         standing=_standing(base.standing, ours.standing, theirs.standing),
         extra=_extra(base.extra, ours.extra, theirs.extra),

@@ -37,6 +37,7 @@ _STATE = AgentState(
     window=(Message(role="user", parts=(Text(text="Hello."),), id="m1"),),
     last="m1",
     user="ada",
+    learns=False,
     turns=2,
     ratio=1.25,
     standing=_STANDING,

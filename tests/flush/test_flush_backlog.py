@@ -1,0 +1,38 @@
+"""The backlog: what the files tell of what is still to be learned, and that it is never what is not to be."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ricordo.files import ABSENT
+from ricordo.files.local import LocalFiles
+from ricordo.flush.backlog import backlog
+from ricordo.guard import Redactor
+from ricordo.messages import Message, Text
+from ricordo.state import AgentState
+from ricordo.state.files import FileStates
+from ricordo.workspace.layout import state_path, transcript_path
+from ricordo.workspace.transcript import Transcript
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_not_to_be_learned_from_is_no_part_of_the_backlog_nor_is_what_can_not_be_told(
+    tmp_path: Path,
+) -> None:
+    files, redactor = LocalFiles(tmp_path), Redactor(bytes(32))
+    states = FileStates(files, redactor)
+    for session in ("learned", "never", "torn", "aside", "imported"):
+        transcript = Transcript(files, transcript_path("main", session), session=session, redactor=redactor)
+        await transcript.append([Message(role="user", parts=(Text(text="We deploy only from main."),))])
+        if session != "imported":
+            state = AgentState(agent="main", session=session, learns=session != "never")
+            version = await states.save(state, expected=ABSENT)
+        if session in {"torn", "aside"}:
+            await files.replace(state_path("main", session), b'{"v":2,"learns":tr', expected=version)
+    assert (await states.load("main", "aside")).set_aside
+    assert await backlog(files) == [("main", "imported"), ("main", "learned")]
+    stated = await states.load("main", "never")
+    await states.save(replace(stated.state, learns=True), expected=stated.version)
+    assert ("main", "never") in await backlog(files)
