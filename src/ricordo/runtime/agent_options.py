@@ -29,10 +29,12 @@ Refresh: TypeAlias = Literal["session", "step"]
 @dataclass(frozen=True, kw_only=True)
 class Parentage:
     """What a sub-agent has from the session that lets it work: what stands there, which holds for it too, and what
-    watches its requests. `has` tells whether it is given a tool, by its name."""
+    watches its requests. `has` tells whether it is given a tool, by its name; `reduced` makes its reductions of those
+    that are in force with its parent's options and its own model."""
 
     standing: Callable[[], Standing]
     has: Callable[[str], bool]
+    reduced: Callable[[Reductions], Reductions]
     step: StepMiddleware
 
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import (
@@ -25,6 +26,7 @@ from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.session import Session
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
+from ricordo.tools import Approval, Approve
 
 __all__ = ["open_session"]
 
@@ -55,7 +57,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         keeps = workspace is not None and await run_sync(_is_writable, root)
         if workspace and not keeps:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
-        making = Making(options=options, parts=parts, root=root, workspace=workspace, keeps=keeps)
+        asking = replace(options, approve=_one_at_a_time(options.approve))
+        making = Making(options=asking, parts=parts, root=root, workspace=workspace, keeps=keeps)
         session = await making.session()
         prompts.session = session
         await stack.enter_async_context(session.beside.runner.at_work())
@@ -77,6 +80,19 @@ class _Prompts:
                 other(event)
 
         return hear
+
+
+def _one_at_a_time(approve: Approve | None) -> Approve | None:
+    """Return what asks a person one question after the other, whether an agent asks or one of its sub-agents."""
+    if approve is None:
+        return None
+    asking = anyio.Lock()
+
+    async def alone(asked: Approval) -> bool:
+        async with asking:
+            return await approve(asked)
+
+    return alone
 
 
 def _located(named: Path | None) -> Path:

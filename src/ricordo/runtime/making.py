@@ -84,7 +84,7 @@ class Making:
         beside = beside_window(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps
         )
-        tools = self._tools(compactions, on, beside, name)
+        tools = self._tools(model, compactions, on, beside, name)
         remind = Remind(beside.remind)
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
@@ -149,8 +149,10 @@ class Making:
         return FlushJobs(self.workspace.inbox, emitter=self.parts.emitter) if self.workspace and learns else None
 
     def _reductions(self, model: ChatModel) -> Reductions:
-        asked = self.options.reductions
-        return asked.recommended(self.parts.settings, model.window) if self.options.recommended else asked
+        options = self.options
+        on = options.reductions
+        on = on.recommended(self.parts.settings, model.window) if options.recommended else on
+        return options.parentage.reduced(on) if options.parentage else on
 
     def _surroundings(self, on: Reductions, flush: FlushJobs | None, keeper: Keeper) -> Surroundings:
         place, name = self.workspace.place if self.workspace else None, keeper.state.session
@@ -197,7 +199,7 @@ class Making:
         """Return what keeps the window, taken up where state and transcript left it."""
         agent, workspace = self._agent, self.workspace
         if workspace is None:
-            return Keeper(AgentState(agent=agent, session=name, user=self._user))
+            return Keeper(AgentState(agent=agent, session=name, user=self._user, learns=self.options.memory_hooks))
         files, path = workspace.place.files, transcript_path(agent, name)
         states = self.options.states or workspace.states
         stated = await states.load(agent, name)
@@ -215,9 +217,12 @@ class Making:
         window = taken_up(stated.state.window, stated.state.last, logged)
         # what was begun without a user stays everybody's
         user = owner or ("" if logged or stated.state.window else self._user)
+        # what waits to be learned from an earlier time is learned all the same
+        before = bool(logged) and not stated.set_aside and stated.state.learns
         standing = told_in(stated.state.standing, logged)
         last = logged[-1].id if logged else ""
-        state = replace(stated.state, window=window, last=last, user=user, standing=standing)
+        learns = self.options.memory_hooks or before
+        state = replace(stated.state, window=window, last=last, user=user, learns=learns, standing=standing)
         if not self.keeps:
             return Keeper(state)
         record = TranscriptRecord(
@@ -234,8 +239,10 @@ class Making:
         owner = await owner_of(files, info)
         return self._user if owner is None else owner
 
-    def _tools(self, compactions: Compactions, on: Reductions, beside: Beside, name: str) -> tuple[Tool, ...]:
-        options = self.options
+    def _tools(
+        self, model: ChatModel, compactions: Compactions, on: Reductions, beside: Beside, name: str
+    ) -> tuple[Tool, ...]:
+        options = replace(self.options, model=model)
         background = options.shell and options.parentage is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
@@ -244,11 +251,11 @@ class Making:
 
         def local(described: SubAgent) -> LocalWorker:
             return LocalWorker(
-                described=described, parent=options, session=name, on=on, keeper=beside.keeper, ids=self.parts.ids,
+                described=described, parent=options, session=name, keeper=beside.keeper, ids=self.parts.ids,
                 begin=self._begin,
             )  # fmt: skip
 
-        found = workers(options.sub_agents, known=tool_set.known, local=local)
+        found = workers(options.sub_agents, parent=self._agent, known=tool_set.known, local=local)
         standing = beside.tools(found, planning=options.planning, background=background)
         return tool_set.tools(compactions, standing)
 

@@ -3,15 +3,15 @@
 Invariant: a sub-agent is held by its parent's rules and by its parent's plan mode, and asks the same person.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ricordo.clock import Ids
 from ricordo.errors import InvalidSetting
 from ricordo.harness.sub_agents import Inherited, RemoteAgent, SubAgent
-from ricordo.messages import Message, Text
-from ricordo.middleware import Request, Response, Step, TurnResult
+from ricordo.messages import Message, Text, mark_of
+from ricordo.middleware import Ending, Request, Response, Step, TurnResult
 from ricordo.runtime.agent_options import AgentOptions, Parentage
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import Session
@@ -26,7 +26,10 @@ _REDUCTIONS = ("compaction", "tool_result_eviction", "clear_results", "dedupe_re
 _LONGEST_SESSION = 80
 _TAIL = 8
 _PLANNING = "[The agent that asks is only planning: tools that change anything are refused.]"
-_CUT_OFF = "[It was stopped at its limit of requests, before it had come to an end.]"
+_STOPPED = "[It was stopped at its limit of requests, before it had come to an end.]"
+_CUT_OFF = "[Its answer was cut off before its end.]"
+_REFUSED = "[Its model refused to go on.]"
+_NOTES: Mapping[Ending, str] = {"max_iters": _STOPPED, "length": _CUT_OFF, "window": _CUT_OFF, "refused": _REFUSED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +63,12 @@ class RemoteWorker:
 class LocalWorker:
     """Lets a sub-agent work in this process; `parent` is described by its options, and by what its session came to.
 
-    `on` are the parent's reductions as they are in force; `begin` opens a session.
+    `begin` opens a session.
     """
 
     described: SubAgent
     parent: AgentOptions
     session: str
-    on: Reductions
     keeper: KeepsStanding
     ids: Ids
     begin: Callable[[AgentOptions], Awaitable[Session]]
@@ -98,33 +100,35 @@ class LocalWorker:
     def options(self, session: str, report: Report) -> AgentOptions:
         """Return what describes it, in `session`; each of its requests is told to `report`."""
         described, parent = self.described, self.parent
-        remembers = described.memory_tools or any(name in MEMORY_TOOLS for name in described.tools or ())
         return replace(
             parent,
             model=parent.model if described.model is None else described.model,
             scope=replace(parent.scope, agent=described.name, session=None),
             session=session,
             instructions=described.instructions,
-            reductions=self._reductions(),
-            recommended=False,
-            memory_tools=remembers,
+            memory_tools=described.memory_tools,
             memory_hooks=described.memory_hooks,
-            session_tools=True,
             planning=False,
             sub_agents=(),
             max_iters=described.max_iters or parent.max_iters,
-            parentage=Parentage(standing=lambda: self.keeper.standing, has=self._has, step=_Watched(report)),
+            parentage=Parentage(
+                standing=lambda: self.keeper.standing, has=self._has, reduced=self._reduced, step=_Watched(report)
+            ),
         )
 
-    def _reductions(self) -> Reductions:
+    def _reduced(self, on: Reductions) -> Reductions:
+        """Return the parent's reductions with those of its own; strategies that take their place are the parent's."""
         given = {name: getattr(self.described, name) for name in _REDUCTIONS}
-        return replace(self.on, **{name: value for name, value in given.items() if not isinstance(value, Inherited)})
+        own = {name: value for name, value in given.items() if not isinstance(value, Inherited)}
+        return replace(on, **own, strategies=None) if own else on
 
     def _has(self, tool: str) -> bool:
         """Tell whether it is given this tool of its parent."""
+        if self.described.memory_tools and tool in MEMORY_TOOLS:
+            return True
         if self.described.tools is not None:
             return tool in self.described.tools
-        return tool not in SESSION_TOOLS and (self.described.memory_tools or tool not in MEMORY_TOOLS)
+        return tool not in SESSION_TOOLS | MEMORY_TOOLS
 
 
 class _Watched:
@@ -143,15 +147,18 @@ class _Watched:
 def workers(
     described: tuple[SubAgent | RemoteAgent, ...],
     *,
+    parent: str,
     known: Callable[[], frozenset[str]],
     local: Callable[[SubAgent], Worker],
 ) -> dict[str, Worker]:
-    """Return who can be let to work, by name; `known` are the tools that there are to be given.
+    """Return who can be let to work for the agent `parent`, by name; `known` are the tools that there are to be given.
 
-    Raises: InvalidSetting for two of one name, and for a tool that there is none of.
+    Raises: InvalidSetting for two of one name, for the parent's, and for a tool that there is none of.
     """
     found: dict[str, Worker] = {}
     for each in described:
+        if each.name == parent:
+            raise InvalidSetting(f"A sub-agent can't be called {parent}, as its parent is: their sessions would mix.")
         if each.name in found:
             raise InvalidSetting(f"Two sub-agents are called {each.name}.")
         if isinstance(each, RemoteAgent):
@@ -166,7 +173,10 @@ def workers(
 
 
 def _told(result: TurnResult) -> str:
-    if result.ending != "max_iters":
+    """Return what it replied; of a turn that broke off what it said last, and how that ended."""
+    note = _NOTES.get(result.ending)
+    if note is None:
         return str(result)
-    said = [message.text for message in result.messages[:-1] if message.role == "assistant" and message.text.strip()]
-    return f"{said[-1]}\n{_CUT_OFF}" if said else _CUT_OFF
+    said = [message.text for message in result.messages if message.role == "assistant" and mark_of(message) is None]
+    last = next((text for text in reversed(said) if text.strip()), "")
+    return "\n".join(filter(None, [last, note]))

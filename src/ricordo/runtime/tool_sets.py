@@ -1,6 +1,7 @@
 """Tool sets: which tools a session offers its model, by what the agent is described with."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,13 +79,19 @@ class ToolSet:
         return parentage is None or parentage.has(tool.spec.name)
 
     def _memory(self) -> Sequence[Tool]:
-        if not self.options.memory_tools:
+        if not (self.options.memory_tools or self._names(MEMORY_TOOLS)):
             return ()
         store, files = (self.workspace.store, self.workspace.place.files) if self.workspace else (None, None)
         return memory_tools(store, files, clock=self.parts.clock)
 
+    def _names(self, tools: AbstractSet[str]) -> bool:
+        """Tell whether a sub-agent is given one of these, whatever its parent has."""
+        parentage = self.options.parentage
+        own = {tool.spec.name for tool in self.options.tools}
+        return parentage is not None and any(map(parentage.has, tools - own))
+
     def _past(self) -> Sequence[Tool]:
-        if not self.options.session_tools or self.workspace is None:
+        if not (self.options.session_tools or self._names(SESSION_TOOLS)) or self.workspace is None:
             return ()
         return session_tools(self.workspace.place.files, agent=self._agent, user=self._user, expand=True)
 

@@ -1,0 +1,62 @@
+"""A session that is not to be learned from stays out of memory, also when the inbox was lost."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import ledgers, settings, transcript
+from named_disks import NamedDisk
+from ricordo import HarnessAgent, Scope
+from ricordo.errors import StorageFull
+from ricordo.testing import Say, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+SCOPE = Scope(project="shop")
+DECIDED = "We decided to use {} for module 3."
+
+
+def agent(root: Path, **options: object) -> HarnessAgent:
+    given = {"session": "s", "settings": settings(root), "scope": SCOPE} | options
+    model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
+    return HarnessAgent(model, workspace=root, **given)  # type: ignore[arg-type]
+
+
+def lose_inbox(root: Path) -> None:
+    for path in root.glob("queue.db*"):
+        path.write_bytes(b"this is no database\n" * 500)
+
+
+async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    async with agent(root, memory_hooks=False) as one:
+        await one.send(DECIDED.format("Celery"))
+    lose_inbox(root)
+    async with agent(root, session="other") as one:
+        await one.send(DECIDED.format("Alembic"))
+        assert await one.settle() == 0
+    assert "Alembic" in ledgers(root)
+    assert "Celery" not in ledgers(root)
+
+
+async def test_who_opens_a_session_with_hooks_lets_it_be_learned_from_for_good(tmp_path: Path) -> None:
+    for hooks, learns in ((False, False), (True, True), (False, True)):
+        async with agent(tmp_path / "root", memory_hooks=hooks) as one:
+            await one.send("Hello.")
+            assert one.state.learns is learns
+
+
+async def test_nothing_is_said_where_the_wish_not_to_be_learned_from_can_not_be_kept(tmp_path: Path) -> None:
+    def reached(step: str) -> None:
+        if step == "write state":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with agent(tmp_path / "off", memory_hooks=False, disk=NamedDisk(reached)) as one:
+        with pytest.raises(StorageFull):
+            await one.send("Hello.")
+        assert one.window == ()
+    assert await transcript(tmp_path / "off") == ()
+    async with agent(tmp_path / "on", disk=NamedDisk(reached)) as one:
+        assert str(await one.send("Hello.")) == "Reply 1."
