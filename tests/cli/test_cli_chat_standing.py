@@ -262,11 +262,13 @@ def test_what_still_runs_at_the_end_is_stopped_and_said_to_be(monkeypatch: pytes
     assert once.err.count("1 task was still at work") == 1
 
 
-def test_without_a_model_nobody_is_spawned_and_nothing_is_planned() -> None:
-    _root()
-    out = _chat("/context").out
-    assert "reminder" in out
-    assert ricordo("tasks", "--json").document["total"] == 0
+def test_the_window_is_measured_with_the_tools_that_a_chat_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    with _model([Say("Hello.")], monkeypatch):
+        inside = _chat("Hello?", "/context").out.splitlines()
+        outside = ricordo("context").out.splitlines()
+    measured = [[line for line in lines if line.strip().startswith("t tools ")] for lines in (inside, outside)]
+    assert len(measured[0]) == 1
+    assert measured[0] == measured[1]
 
 
 @pytest.mark.parametrize(

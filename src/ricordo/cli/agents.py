@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from ricordo.cli.chat_agent import helpers
 from ricordo.cli.chat_offline import offline
 from ricordo.cli.context import Target, scope_of, tell_trouble
 from ricordo.cli.render import note
@@ -31,13 +32,16 @@ async def agent_in(
     from ricordo.agent import HarnessAgent
 
     tell_trouble(target)
+    model = _configured(target, asks=asks)
     described = HarnessAgent.recommended(
-        _configured(target, asks=asks) or offline(target),
+        model or offline(target),
         workspace=target.root,
         scope=await scope_of(target),
         session=session,
         memory_hooks=learns,
         require_memory=True,
+        planning=model is not None,
+        sub_agents=helpers() if model else (),
         settings=target.settings,
     )
     with nothing_said():

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from typer.core import TyperGroup
 
     from ricordo.agent import HarnessAgent
+    from ricordo.harness.sub_agents import SubAgent
     from ricordo.models import ChatModel
     from ricordo.runtime import Settings
     from ricordo.tools import Approve
 
-__all__ = ["Wishes", "described"]
+__all__ = ["Wishes", "described", "helpers"]
 
 _GENERAL = "general"
 _DESCRIPTION = (
@@ -49,7 +50,6 @@ class Wishes:
 async def described(wishes: Wishes, approve: "Approve | None") -> "HarnessAgent":
     """Return the agent, which is not open yet; `approve` asks the person, None where nobody sits there."""
     from ricordo.agent import HarnessAgent
-    from ricordo.harness.sub_agents import SubAgent
 
     acts = wishes.model is not None
     return HarnessAgent.recommended(
@@ -64,6 +64,13 @@ async def described(wishes: Wishes, approve: "Approve | None") -> "HarnessAgent"
         file_tools=wishes.files,
         approve=approve,
         planning=acts,
-        sub_agents=[SubAgent(name=_GENERAL, description=_DESCRIPTION)] if acts else (),
+        sub_agents=helpers() if acts else (),
         settings=wishes.settings,
     )
+
+
+def helpers() -> "tuple[SubAgent, ...]":
+    """Return the sub-agents that the agent of a chat with a model can let work."""
+    from ricordo.harness.sub_agents import SubAgent
+
+    return (SubAgent(name=_GENERAL, description=_DESCRIPTION),)
