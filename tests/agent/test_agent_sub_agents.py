@@ -133,7 +133,6 @@ async def test_strategies_of_a_parent_are_its_sub_agents_too_until_one_has_a_red
     assert max(len(request.messages) for request in slid.asked) == 6
     assert not any(mark_of(message) == "summary" for request in slid.asked for message in request.messages)
     assert (await works(tmp_path / "own", {"compaction": COMPACTION}, strategies=sliding)).compacted
-    assert not (await works(tmp_path / "off", {"compaction": None}, strategies=sliding)).compacted
 
 
 async def elsewhere(prompt: str, report: Report) -> str:

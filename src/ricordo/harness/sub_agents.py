@@ -46,10 +46,12 @@ class SubAgent:
     """An agent that runs in this process, in a session of its own, when `spawn` is called with its `name`.
 
     `description` tells the parent's model when to use it, `instructions` are its system prompt. `tools` are the names
-    of the parent's tools that it gets; by default all but those of memory, past sessions, plans, todos and tasks,
-    which it never has but for memory's: `recall`, `remember` or another one named here is switched on by that.
+    of the parent's tools that it gets; by default all but those of memory and of past sessions. `recall` or another
+    one of these that is named here is switched on by that, whatever the parent has; `memory_tools` switches all of
+    memory's on, and shows it memory as its parent sees it. Plans, todos and tasks are its parent's alone.
     `memory_hooks` lets it be learned from. Each reduction is the parent's, off included, unless one, or None for off,
-    is given. `seconds` bounds its work.
+    is given; then `strategies` of the parent hold for it no longer. `max_iters` bounds its requests, `seconds` its
+    work.
     """
 
     name: str
