@@ -1,12 +1,16 @@
 """Capabilities: what a backend may offer beyond save, recall and preamble, found by type with `store.offers(...)`."""
 
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
 from typing import Protocol, runtime_checkable
 
 from ricordo.audit import HistoryItem, MarkAct
+from ricordo.messages import Usage
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Forgets", "Layers", "Lists", "Marks", "Undoes"]
+__all__ = ["Closes", "Forgets", "KeepsSessions", "Layers", "Lists", "Marks", "SessionNotes", "Undoes"]
 
 
 @runtime_checkable
@@ -50,6 +54,57 @@ class Undoes(Protocol):
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
         """Take back one write, the newest when none is named. Raises `ChangeNotFound`, `UndoRefused`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionNotes:
+    """What is known of a session when it ends, besides what was saved in it.
+
+    `started` and `ended` are times in UTC. `turns` counts what a person said. `cost` is in US dollars, None where it
+    is not known; `usage` and `cost` are those of the session, `closing_usage` and `closing_cost` those of the request
+    that summed it up. `summary` is one paragraph, `tags` are single words in lower case. With `pending` the summary is
+    a digest made by rules, until one is made. `open_threads` are what was left open, `files_read` what was read.
+    """
+
+    session: str
+    started: datetime | None = None
+    ended: datetime | None = None
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: Decimal | None = None
+    summary: str = ""
+    tags: tuple[str, ...] = ()
+    pending: bool = False
+    decisions: tuple[str, ...] = ()
+    open_threads: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    closing_usage: Usage = field(default_factory=Usage)
+    closing_cost: Decimal | None = None
+
+
+@runtime_checkable
+class KeepsSessions(Protocol):
+    """A backend that keeps a file for each session: what it was about, and what was saved in it."""
+
+    async def close_session(self, notes: SessionNotes) -> str:
+        """Write the file of a session, with what was saved in it, and return its path; empty where there is nothing.
+
+        A second time replaces what was written before. Raises `StorageError`, and then what was saved is kept.
+        """
+        ...
+
+    async def pending_sessions(self) -> tuple[str, ...]:
+        """Return the ids of the sessions that have no summary yet, oldest first."""
+        ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A backend that holds something back until it is closed."""
+
+    async def close(self) -> None:
+        """Write what is held back, durably; a second time does nothing. Raises `StorageError`."""
         ...
 
 
