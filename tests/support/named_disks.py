@@ -12,6 +12,8 @@ _KINDS = {
     "journal": re.compile(r"/compactions/[^/]*$"),
     "cursor": re.compile(r"\.cursor\.json"),
     "state": re.compile(r"/state/[^/]*$"),
+    "tasks": re.compile(r"/tasks/[^/]*$"),
+    "plan": re.compile(r"/plans/[^/]*$"),
     "transcript": re.compile(r"\.log\.jsonl"),
     "evicted": re.compile(r"/large_tool_results/"),
     "ledger": re.compile(r"/memory/[^/]*$"),

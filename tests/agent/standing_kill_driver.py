@@ -1,0 +1,272 @@
+"""An agent that is killed while it changes what stands beside its window, and what the next process finds.
+
+`standing_kill_driver.py <folder> <step>...` prints one JSON line for each case: a life without a kill, then one that is
+killed at each of these steps; without steps, at every one that there was. A step is its name, or a name, a blank and
+the number of the time that it comes.
+"""
+
+import gc
+import json
+import os
+import shutil
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import anyio
+
+import ricordo
+from agents_at_work import is_valid, transcript
+from compacting_agents import NOTED, compacting, decided, summed_up
+from dialect_validity import anthropic_faults, openai_faults
+from forking import Emit, in_child
+from named_disks import NamedDisk
+from ricordo import HarnessAgent
+from ricordo.clock import SystemClock
+from ricordo.errors import DocumentInvalid
+from ricordo.guard import unfence
+from ricordo.guard.permissions import render_rule
+from ricordo.maintenance.worker import Worker
+from ricordo.messages import mark_of, told_by
+from ricordo.tasks import Report
+from ricordo.tasks.codec import decode
+from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tools import tool
+from ricordo.workspace.layout import tasks_path
+
+PLAN = "# Move\n\n1. Export every table.\n2. Load them in one transaction.\n"
+OLD_TODOS = [["Look around", "in_progress"], ["Ask", "pending"]]
+NEW_TODOS = [["Look around", "completed"], ["Export", "in_progress"], ["Load", "pending"]]
+OLD_RULE, RULE = "ask write_file(src/*)", "deny shell(git push*)"
+RESULT = "There are 12 tables."
+
+
+class Later(SystemClock):
+    """An hour later, when no task of a killed process gives a sign of life any more."""
+
+    def now(self) -> datetime:
+        """Return the time in an hour."""
+        return super().now() + timedelta(hours=1)
+
+
+def unheard(_: str) -> None:
+    """Do nothing at a step."""
+
+
+def wrote(todos: list[list[str]]) -> Call:
+    return Call("todo_write", {"todos": [{"content": content, "status": status} for content, status in todos]})
+
+
+ACTS = (
+    ("todos", wrote(NEW_TODOS)),
+    ("plan", Call("plan_enter", {"title": "Move"})),
+    ("text", Call("plan_write", {"content": PLAN})),
+    ("end", Call("finish", {})),
+)
+
+
+@dataclass
+class Script:
+    """Makes the calls of a turn one after the other, and says what of it the model knows to be done."""
+
+    reached: Callable[[str], None]
+    emit: Emit
+    reminders: list[str] = field(default_factory=list)
+    faults: Counter[str] = field(default_factory=Counter)
+    acts: list[tuple[str, Call]] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+
+    def __call__(self, request: RecordedRequest) -> ScriptItem:
+        if not request.tools:
+            self.reached("ask for a summary")
+            return summed_up(request)
+        self.faults += openai_faults(request.messages) + anthropic_faults(request.messages)
+        self.reminders += [message.text for message in request.messages if mark_of(message) == "reminder"]
+        if self.reminders and RESULT in self.reminders[-1]:
+            self.emit("tells")
+        self.emit(f"has {' '.join(self.done)}")
+        self.reached("ask")
+        if not self.acts:
+            return Say(NOTED)
+        name, call = self.acts.pop(0)
+        self.done.append(name)
+        return call
+
+
+@dataclass
+class Mate:
+    """A background task that ends when it is told to."""
+
+    may_end: anyio.Event = field(default_factory=anyio.Event)
+    agent: HarnessAgent | None = None
+
+    async def work(self, report: Report) -> str:
+        del report
+        await self.may_end.wait()
+        return RESULT
+
+    async def finish(self) -> str:
+        """Let the work end."""
+        assert self.agent is not None
+        self.may_end.set()
+        await self.agent.tasks.wait()
+        return "ended"
+
+
+def agent(root: Path, script: Script, mate: Mate, clock: SystemClock | None = None) -> HarnessAgent:
+    finish = tool(mate.finish, name="finish", effect="reads")
+    return compacting(
+        ScriptedModel(script), root, clock=clock, disk=NamedDisk(script.reached), tools=[finish], planning=True,
+        memory_hooks=False,
+    )  # fmt: skip
+
+
+async def idle(_: Worker) -> None:
+    """Leave the work to whoever asks for it."""
+    await anyio.sleep_forever()
+
+
+async def prepare(root: Path) -> None:
+    script = Script(unheard, unheard, acts=[("old", wrote(OLD_TODOS))])
+    async with agent(root, script, Mate()) as one:
+        await one.send(decided(0))
+        await one.permissions.ask(OLD_RULE.removeprefix("ask "))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Killing:
+    """Tells each step, and ends this process at the one with this name and number."""
+
+    def __init__(self, step: str, at: int, emit: Emit) -> None:
+        self._step = step
+        self._left = at
+        self._emit = emit
+
+    def __call__(self, step: str) -> None:
+        self._emit(f"step {step}")
+        self._left -= step == self._step
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def live(root: Path, reached: Callable[[str], None], emit: Emit) -> None:
+    armed = False
+
+    def heard(step: str) -> None:
+        if armed:
+            reached(step)
+
+    mate, script = Mate(), Script(heard, emit, acts=[*ACTS])
+    async with agent(root, script, mate) as one:
+        mate.agent, armed = one, True
+        await one.permissions.deny(RULE.removeprefix("deny "))
+        emit("has rule")
+        await one.tasks.start("local_bash", "count", mate.work)
+        emit("has task")
+        await one.send("Move it.")
+        emit("has told")
+        await one.compact()
+        emit("has compacted")
+        armed = False
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def left(root: Path) -> dict[str, object]:
+    """Return what lies in the files, before any process goes on with it."""
+    plans = {path.name: path.read_text() for path in (root / "workspace" / "plans").glob("[!.]*")}
+    file = root / tasks_path("main", "s")
+    try:
+        tasks = decode(file.read_bytes()).tasks if file.exists() else ()
+    except DocumentInvalid as error:
+        return {"unreadable": str(error)}
+    told = {each for message in await transcript(root) for each in told_by(message)}
+    return {
+        "plans": list(plans.values()),
+        "tasks": [task.state for task in tasks],
+        "told": [task.id in told for task in tasks],
+    }
+
+
+async def look(root: Path, emit: Emit) -> None:
+    found = await left(root)
+    script = Script(unheard, unheard)
+    async with agent(root, script, Mate(), Later()) as one:
+        standing = one.state.standing
+        assert one.memory is not None
+        assert one.plan is not None
+        found |= {
+            "todos": [[todo.content, todo.status] for todo in standing.todos],
+            "rules": [render_rule(rule) for rule in standing.permissions],
+            "plan": [standing.plan.active, bool(standing.plan.path)],
+            "text": await one.plan.text(),
+            "valid": is_valid(one.window),
+            "unwell": [check.name for check in await one.memory.doctor() if not check.ok],
+        }
+        for text in ("And now?", "And then?"):
+            await one.send(text)
+        items = [unfence(text) or () for text in script.reminders]
+        found |= {
+            "results": [sum(RESULT in item for item in each) for each in items],
+            "orphans": [sum("no sign of life" in item for item in each) for each in items],
+            "reminded": [[item for item in each if item == PLAN or "[>]" in item] for each in items],
+            "later": [[task.state, task.result] for task in await one.tasks.all()],
+            "faults": sum(script.faults.values()),
+            "kept": one.state.standing.todos == standing.todos and one.state.standing.plan == standing.plan,
+        }
+    emit(json.dumps(found))
+
+
+def case(prepared: Path, folder: Path, step: str = "", at: int = -1) -> tuple[list[str], dict[str, object]]:
+    """Return the steps up to the kill, and what was found after it."""
+    shutil.copytree(prepared, folder)
+    root = folder / ".ricordo"
+
+    async def act(emit: Emit) -> None:
+        await live(root, Killing(step, at, emit), emit)
+
+    async def again(emit: Emit) -> None:
+        await look(root, emit)
+
+    _, lines = in_child(act)
+    _, found = in_child(again)
+    steps = [line[5:] for line in lines if line.startswith("step ")]
+    has = sorted({name for line in lines if line.startswith("has ") for name in line[4:].split()})
+    return steps, {
+        "step": f"{step} {at}", "killed": steps[-1] == step, "has": has, "tells": lines.count("tells"),
+        **json.loads(found[0]),
+    }  # fmt: skip
+
+
+def main() -> None:
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
+    print(json.dumps(ricordo.__file__), flush=True)
+    Worker.serve = idle  # type: ignore[assignment, method-assign]
+    anyio.run(anyio.sleep, 0)
+    gc.freeze()
+    prepared = folder / "prepared"
+    prepared.mkdir()
+
+    async def begin(_: Emit) -> None:
+        await prepare(prepared / ".ricordo")
+
+    in_child(begin)
+    steps, told = case(prepared, folder / "0")
+    print(json.dumps({**told, "steps": steps}), flush=True)
+    counts: Counter[str] = Counter()
+    every = []
+    for step in steps:
+        counts[step] += 1
+        every.append((step, counts[step]))
+    chosen = [
+        (name.rstrip(" 0123456789"), int(name.rpartition(" ")[2]) if name[-1].isdigit() else 1) for name in wanted
+    ]
+    for number, (step, at) in enumerate(chosen or every, start=1):
+        print(json.dumps(case(prepared, folder / str(number), step, at)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
