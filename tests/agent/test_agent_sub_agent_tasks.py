@@ -3,16 +3,18 @@
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from agents_at_work import SCOPE, said, settings, transcript
+from named_disks import NamedDisk
 from ricordo import CompactionConfig, HarnessAgent, Scope
 from ricordo.errors import ModelUnavailable
 from ricordo.harness.sub_agents import RemoteAgent
-from ricordo.messages import mark_of
+from ricordo.messages import mark_of, told_by
 from ricordo.tasks import Progress, Report
 from ricordo.testing import Call, Fail, Hang, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
 from spawning import LONG, Spawning, reminded, result_texts, said_in, spawn
@@ -115,6 +117,37 @@ async def test_a_result_that_was_told_is_not_told_again_when_the_state_was_not_s
         await one.send("And then?")
         assert one.state.standing.delivered == tuple(task.id for task in await one.tasks.all())
     assert len(bench.told(FOUND)) == 1
+
+
+@pytest.mark.parametrize("wait", [False, True], ids=["by a reminder", "by the call"])
+async def test_wherever_a_process_is_killed_a_result_is_told_once(tmp_path: Path, wait: bool) -> None:
+    left = dict[tuple[bytes, bytes], Path]()
+    root = tmp_path / "root"
+    bench = Spawning(root, ScriptedModel([Say(FOUND)]), {"Go.": spawn("What drips?", wait=wait)})
+    files = [bench.path(*parts) for parts in (("tasks", "s.json"), ("sessions", "s.log.jsonl"), ("state", "s.json"))]
+
+    def reached(step: str) -> None:
+        if step in {"write transcript", "write transcript done", "rename state", "rename state done"}:
+            tasks, log, state = (file.read_bytes() if file.exists() else b"" for file in files)
+            if FOUND.encode() in tasks and (log, state) not in left:
+                left[log, state] = tmp_path / f"left{len(left)}"
+                copytree(root, left[log, state], ignore=ignore_patterns("*.db*"))
+
+    async with bench.agent(disk=NamedDisk(reached)) as one:
+        await one.send("Go.")
+        await one.tasks.wait()
+        await one.send("And?")
+        (task,) = await one.tasks.all()
+    seen = set[bool]()
+    for (log, _), folder in left.items():
+        later = Spawning(folder, bench.worker)
+        known = FOUND.encode() in log or any(task.id in told_by(message) for message in await transcript(folder))
+        async with later.agent() as one:
+            await one.send("And then?")
+            await one.send("And now?")
+        assert len(later.told(FOUND)) == (0 if known else 1)
+        seen.add(known)
+    assert seen == {False, True}
 
 
 @pytest.mark.req("AS-STATE-04")
@@ -364,16 +397,21 @@ async def test_a_person_is_asked_one_question_at_a_time_whoever_asks(tmp_path: P
         asking += 1
         most = max(most, asking)
         asked.append(str(approval))
-        await anyio.lowlevel.checkpoint()
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
         asking -= 1
         return True
 
     def answered(request: RecordedRequest) -> ScriptItem:
-        return Say("Done.") if result_texts(request) else Call("look_up", {"size": 9})
+        return Say("Done.") if result_texts(request) else Held(Call("look_up", {"size": 9}))
 
-    bench = Spawning(tmp_path / "root", ScriptedModel(answered), {"Go.": spawn("one", "two", "three")})
+    worker = ScriptedModel(answered)
+    bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("one", "two", "three")})
+    bench.root.write_text("a file where the root should be, so that nothing waits for a disk")
     async with bench.agent(approve=approve, permissions=["ask look_up"]) as one:
         await one.send("Go.")
+        await worker.until_waiting(3)
+        worker.release()
         await one.tasks.wait()
     assert len(asked) == 3
     assert most == 1

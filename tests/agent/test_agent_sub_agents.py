@@ -11,7 +11,7 @@ from agents_at_work import SCOPE, ledgers, settings, system
 from desks import Person
 from ricordo import CompactionConfig, Memory, ToolResultEvictionConfig
 from ricordo.compaction import SlidingWindow
-from ricordo.errors import InvalidSetting
+from ricordo.errors import InvalidSetting, ModelNotFound
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.messages import mark_of
 from ricordo.tasks import Progress, Report
@@ -244,6 +244,9 @@ async def test_what_a_sub_agent_can_not_be_given_is_refused_when_its_parent_is_o
     assert all(name in told for name in ("look_up", "recall", "session_search"))
     assert "Two sub-agents are called researcher" in await refused(bench.researcher(), bench.researcher())
     assert "as its parent is" in await refused(bench.researcher(name="main"))
+    with pytest.raises(ModelNotFound):
+        async with bench.agent(bench.researcher(model="nobody:nothing")):
+            pass
 
 
 @pytest.mark.parametrize(

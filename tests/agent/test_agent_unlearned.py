@@ -25,8 +25,8 @@ def agent(root: Path, **options: object) -> HarnessAgent:
 
 
 def lose_inbox(root: Path) -> None:
-    for path in root.glob("queue.db*"):
-        path.write_bytes(b"this is no database\n" * 500)
+    for name in ("queue.db", "queue.db-wal"):
+        (root / name).write_bytes(b"this is no database\n" * 500)
 
 
 async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
 from ricordo.harness.offline import OFFLINE
-from ricordo.harness.sub_agents import SubAgent
+from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.taking_up import rebuilt, taken_up, told_in
 from ricordo.maintenance.handover import CompactionHandover
 from ricordo.middleware import StepMiddleware
@@ -84,7 +84,8 @@ class Making:
         beside = beside_window(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps
         )
-        tools = self._tools(model, compactions, on, beside, name)
+        described = replace(options, model=model, sub_agents=await self._sub_agents(model))
+        tools = self._tools(described, compactions, on, beside, name)
         remind = Remind(beside.remind)
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
@@ -103,7 +104,7 @@ class Making:
             instructions=base,
             steps=[remind, inject, shrink, remind.again, renewal, update, keeper.watch, *self._watching],
             turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
-            record=keeper.record,
+            record=beside.shown.recording(keeper.record),
             gate=beside.gate,
             max_iters=options.max_iters or parts.settings.max_iters,
             emitter=parts.emitter,
@@ -239,10 +240,24 @@ class Making:
         owner = await owner_of(files, info)
         return self._user if owner is None else owner
 
+    async def _sub_agents(self, model: ChatModel) -> tuple[SubAgent | RemoteAgent, ...]:
+        """Return the sub-agents with their models, so that one that can't be loaded is told when the agent is opened.
+
+        The server that the settings name is that of the provider of `model`, the agent's.
+        """
+        found: list[SubAgent | RemoteAgent] = []
+        for each in self.options.sub_agents:
+            if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
+                alike = each.model.partition(":")[0] == model.name.partition(":")[0]
+                url = self.parts.settings.base_url if alike else None
+                found.append(replace(each, model=await run_sync(partial(load_model, each.model, base_url=url))))
+            else:
+                found.append(each)
+        return tuple(found)
+
     def _tools(
-        self, model: ChatModel, compactions: Compactions, on: Reductions, beside: Beside, name: str
+        self, options: AgentOptions, compactions: Compactions, on: Reductions, beside: Beside, name: str
     ) -> tuple[Tool, ...]:
-        options = replace(self.options, model=model)
         background = options.shell and options.parentage is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,

@@ -11,6 +11,7 @@ from ricordo.errors import RicordoError
 from ricordo.harness.gate import Gate
 from ricordo.harness.permissions import Permissions, StandingGate
 from ricordo.harness.reminder import PLAN_BUDGET, reminder, reminder_message
+from ricordo.harness.shown import Shown
 from ricordo.harness.task_list import TaskList
 from ricordo.messages import Message
 from ricordo.middleware import Request
@@ -49,7 +50,12 @@ class Beside:
     gate: Gate
     permissions: Permissions
     planning: Planning | None = None
+    shown: Shown = field(init=False)
     _troubled: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        """Let tools tell of tasks with what they return."""
+        self.shown = Shown(self.keeper)
 
     def tools(self, workers: Mapping[str, Worker], *, planning: bool, background: bool) -> Sequence[Tool]:
         """Return the tools for what stands: those of plans and todos, and those of tasks where there can be any."""
@@ -57,9 +63,9 @@ class Beside:
         if planning:
             tools += [todo_write_tool(self.keeper), *(plan_tools(self.planning) if self.planning else ())]
         if workers:
-            tools.append(spawn_tool(self.runner, workers, keeper=self.keeper))
+            tools.append(spawn_tool(self.runner, workers, keeper=self.shown))
         if workers or background:
-            tools += task_tools(self.runner, keeper=self.keeper)
+            tools += task_tools(self.runner, keeper=self.shown)
         return tools
 
     async def remind(self, request: Request) -> tuple[Message | None, tuple[str, ...]]:

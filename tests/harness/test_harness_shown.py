@@ -1,0 +1,65 @@
+"""What a tool showed of a task counts as told with the message of its result, and with no other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from held_standing import HeldStanding
+from ricordo.errors import StorageFull
+from ricordo.harness.shown import Shown
+from ricordo.messages import Message, Text, ToolResult, marked, told_by
+from ricordo.state import Standing, Todo
+
+pytestmark = pytest.mark.anyio
+
+RESULT = Message(role="tool", parts=(ToolResult(call_id="c1", name="spawn", parts=(Text(text="Done."),)),))
+SAID = Message(role="user", parts=(Text(text="Go."),))
+
+
+def telling(*ids: str) -> Callable[[Standing], Standing]:
+    return lambda standing: replace(standing, delivered=(*standing.delivered, *ids), todos=())
+
+
+class Log:
+    """Records what it is given, unless it is full."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, ...]] = []
+        self.is_full = False
+
+    async def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        if self.is_full:
+            raise StorageFull
+        self.told += [told_by(message) for message in messages]
+        return tuple(messages)
+
+
+async def test_what_was_shown_is_named_once_with_the_next_results_and_changes_nothing_else() -> None:
+    held = HeldStanding(Standing(todos=(Todo(id="1", content="Go"),), delivered=("t1",)))
+    shown, log = Shown(held), Log()
+    record = shown.recording(log)
+    standing = await shown.stand(telling("t2"))
+    assert standing == shown.standing == replace(held.standing, delivered=("t1", "t2"))
+    await shown.stand(telling("t1", "t2", "t3"))
+    await record([SAID])
+    await record([RESULT])
+    await record([RESULT])
+    assert log.told == [(), ("t2", "t3"), ()]
+    assert (held.kept, shown.standing) == (0, held.standing)
+
+
+async def test_what_was_shown_in_no_result_that_is_recorded_is_not_told() -> None:
+    held = HeldStanding()
+    shown, log = Shown(held), Log()
+    record = shown.recording(log)
+    await shown.stand(telling("t1"))
+    log.is_full = True
+    with pytest.raises(StorageFull):
+        await record([RESULT])
+    log.is_full = False
+    await shown.stand(telling("t2"))
+    await record([marked(RESULT, "notice")])
+    await record([RESULT])
+    assert log.told == [(), ()]
+    assert shown.standing == held.standing
