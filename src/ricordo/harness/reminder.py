@@ -176,7 +176,8 @@ def _task_line(task: Task) -> str:
 def _results(tasks: Sequence[Task], delivered: Sequence[str], each: int, together: int) -> Iterator[tuple[str, Quoted]]:
     """Give the key and the text of what is to be told, oldest first, as far as there is room."""
     known, whole = set(delivered), together
-    ended = [task for task in tasks if (key := delivery_key(task)) and key not in known]
+    # one whose end was told and could not be written is no news when nobody runs it any more
+    ended = [task for task in tasks if (key := delivery_key(task)) and known.isdisjoint({key, task.id})]
     ended.sort(key=lambda task: (task.ended or task.seen, task.created, task.id))
     for task in ended[:_MOST_RESULTS]:
         text = _cut(_outcome(task), min(each, whole), "[cut: task_output shows the rest]")

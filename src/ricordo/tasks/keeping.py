@@ -6,6 +6,7 @@ within one look.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -14,7 +15,7 @@ import anyio.lowlevel
 
 from ricordo.beside import beside
 from ricordo.clock import Clock
-from ricordo.errors import RicordoError, StorageBusy, StorageError, TaskCancelled, TaskNotFound
+from ricordo.errors import AlreadyExists, RicordoError, StorageBusy, StorageError, TaskCancelled, TaskNotFound
 from ricordo.events import Emitter
 from ricordo.scopes import Scope
 from ricordo.tasks.contract import Progress, Task, TaskStore, Work
@@ -102,6 +103,11 @@ class Keeping:
 
         try:
             await uncut(act)
+        except AlreadyExists:
+            raise
+        except StorageError:
+            await self._take_back()
+            raise
         except anyio.get_cancelled_exc_class():
             if added:
                 await self.leave("The call that began it was cancelled.")
@@ -146,6 +152,12 @@ class Keeping:
         if self.unwritten:
             end = self.task
             await self._end(lambda _: end)
+
+    async def _take_back(self) -> None:
+        """End the record that is to be none: a disk may fail after it has written, and who comes next would wait."""
+        why = "It did not begin: its record could not be written."
+        with suppress(StorageError, TaskNotFound), anyio.move_on_after(_END_SECONDS, shield=True):
+            await self._store.update(self.task.id, lambda task: cancelled(task, why, self._clock.now()))
 
     async def _worked(self, work: Work, seconds: float | None, ready: Callable[[], Awaitable[None]] | None) -> str:
         late = ""
