@@ -2,32 +2,58 @@
 
     sessions:./.harness      jsonl:./notes      kv:/var/lib/notes      ring:?capacity=500      fanout:jsonl:a,kv:b
 
-A path without a scheme opens session files. Invariant: an address is read back from its text as what it is.
+A path without a scheme opens session files. In a place and in options `%3F` is a question mark and `%25` a percent
+sign, in options `%26` is an ampersand too. A place that names further addresses has commas between them, and is
+read first: the question mark of one of them is written `%3F`, as in `fanout:ring:%3Fcapacity=500,kv:b`, and what is
+written with a percent sign in it alone, such as a comma, with `%25` in front, as in `fanout:jsonl:a%252Cb,kv:b`.
+
+Invariant: an address is read back from its text as what it is.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import quote, unquote
 
+from ricordo.errors import InvalidSetting
 from ricordo.files import FileStore
 from ricordo.models import Embedder
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, StoreParts
 
-__all__ = ["DEFAULT_SCHEME", "Address", "Opening", "StoreFactory", "parse_address"]
+__all__ = ["DEFAULT_SCHEME", "SCHEMES", "Address", "Opening", "StoreFactory", "joined", "parse_address", "several"]
 
 DEFAULT_SCHEME = "sessions"
+
+SCHEMES = (
+    "none", "sessions", "markdown", "jsonl", "json", "kv", "fulltext", "vector", "ring", "mock", "fanout", "layered",
+)  # fmt: skip
+"""The schemes that Ricordo has itself."""
+
+_FORM = "write scheme:place, such as jsonl:./notes, with options after a question mark if any"
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
+_BARE = frozenset({"none", "ring", "mock", "layered"})
+"""Schemes that need no place, and so are understood without a colon."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """Where a store is: `scheme` names the backend, `place` is what stands after it, `options` what stands after `?`."""
+    """Where a store is: `scheme` names the backend, `place` is what stands after it, `options` what stands after `?`.
+
+    `str()` of it is the text that is read back as the same address.
+    """
 
     scheme: str
     place: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Write it as `parse_address` reads it."""
+        options = "&".join(f"{_escaped(name, '?&=')}={_escaped(value, '?&')}" for name, value in self.options.items())
+        return f"{self.scheme}:{_escaped(self.place, '?')}{'?' if options else ''}{options}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,5 +79,53 @@ StoreFactory: TypeAlias = Callable[[Opening], AbstractAsyncContextManager[Backen
 
 
 def parse_address(text: str) -> Address:
-    """Return the address that a text says. Raises: InvalidSetting, which says how one looks."""
-    raise NotImplementedError
+    """Return the address that a text says. Raises: InvalidSetting, which says how one looks.
+
+    One letter before a colon is a drive, and no scheme; upper and lower case of a scheme are the same. A scheme that
+    needs no place stands for itself: the folder `ring` is `./ring`.
+    """
+    given = text.strip()
+    if not given or "\0" in _plain(given):
+        raise InvalidSetting(f"{text!r} names no store: {_FORM}. Known schemes: {', '.join(SCHEMES)}.")
+    if given.lower() in _BARE:
+        return Address(scheme=given.lower())
+    found = _SCHEME.fullmatch(given)
+    if found is None and given.startswith(":"):
+        raise InvalidSetting(f"{text!r} names no scheme: {_FORM}. Known schemes: {', '.join(SCHEMES)}.")
+    scheme, rest = (found[1].lower(), found[2]) if found else (DEFAULT_SCHEME, given)
+    place, _, options = rest.partition("?")
+    return Address(scheme=scheme, place=_plain(place), options=_options(options, text))
+
+
+def several(place: str) -> tuple[str, ...]:
+    """Return the further addresses that a place names. Raises: InvalidSetting if one of them is empty."""
+    found = tuple(_plain(part.strip()) for part in place.split(","))
+    if not all(found):
+        raise InvalidSetting(f"{place!r} names no stores: write addresses with a comma between them.")
+    return found
+
+
+def joined(addresses: Sequence[str]) -> str:
+    """Return the place that names these addresses: what `several` reads."""
+    return ",".join(_escaped(address, ",") for address in addresses)
+
+
+def _options(text: str, whole: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for part in text.split("&") if text else ():
+        name, sign, value = part.partition("=")
+        name = _plain(name)
+        if not sign or not name or name in options:
+            raise InvalidSetting(f"{whole!r} has an option that is none: each is written once, as name=value.")
+        options[name] = _plain(value)
+    return options
+
+
+def _plain(text: str) -> str:
+    return unquote(text, errors="surrogateescape")
+
+
+def _escaped(text: str, special: str) -> str:
+    """Return `text` with white space, the percent sign and `special` characters written as their codes."""
+    coded = (quote(each) if each == "%" or each in special or each.isspace() else each for each in text)
+    return "".join(coded)
