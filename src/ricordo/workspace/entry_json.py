@@ -1,21 +1,241 @@
 """Entries as JSON objects, for backends that keep them so: `from_json(to_json(entry)) == entry` for any entry.
 
-Fields that are not ours are kept in `Entry.extra`, a value that is no text as its JSON, and written back as they were.
+    {"id":"01hx…","time":"2026-11-21T08:03:11.482Z","kind":"fact","content":"We use pnpm.","tags":["tools"],"by":"user"}
+
+What is at its default is left out, but for the kind and the author. Fields that are not ours are kept in
+`Entry.extra`, a value that is no text as `json:` and its JSON, and written back as they were; those whose names no
+field of an entry can have are kept together, in one named `json`. A text that begins with `json:` stays a text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from functools import lru_cache
+from typing import TypeVar, get_args
 
+from ricordo.clock import milliseconds, rfc3339
+from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.messages import JsonValue
-from ricordo.workspace.entry import Entry
+from ricordo.messages.jsontext import dumps, loads
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Author, Entry, Source, State, remembered_rule
 
 __all__ = ["from_json", "to_json"]
+
+_T = TypeVar("_T")
+
+_OWN = frozenset(part.name for part in fields(Entry)) - {"source"} | {part.name for part in fields(Source)}
+_MARK = "json:"
+_TOGETHER = "json"
+_EXTRA = "extra"
 
 
 def to_json(entry: Entry) -> dict[str, JsonValue]:
     """Return the object of an entry; what is at its default is left out."""
-    raise NotImplementedError
+    source = entry.source
+    known: dict[str, JsonValue] = {
+        "id": entry.id or None,
+        "time": _written_time(entry.time),
+        "kind": entry.kind,
+        "content": entry.content,
+        "tags": [*entry.tags] or None,
+        "by": entry.by,
+        "since": _written_time(entry.since),
+        "scope": {**entry.scope.parts()} if entry.scope else None,
+        "session": source.session,
+        "messages": [*source.messages] or None,
+        "quote": source.quote,
+        "origin": source.origin,
+        "confidence": None if entry.confidence == 1.0 else entry.confidence,
+        "state": None if entry.state == "active" else entry.state,
+        "supersedes": entry.supersedes,
+        "pinned": entry.pinned or None,
+        "confirmed": _written_time(entry.confirmed),
+        "reason": entry.reason,
+        "rule": entry.rule,
+    }
+    return {name: value for name, value in known.items() if value is not None} | _foreign(entry.extra)
 
 
 def from_json(record: Mapping[str, JsonValue]) -> Entry:
     """Return the entry of an object. Raises: DocumentInvalid if it is none."""
-    raise NotImplementedError
+    read = _Fields(record)
+    kind = read.text("kind")
+    content = read.text("content") or ""
+    if not content.strip() or (kind is not None and not kind.strip()):
+        raise DocumentInvalid("An entry has content and a kind, which are texts.")
+    authors: tuple[Author, ...] = get_args(Author)
+    states: tuple[State, ...] = get_args(State)
+    return Entry(
+        content=content,
+        kind=kind or "fact",
+        tags=read.texts("tags"),
+        id=read.text("id") or "",
+        time=read.time("time"),
+        since=read.time("since"),
+        scope=read.scope(),
+        by=read.one_of("by", authors, "hand"),
+        source=Source(
+            session=read.text("session"),
+            messages=read.texts("messages"),
+            quote=read.text("quote"),
+            origin=read.text("origin"),
+        ),
+        confidence=read.share("confidence"),
+        state=read.one_of("state", states, "active"),
+        supersedes=read.text("supersedes"),
+        pinned=read.truth("pinned"),
+        confirmed=read.time("confirmed"),
+        reason=read.text("reason"),
+        rule=read.rule(),
+        extra=_extra(record),
+    )
+
+
+class _Fields:
+    """Our fields of one object; nothing (`null`) says the same as leaving a field out."""
+
+    def __init__(self, record: Mapping[str, JsonValue]) -> None:
+        self._record = record
+
+    def text(self, name: str) -> str | None:
+        found = self._record.get(name)
+        return None if found is None else _needed(isinstance(found, str), name, "a text", str(found))
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        found = self._record.get(name)
+        items = [] if found is None else found
+        if not isinstance(items, list):
+            raise DocumentInvalid(f"{name}: a list of texts is needed.")
+        return tuple(_needed(isinstance(item, str), name, "a list of texts", str(item)) for item in items)
+
+    def time(self, name: str) -> datetime | None:
+        found = self.text(name)
+        if found is None:
+            return None
+        try:
+            time = datetime.fromisoformat(found)
+            return _needed(time.tzinfo is not None, name, "a time with its zone", milliseconds(time))
+        except (ValueError, OverflowError) as error:
+            raise DocumentInvalid(f"{name}: a time is needed, not {found[:40]!r}.") from error
+
+    def scope(self) -> Scope | None:
+        found = self._record.get("scope")
+        if found is None:
+            return None
+        if not isinstance(found, dict) or not all(isinstance(part, str) for part in found.values()):
+            raise DocumentInvalid("scope: an object of texts is needed.")
+        try:
+            return Scope(**{name: str(part) for name, part in found.items()})
+        except (TypeError, InvalidScope) as error:
+            raise DocumentInvalid("scope: these parts name no scope.") from error
+
+    def one_of(self, name: str, allowed: Sequence[_T], default: _T) -> _T:
+        found = self.text(name)
+        chosen = default if found is None else next((one for one in allowed if one == found), None)
+        if chosen is None:
+            raise DocumentInvalid(f"{name}: one of {', '.join(map(str, allowed))} is needed.")
+        return chosen
+
+    def share(self, name: str) -> float:
+        found = self._record.get(name)
+        if found is None:
+            return 1.0
+        if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found <= 1:
+            raise DocumentInvalid(f"{name}: a number between 0 and 1 is needed.")
+        return float(found)
+
+    def truth(self, name: str) -> bool:
+        found = self._record.get(name)
+        return _needed(found is None or isinstance(found, bool), name, "true or false", bool(found))
+
+    def rule(self) -> str | None:
+        found = self.text("rule")
+        if found is not None:
+            try:
+                remembered_rule(found)
+            except InvalidEntry as error:
+                raise DocumentInvalid(f"rule: {error}") from error
+        return found
+
+
+def _needed(holds: bool, name: str, what: str, value: _T) -> _T:  # noqa: FBT001 - told apart by its place
+    if not holds:
+        raise DocumentInvalid(f"{name}: {what} is needed.")
+    return value
+
+
+def _written_time(time: datetime | None) -> str | None:
+    return rfc3339(time) if time else None
+
+
+def _foreign(extra: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
+    """Return the fields that are not ours as they stood; as a list of pairs where they are not read back so."""
+    spread: dict[str, JsonValue] = {}
+    for name, value in extra:
+        decoded = _decoded(value)
+        spread |= decoded if name == _TOGETHER and isinstance(decoded, dict) else {name: decoded}
+    if not spread.keys() & (_OWN - {_EXTRA}) and _extra(spread) == tuple(extra):
+        return spread
+    return {_EXTRA: [[name, value] for name, value in extra]}
+
+
+def _extra(record: Mapping[str, JsonValue]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of an object that are not ours."""
+    pairs = _pairs(record.get(_EXTRA))
+    extra = list(pairs or ())
+    together: dict[str, JsonValue] = {}
+    for name, value in record.items():
+        if (name == _EXTRA and pairs is None) or (name not in _OWN and not _is_free(name)):
+            together[name] = value
+        elif name not in _OWN:
+            extra.append((name, _encoded(value)))
+    return (*extra, (_TOGETHER, _encoded(together))) if together else tuple(extra)
+
+
+def _pairs(value: JsonValue) -> list[tuple[str, str]] | None:
+    """Return the pairs of a list that `_foreign` wrote; None for anything else."""
+    pairs = []
+    for item in value if isinstance(value, list) else [None]:
+        if not isinstance(item, list) or len(item) != 2 or not _is_free(str(item[0]), together=True):
+            return None
+        name, text = item
+        if not isinstance(name, str) or not isinstance(text, str):
+            return None
+        pairs.append((name, text))
+    return pairs
+
+
+@lru_cache(maxsize=1_024)
+def _is_free(name: str, *, together: bool = False) -> bool:
+    """Tell whether a field of an entry may have this name."""
+    if name == _TOGETHER:
+        return together
+    try:
+        Entry(content="-", extra=((name, ""),)).checked()
+    except InvalidEntry:
+        return False
+    return True
+
+
+def _encoded(value: JsonValue) -> str:
+    """Return a value as the text of an extra field, from which `_decoded` makes it again."""
+    return value if isinstance(value, str) and _decoded(value) == value else f"{_MARK}{_written(value)}"
+
+
+def _decoded(text: str) -> JsonValue:
+    """Return what `_encoded` made this text of; the text itself where it made none."""
+    if not text.startswith(_MARK):
+        return text
+    try:
+        value = loads(text.removeprefix(_MARK))
+        return value if _encoded(value) == text else text
+    except (InvalidMessage, DocumentInvalid):
+        return text
+
+
+def _written(value: JsonValue) -> str:
+    try:
+        return dumps(value)
+    except InvalidMessage as error:
+        raise DocumentInvalid(str(error)) from error
