@@ -12,7 +12,15 @@ from conversation_strategies import call, result, said
 from message_strategies import any_text
 from ricordo.compaction import Compact, CompactionConfig, DigestSummary, Reduction, Summary, Window
 from ricordo.compaction.handles import handle_of
-from ricordo.compaction.summary_message import Instruction, body_of, handle_in, instructions, let_go, let_go_of
+from ricordo.compaction.summary_message import (
+    Instruction,
+    asked,
+    body_of,
+    handle_in,
+    instructions,
+    let_go,
+    let_go_of,
+)
 from ricordo.guard import unfence
 from ricordo.messages import Message, Text, decode, encode, mark_of, pinned, with_ids
 
@@ -52,6 +60,23 @@ def compacted(messages: Sequence[Message], *, keep: int = 4, config: CompactionC
     compact = Compact(config or CompactionConfig(keep_messages=keep), written)
     window = Window(messages=tuple(messages), agent="main", session="s1", forced="asked")
     return anyio.run(compact.reduce, window)
+
+
+@pytest.mark.parametrize(
+    ("budget", "carried"),
+    [
+        (1_000, ["Port the shop.", "Use tabs.", "Never push to the main branch.", "Yes.", "Start with the basket."]),
+        (100, ["Port the shop.", "Never push to the main branch.", "Yes.", "Start with the basket."]),
+        (80, ["Port the shop.", "Never push to the main branch.", "Start with the basket."]),
+        (0, ["Port the shop."]),
+    ],
+)
+def test_what_says_next_to_nothing_is_carried_where_the_other_requests_leave_room(
+    budget: int, carried: list[str]
+) -> None:
+    said_so = ["Port the shop.", "Use tabs.", "Never push to the main branch.", "Yes.", "Start with the basket."]
+    found = asked([said(text, id=str(at)) for at, text in enumerate(said_so)], budget)
+    assert [each.text for each in found] == carried
 
 
 @pytest.mark.anyio

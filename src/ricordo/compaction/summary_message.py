@@ -106,21 +106,24 @@ def transcript_at(agent: str, session: str) -> str:
 def asked(dropped: Sequence[Message], budget: int) -> tuple[Asked, ...]:
     """Return the first request among `dropped` and the latest ones, in order, in about `budget` tokens.
 
-    What earlier summaries carried counts as asked where they stand.
+    What says next to nothing, such as a yes, takes only the room that the others leave. What earlier summaries carried
+    counts as asked where they stand.
     """
     every = list(_every_request(dropped))
     if not every:
         return ()
     left = budget - estimate_text(every[0].text) - _FRAME
-    latest: list[Asked] = []
-    for number, request in enumerate(reversed(every[1:])):
-        if number and len(content_words(request.text)) < _SUBSTANCE:
-            continue
-        left -= estimate_text(request.text) + _FRAME
-        if left < 0:
-            break
-        latest.append(request)
-    return (every[0], *reversed(latest))
+    chosen = {0}
+    latest = range(len(every) - 1, 0, -1)
+    thin = [at for at in latest[1:] if len(content_words(every[at].text)) < _SUBSTANCE]
+    for some in ([at for at in latest if at not in set(thin)], thin):
+        for at in some:
+            size = estimate_text(every[at].text) + _FRAME
+            if size > left:
+                break
+            left -= size
+            chosen.add(at)
+    return tuple(every[at] for at in sorted(chosen))
 
 
 def summary_message(
