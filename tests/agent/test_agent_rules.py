@@ -10,6 +10,7 @@ import pytest
 from agents_at_work import SCOPE, settings, system
 from desks import Person
 from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo.harness.sub_agents import SubAgent
 from ricordo.messages import mark_of
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import Approve, Tool, tool
@@ -29,18 +30,25 @@ class Bench:
         self.model = ScriptedModel(self._answer)
 
     def agent(
-        self, session: str = "s", *, approve: Approve | None = None, kept: bool = True, most: int = 60
+        self,
+        session: str = "s",
+        *,
+        approve: Approve | None = None,
+        kept: bool = True,
+        most: int = 60,
+        sub_agents: Sequence[SubAgent] = (),
     ) -> HarnessAgent:
         return HarnessAgent(
             self.model,
             workspace=self.root,
             scope=SCOPE,
             session=session,
-            tools=[self._shell()],
+            tools=[self._shell(), self._look()],
             approve=approve,
             permissions=["allow shell"],
             memory_tools=kept,
             memory_hooks=kept,
+            sub_agents=sub_agents,
             compaction=CompactionConfig(trigger_messages=most, keep_messages=2),
             settings=settings(self.root),
         )
@@ -60,11 +68,22 @@ class Bench:
 
         return tool(shell)
 
+    def _look(self) -> Tool:
+        async def look(at: str) -> str:
+            self.ran.append(at)
+            return "seen"
+
+        return tool(look, effect="reads")
+
     def _answer(self, request: RecordedRequest) -> ScriptItem:
         if not request.tools:
             return Say(SUMMARY)
         last = [message for message in request.messages if mark_of(message) is None][-1]
-        return Say("Done.") if last.tool_results else Call("shell", {"command": last.text})
+        if last.tool_results:
+            return Say("Done.")
+        if last.text.startswith("spawn "):
+            return Call("spawn", {"prompt": last.text.removeprefix("spawn "), "wait": True})
+        return Call("look", {"at": last.text}) if last.text.startswith("/") else Call("shell", {"command": last.text})
 
 
 @pytest.fixture
@@ -74,7 +93,8 @@ def bench(tmp_path: Path) -> Bench:
 
 @pytest.mark.req("CC-ENFORCE")
 async def test_a_rule_that_the_model_was_never_shown_refuses_a_call_until_it_is_forgotten(bench: Bench) -> None:
-    async with bench.agent() as agent:
+    person = Person(True)
+    async with bench.agent(approve=person) as agent:
         await agent.send(PUSH)
         async with bench.memory() as memory:
             saved = await memory.remember("Never force-push.", rule="deny shell(git push --force*)")
@@ -88,8 +108,32 @@ async def test_a_rule_that_the_model_was_never_shown_refuses_a_call_until_it_is_
             await memory.forget(saved.id)
         await agent.send(PUSH)
     assert bench.ran == [PUSH, "git status", PUSH]
+    assert person.asked == [], "what is denied is asked of nobody"
 
 
+@pytest.mark.req("CC-ENFORCE")
+async def test_a_rule_holds_in_whatever_document_of_memory_it_stands_and_for_each_kind_of_tool(bench: Bench) -> None:
+    rules = {
+        "MEMORY.md": "deny shell(rm *)",
+        "memory/2026-01-01.md": "deny shell(git push*)",
+        "memory/topics/release.md": "deny look(/secrets/*)",
+        "memory/topics/deploys.md": "ask look(/deploys/*)",
+    }
+    for name, rule in rules.items():
+        path = bench.root / "workspace" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"- As it is told in {name}. [rule:: {rule}]\n")
+    person = Person(False)
+    async with bench.agent(approve=person, kept=False) as agent:
+        for name, text in zip(rules, ("rm -rf build", PUSH, "/secrets/key", "/deploys/1"), strict=True):
+            await agent.send(text)
+            assert f"As it is told in {name}." in bench.answers[-1]
+        await agent.send("/notes")
+    assert bench.ran == ["/notes"]
+    assert [asked.target for asked in person.asked] == ["/deploys/1"]
+
+
+@pytest.mark.req("CC-ENFORCE")
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_rule_holds_after_compactions_in_new_sessions_and_without_memory_in_the_prompt(
     bench: Bench, kept: bool
@@ -105,6 +149,16 @@ async def test_a_rule_holds_after_compactions_in_new_sessions_and_without_memory
         await agent.send(PUSH)
         await agent.send(f"cd shop && {PUSH}")
     assert bench.ran == [f"git log -{number}" for number in range(6)]
+
+
+@pytest.mark.req("CC-ENFORCE")
+async def test_a_rule_holds_for_a_sub_agent_which_has_no_memory(bench: Bench) -> None:
+    async with bench.memory() as memory:
+        await memory.remember("Never force-push.", rule="deny shell(git push --force*)")
+    async with bench.agent(sub_agents=[SubAgent(name="helper", description="Helps.")]) as agent:
+        await agent.send("spawn git status")
+        await agent.send(f"spawn {PUSH}")
+    assert bench.ran == ["git status"]
 
 
 @pytest.mark.req("CC-ENFORCE")

@@ -10,10 +10,10 @@ from agents_at_work import SCOPE, said, settings
 from desks import Person
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.guard import unfence
-from ricordo.harness.sub_agents import RemoteAgent
-from ricordo.messages import JsonValue, mark_of
+from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.messages import JsonValue, Message, Role, Text, ToolSpec, mark_of
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import tool
+from ricordo.tools import ToolContext, tool
 
 pytestmark = pytest.mark.anyio
 
@@ -22,6 +22,7 @@ LONG = "Some more words about it, as people use them. " * 40
 SUMMARY = "## SESSION INTENT\n- Talk.\n## SUMMARY\n- Talked.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
 LISTED = [("Tag it", "completed"), ("Build it", "in_progress"), ("Say so", "pending"), ("Rest", "pending")]
 TODOS: list[JsonValue] = [{"content": content, "status": status} for content, status in LISTED]
+SMALL = CompactionConfig(trigger_messages=12, keep_messages=2)
 
 
 @dataclass
@@ -31,12 +32,13 @@ class Bench:
     root: Path
     summary: str = SUMMARY
     ran: list[str] = field(default_factory=list)
+    approved: set[str] = field(default_factory=set)
     requests: list[RecordedRequest] = field(default_factory=list)
 
     def agent(self, **options: object) -> HarnessAgent:
         given = {
             "session": "s",
-            "tools": [self._deploy()],
+            "tools": [self.deploy()],
             "compaction": CompactionConfig(trigger_messages=1_000, keep_messages=2),
             "planning": True,
             "memory_hooks": False,
@@ -61,10 +63,11 @@ class Bench:
         parts = [result for message in self.requests[-1].messages for result in message.tool_results]
         return [(result.text, result.is_error) for result in parts]
 
-    def _deploy(self) -> object:
-        async def deploy(branch: str) -> str:
+    def deploy(self) -> object:
+        async def deploy(branch: str, context: ToolContext) -> str:
             """Deploy a branch."""
             self.ran.append(branch)
+            self.approved |= {branch} if context.approved else set()
             return f"deployed {branch}"
 
         return tool(deploy)
@@ -76,7 +79,7 @@ class Bench:
         last = [message for message in request.messages if mark_of(message) is None][-1]
         if last.tool_results or not last.text.startswith("{"):
             return Say(f"Done. {LONG}")
-        asked = json.loads(last.text)
+        asked, _ = json.JSONDecoder().raw_decode(last.text)
         return Call(asked["tool"], asked["with"])
 
 
@@ -89,6 +92,16 @@ async def compacted(agent: HarnessAgent) -> None:
     await agent.record([said(f"Number {number}. {LONG}") for number in range(4)])
     reports = await agent.compact()
     assert [report.status for report in reports if report.act == "compact"] == ["done"]
+    assert mark_of(agent.window[0]) == "summary"
+
+
+async def outgrown(agent: HarnessAgent) -> None:
+    """Talk until the next request is summed up by itself, and send that."""
+    texts = (f"Part {number}. {LONG}" for number in range(12))
+    await agent.record([Message(role="assistant", parts=(Text(text=text),)) for text in texts])
+    before = len(await agent.compactions.all())
+    await agent.send("Go on.")
+    assert len(await agent.compactions.all()) > before
     assert mark_of(agent.window[0]) == "summary"
 
 
@@ -113,12 +126,20 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
         await agent.send("Go on.")
         assert bench.reminded[0].startswith("You are planning.")
         assert f"/{before.path}" in bench.reminded[0]
-    async with bench.agent() as agent:
+    async with bench.agent(compaction=SMALL) as agent:
         assert agent.state.standing.plan == before
         await agent.send("Still there?")
+        assert bench.reminded[0].startswith("You are planning.")
+        assert PLAN in bench.reminded
+        longer = f"{PLAN}3. Rest.\n"
+        await agent.send(wanted("plan_write", content=longer))
+        assert longer not in bench.reminded, "the window holds it word for word"
+        await outgrown(agent)
+        assert agent.state.standing.plan == before
     assert bench.reminded[0].startswith("You are planning.")
-    assert PLAN in bench.reminded
-    assert file.read_text() == PLAN
+    assert f"/{before.path}" in bench.reminded[0]
+    assert longer in bench.reminded
+    assert file.read_text() == longer
 
 
 @pytest.mark.req("AS-STATE-06")
@@ -142,42 +163,65 @@ async def test_the_todo_list_is_the_same_after_a_compaction_and_a_reload(bench: 
         kept = agent.todos
         assert [todo.id for todo in kept] == [before[1].id, before[2].id]
         await compacted(agent)
-    async with bench.agent() as agent:
+    async with bench.agent(compaction=SMALL) as agent:
         assert agent.todos == kept
         await agent.send("And now?")
+        assert "[x] Build it\n[>] Say so" in "\n".join(bench.reminded)
+        await outgrown(agent)
+        assert agent.todos == kept
     assert "[x] Build it\n[>] Say so" in "\n".join(bench.reminded)
 
 
 @pytest.mark.req("AS-STATE-07")
 async def test_a_rule_decides_the_same_call_before_and_after_a_compaction_and_a_reload(bench: Bench) -> None:
     person = Person(True)
-    calls = [wanted("deploy", branch=branch) for branch in ("wild", "main", "release/1", "other")]
+    branches = ("wild", "main", "release/1", "other")
 
-    async def decided(agent: HarnessAgent) -> list[bool]:
+    async def decided(agent: HarnessAgent) -> list[str]:
         bench.ran.clear()
-        for each in calls:
-            await agent.send(each)
-        return [branch in bench.ran for branch in ("wild", "main", "release/1", "other")]
+        bench.approved.clear()
+        person.asked.clear()
+        for branch in branches:
+            await agent.send(wanted("deploy", branch=branch))
+        found = dict.fromkeys(bench.ran, "made") | dict.fromkeys((asked.target for asked in person.asked), "asked")
+        found |= dict.fromkeys(bench.approved, "let through")
+        return [found.get(branch, "refused") for branch in branches]
 
+    expected = ["refused", "let through", "asked", "made"]
     async with bench.agent(approve=person) as agent:
-        assert await decided(agent) == [True] * 4
-        await agent.permissions.deny("deploy(wild)")
+        assert await decided(agent) == ["made"] * 4
+        await agent.permissions.deny("deploy(wild)", why="Nobody wants it.")
+        await agent.permissions.allow("deploy(rel*)")
         await agent.permissions.ask("deploy(release/*)")
         await agent.permissions.deny("deploy(ma*)")
         await agent.permissions.allow("deploy(ma*)")
-        granted = agent.state.standing.permissions
-        assert await decided(agent) == [False, True, True, True]
+        granted = agent.permissions.rules
+        assert await decided(agent) == expected
         await compacted(agent)
-        assert agent.state.standing.permissions == granted
-        assert await decided(agent) == [False, True, True, True]
-    async with bench.agent(approve=person) as agent:
-        assert agent.state.standing.permissions == granted
-        assert await decided(agent) == [False, True, True, True]
-    assert [asked.target for asked in person.asked] == ["release/1"] * 3
+        assert agent.permissions.rules == granted
+        assert await decided(agent) == expected
+    async with bench.agent(approve=person, compaction=SMALL) as agent:
+        assert agent.permissions.rules == granted
+        await outgrown(agent)
+        assert agent.permissions.rules == granted
+        assert await decided(agent) == expected
     async with bench.agent(approve=Person(False)) as agent:
-        assert await decided(agent) == [False, True, False, True]
+        assert await decided(agent) == ["refused", "let through", "refused", "made"]
     async with bench.agent(session="another") as agent:
-        assert await decided(agent) == [True] * 4, "a rule of one session is none of another"
+        assert await decided(agent) == ["made"] * 4, "a rule of one session is none of another"
+
+
+@dataclass
+class Mute:
+    """A tool of somebody else, which does not say what it changes."""
+
+    ran: list[str]
+    spec: ToolSpec = field(default=ToolSpec(name="mute", description="Does something.", parameters={"type": "object"}))
+
+    async def __call__(self, arguments: object, context: ToolContext) -> str:
+        del arguments, context
+        self.ran.append("mute")
+        return "done"
 
 
 @pytest.mark.req("AS-PLAN-01")
@@ -190,72 +234,124 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
         return prompt
 
     helper = RemoteAgent(name="helper", description="Helps.", ask=done)
-    denied = (
-        wanted("deploy", branch="main"),
-        wanted("shell", command=f"touch {made}"),
-        wanted("write_file", path="made.txt", content="x"),
-        wanted("edit_file", path="notes.txt", old_text="v1", new_text="v2"),
-        wanted("remember", content="We tag every release."),
-    )
-    runs = (
-        wanted("read_file", path="notes.txt"),
-        wanted("recall", query="release"),
-        wanted("grep_files", pattern="tag"),
-        wanted("todo_write", todos=TODOS),
-        wanted("plan_write", content=PLAN),
-        wanted("spawn", prompt="Look around."),
-        wanted("task_list"),
-    )
-    person = Person(True)
+    local = SubAgent(name="local", description="Works here.")
+    deploys: dict[str, JsonValue] = {"agent": "local", "prompt": wanted("deploy", branch="sub"), "wait": True}
+    denied: dict[str, dict[str, JsonValue]] = {
+        "deploy": {"branch": "main"},
+        "mute": {},
+        "shell": {"command": f"touch {made}"},
+        "write_file": {"path": "made.txt", "content": "x"},
+        "edit_file": {"path": "notes.txt", "old_text": "v1", "new_text": "v2"},
+        "remember": {"content": "We tag every release."},
+    }
+    runs: dict[str, dict[str, JsonValue]] = {
+        "plan_enter": {},
+        "plan_write": {"content": PLAN},
+        "todo_write": {"todos": TODOS},
+        "read_file": {"path": "notes.txt"},
+        "list_files": {},
+        "glob_files": {"pattern": "*.txt"},
+        "grep_files": {"pattern": "tag"},
+        "recall": {"query": "release"},
+        "session_list": {},
+        "session_history": {"session_id": "s"},
+        "session_search": {"query": "release"},
+        "spawn": {"prompt": "Look around.", "agent": "helper"},
+        "task_list": {},
+    }
+    answers: dict[str, dict[str, JsonValue]] = {
+        "memory_get": {"id": "1"},
+        "expand": {"handle": "1"},
+        "task_output": {"task_id": "1"},
+        "task_cancel": {"task_id": "1"},
+    }
     async with bench.agent(
-        file_tools=True, shell=True, approve=person, working_directory=tmp_path, sub_agents=[helper]
-    ) as agent:
+        file_tools=True, shell=True, approve=Person(True), working_directory=tmp_path, sub_agents=[helper, local],
+        tools=[bench.deploy(), Mute(bench.ran)], permissions=["allow *"],
+    ) as agent:  # fmt: skip
         await agent.send(wanted("plan_enter", title="Release"))
-        for each in denied:
-            await agent.send(each)
+        assert {each.name for each in bench.requests[-1].tools} == {*denied, *runs, *answers, "plan_exit"}
+        for name, arguments in denied.items():
+            await agent.send(wanted(name, **arguments))
             text, is_error = bench.results[-1]
-            assert is_error, each
-            assert "plan" in text.lower(), text
-        for each in runs:
-            await agent.send(each)
+            assert is_error, name
+            assert "plan mode is on" in text
+        for name, arguments in runs.items():
+            await agent.send(wanted(name, **arguments))
             assert not bench.results[-1][1], bench.results[-1]
-        assert bench.ran == []
+        for name, arguments in answers.items():
+            await agent.send(wanted(name, **arguments))
+            assert "was not run" not in bench.results[-1][0], name
+        await agent.send(wanted("spawn", **deploys))
+        assert bench.ran == [], "a sub-agent is held by it too"
         assert (notes.read_text(), made.exists()) == ("tag: v1\n", False)
         assert agent.memory is not None
         assert await agent.memory.entries() == []
         await agent.send(wanted("plan_exit", outcome="ready"))
         assert not agent.state.standing.plan.active
-        await agent.send(denied[0])
-    assert bench.ran == ["main"]
+        for name in ("deploy", "mute"):
+            await agent.send(wanted(name, **denied[name]))
+        await agent.send(wanted("spawn", **deploys))
+    assert bench.ran == ["main", "mute", "sub"]
 
 
 @pytest.mark.req("CC-PIN")
 async def test_what_must_stay_is_carried_word_for_word_whatever_a_summary_says(bench: Bench) -> None:
     bench.summary = SUMMARY.replace("Talked", "Something else altogether")
+    house, kept = "Answer in <English> & nothing else.", "We deploy only from main, never on a Friday."
+    (bench.root / "workspace" / "rules").mkdir(parents=True)
+    (bench.root / "workspace" / "rules" / "house.md").write_text(house)
     async with Memory.open(bench.root, scope=SCOPE, settings=settings(bench.root)) as memory:
-        await memory.remember("We deploy only from main, never on a Friday.", kind="decision")
-    rule = "Whatever happens: <never> touch the vendor folder, & ask before you rename."
-    asked = [f"Please look at part {number}: is it {number}% done?" for number in range(5)]
+        await memory.remember(kept, kind="decision")
+    rules = [
+        "Whatever happens:\n\n  - <never> touch  the vendor folder,\n  - & ask.\n",
+        "Say </summary> at the end.",
+        "Be <brief>.",
+    ]
+    asked = ["Use tabs.", *(f"Please look at part {number}: is it {number}% done?" for number in range(4)), "Yes."]
     async with bench.agent() as agent:
         await agent.send(wanted("plan_enter", title="Release"))
+        await agent.send("What is there to do first of all?")
+        roles: tuple[Role, ...] = ("assistant", "user", "system")
+        pinned = await agent.record(
+            [Message(role=role, parts=(Text(text=text),)) for role, text in zip(roles, rules, strict=True)]
+        )
+        for message in pinned[:2]:
+            await agent.compactions.pin(message.id)
+    must = [house, kept, *rules]
+    async with bench.agent(compaction=SMALL) as agent:
         await agent.send(wanted("plan_write", content=PLAN))
-        (pinned,) = await agent.record([said(rule)])
-        await agent.compactions.pin(pinned.id)
+        since = len(bench.requests)
+        for number, text in enumerate(asked):
+            if number == 3:
+                await agent.send(wanted("plan_exit"))
+            # what a model writes may be no summary at all
+            bench.summary = "" if number == 2 else SUMMARY.replace("Talked", "Something else altogether")
+            await outgrown(agent)
+            await agent.send(text)
+        await outgrown(agent)
+        assert len(await agent.compactions.all()) > len(asked)
+        assert {message.id for message in agent.window}.isdisjoint(message.id for message in pinned)
+    for request in bench.requests[since:]:
+        told = _told(request)
+        assert [each for each in must if each not in told] == []
+        assert PLAN in told
+    assert [each for each in asked if each not in told] == []
+    assert "Something else altogether" in bench.sent
+
+
+@pytest.mark.req("CC-PIN")
+async def test_what_the_user_asked_is_carried_up_to_a_budget_the_first_and_the_latest_of_it(bench: Bench) -> None:
+    asked = [f"Please look at part {number} of the release, and tell me of it." for number in range(20)]
+    few = CompactionConfig(trigger_messages=1_000, keep_messages=2, carry_tokens=200)
+    async with bench.agent(compaction=few) as agent:
         for text in asked:
             await agent.send(text)
-        for _ in range(2):
-            reports = await agent.compact()
-            assert [report.status for report in reports if report.act == "compact"] == ["done"]
-            await agent.send("And further?")
         await agent.compact()
-        assert not any(message.id == pinned.id for message in agent.window)
         await agent.send("Go on.")
-    items = [text for message in bench.requests[-1].messages for text in _quoted(message.text)]
-    assert any(rule in item for item in items)
-    assert PLAN in items
-    assert all(any(text in item for item in items) for text in asked)
-    assert "We deploy only from main, never on a Friday." in bench.sent
-    assert "Something else altogether" in bench.sent
+    carried = [text for text in asked if text in _quoted(bench.requests[-1].messages[1].text)]
+    assert 2 < len(carried) < 10
+    assert carried == [asked[0], *asked[20 - len(carried) : -1]]
 
 
 async def test_an_agent_without_a_model_is_not_led_astray_by_its_reminders(bench: Bench) -> None:
@@ -288,6 +384,13 @@ async def test_a_plan_is_written_over_only_when_the_model_was_shown_all_of_it(be
         await agent.send(wanted("plan_write", content=PLAN))
         assert bench.results[-1][1]
         assert (bench.root / "workspace" / plan.path).read_text() == long
+
+
+def _told(request: RecordedRequest) -> list[str]:
+    """Return what a request says, each text on its own, also as an item of a block or as what a call writes."""
+    texts = [message.text for message in request.messages]
+    writes = [json.loads(call.arguments).get("content", "") for each in request.messages for call in each.tool_calls]
+    return [*texts, *writes, *(item for text in texts for item in _quoted(text))]
 
 
 def _quoted(text: str) -> list[str]:

@@ -106,7 +106,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
         folder.unlink()
 
 
-@pytest.mark.req("AS-STATE-02")
+@pytest.mark.req("AS-STATE-01", "AS-STATE-02")
 async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
     path = tmp_path / state_path("main", "s")
@@ -124,6 +124,31 @@ async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_p
             name: value for name, value in before.items() if name != "window"
         }
         assert left.items() >= other.items()
+
+
+@pytest.mark.req("AS-STATE-02")
+async def test_a_compaction_within_a_turn_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
+    await talked(tmp_path)
+    path = tmp_path / state_path("main", "s")
+    other = {"v": 3, "turns": 7, "ratio": 1.5, "mood": {"calm": True}, **STANDING}
+    path.write_text(json.dumps(document(tmp_path) | other), encoding="utf-8")
+    before = document(tmp_path)
+    at_call: list[dict[str, Any]] = []
+
+    @tool(effect="reads")
+    def look() -> str:
+        """Look at the disk."""
+        at_call.append(document(tmp_path))
+        return "seen"
+
+    async with agent(FakeModel(calling(call("look")), reply("Yes.")), tmp_path, tools=[look]) as one:
+        await one.send("And now?")
+    (within,) = at_call
+    assert len(within["window"]) < len(before["window"])
+    # what was said was recorded; the rest is as it was
+    assert within == before | {"window": within["window"], "last": within["last"]}
+    after = document(tmp_path)
+    assert after == before | {"window": after["window"], "last": after["last"], "turns": 8}
 
 
 def broken(whole: dict[str, Any]) -> list[bytes]:

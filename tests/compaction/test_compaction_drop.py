@@ -84,6 +84,7 @@ async def test_a_later_drop_takes_the_earlier_notice_into_its_own() -> None:
         messages = found.messages
 
 
+@pytest.mark.req("CC-PIN")
 async def test_summaries_system_messages_what_is_pinned_and_the_newest_request_stay() -> None:
     steps = work(8)
     summary = marked(said("What was said before.", id="summary"), "summary")
@@ -132,6 +133,7 @@ async def test_dropping_can_be_switched_off() -> None:
     assert (found.report.status, found.report.reason) == ("skipped", "dropping is off")
 
 
+@pytest.mark.req("CC-PIN")
 async def test_what_is_left_and_still_too_long_is_shortened_but_never_what_is_pinned() -> None:
     pin = pinned(said("Keep this. " * 400, id="pin"))
     before = (pin, *work(1, request="Read this: " + WORDS * 40))

@@ -65,11 +65,18 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
     assert decode(encode(state), agent="main", session="s1") == state
 
 
+@pytest.mark.req("AS-BUG-29")
 @pytest.mark.parametrize(
     "fields",
     [
+        {"v": 0},
+        {"v": "2"},
         {"user": 1},
+        {"last": 1},
+        {"window": {}},
+        {"window": ["Go"]},
         {"turns": True},
+        {"turns": -1},
         {"learns": 0},
         {"ratio": 0},
         {"plan": "plans/a.md"},
@@ -184,6 +191,7 @@ async def test_what_a_newer_version_wrote_survives(tmp_path: Path) -> None:
     assert json.loads(path.read_text()).items() >= {"v": 3, "mood": {"calm": True}, "turns": 4}.items()
 
 
+@pytest.mark.req("AS-BUG-29")
 @pytest.mark.parametrize("broken", [b"", b"{", b"[]", b'{"v": 1, "window": [{"v": 1}]}', b"\xff\xfe", b'{"v": 0}'])
 async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(tmp_path: Path, broken: bytes) -> None:
     store = made(tmp_path)

@@ -59,6 +59,7 @@ async def test_a_state_is_up_to_date_once_it_was_saved_here() -> None:
     assert not one.is_up_to_date(told(state, "a"))
 
 
+@pytest.mark.req("AS-BUG-29")
 @pytest.mark.parametrize("turns", [0, 4])
 async def test_what_stands_survives_a_document_that_broke_meanwhile(
     turns: int, caplog: pytest.LogCaptureFixture
