@@ -1,0 +1,177 @@
+"""What plain stores have in common: whose folder it is, what is found, and what the prompt is given."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from entry_strategies import ENTRIES
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.files.paths import safe_path
+from ricordo.guard import unfence
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.scopes import Scope
+from ricordo.stores.plain import Home, found, kept_text, named
+from ricordo.tokens import Tokens, estimate_text
+from ricordo.workspace.entry import Entry, Source
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+SHOP = Scope(user="me", project="shop")
+PARTS = st.none() | st.sampled_from(["a", "b", "A", "tenants", "a/b", ".."])
+SCOPES = st.builds(
+    lambda *parts: Scope(**dict(zip(["tenant", "user", "team", "project", "agent", "session"], parts, strict=True))),
+    *[PARTS] * 5,
+    st.just("s"),
+)
+
+
+def folder(scope: Scope, home: Scope = SHOP) -> str:
+    return Home(files=InMemoryFiles(), scope=home).folder(scope)
+
+
+def texts(query: str, *contents: str) -> list[str]:
+    hits = found([Entry(content=content) for content in contents], Query(text=query), 50)
+    return [hit.entry.content for hit in hits]
+
+
+def test_a_folder_is_a_projects_whoever_of_its_users_asks() -> None:
+    assert folder(SHOP) == folder(Scope(user="you", project="shop", session="s")) == folder(Scope(project="shop")) == ""
+    assert folder(Scope(user="me"), Scope(user="me", session="s")) == ""
+
+
+def test_others_have_a_folder_below_it() -> None:
+    assert folder(Scope(tenant="t", user="u", project="p")) == "tenants/t/users/u/projects/p/"
+    assert folder(Scope(user="me")) == "users/me/"
+    assert folder(Scope(tenant="t", user="me", project="shop")) == "tenants/t/users/me/projects/shop/"
+    assert folder(Scope(session="s")) == "of-session/s/"
+    assert folder(Scope(team="x", agent="y", session="s")) == "teams/x/agents/y/"
+
+
+@given(SCOPES, SCOPES, SCOPES)
+def test_two_tenants_two_projects_and_two_users_never_meet(home: Scope, one: Scope, other: Scope) -> None:
+    first, second = folder(one, home), folder(other, home)
+    for path in (first, second):
+        assert safe_path(path) == path.rstrip("/")
+    if first == second:
+        assert (one.tenant, one.project) == (other.tenant, other.project)
+        if one.project is None:
+            assert one.user == other.user
+            assert one.user or (one.team, one.agent) == (other.team, other.agent)
+
+
+def test_words_are_found_in_any_order_in_content_and_tags_whatever_their_case() -> None:
+    deploy = Entry(content="We DEPLOY only from main.", tags=("Release", "ops"))
+    for query in ("deploy", "main release", "only from", "OPS", "deploy?", "“main”"):
+        assert [hit.entry for hit in found([deploy], Query(text=query), 5)] == [deploy]
+    for query in ("deploys", "main staging", "c++"):
+        assert found([deploy], Query(text=query), 5) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "query"),
+    [
+        ("Die STRASSE ist gesperrt.", "straße"),
+        ("Die Straße ist gesperrt.", "STRASSE"),
+        ("Der GROẞE Preis", "grosse"),
+        ("İstanbul office", "istanbul"),
+        ("istanbul office", "İSTANBUL"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+        ("Σίσυφος", "ΣΊΣΥΦΟΣ"),
+        ("cafe\u0301", "CAFÉ"),
+        ("ПРИВЕТ, мир", "привет"),
+        ("测试数据在 testdata 里", "数据"),
+        ("שלום עולם", "עולם"),
+        ("مرحبا بالعالم", "بالعالم"),
+        ("नमस्ते दुनिया", "दुनिया"),
+        ("ﬁxtures", "FIXTURES"),
+    ],
+)
+def test_case_is_folded_as_unicode_says(content: str, query: str) -> None:
+    assert texts(query, content, "something else") == [content]
+
+
+def test_a_query_without_words_finds_all_in_their_order_up_to_the_limit() -> None:
+    assert texts(" \n", "c", "b", "a") == ["c", "b", "a"]
+    assert [hit.entry.content for hit in found([Entry(content=x) for x in "cba"], Query(text=""), 2)] == ["c", "b"]
+
+
+def test_the_filters_of_a_query_count() -> None:
+    entry = Entry(content="One.", kind="decision", tags=("a",), time=NOW, source=Source(session="s"), state="retired")
+    day = timedelta(days=1)
+    for passing in (
+        Query(text="", kinds=("decision", "x")),
+        Query(text="", tags=("b", "a")),
+        Query(text="", session="s"),
+        Query(text="", since=NOW, until=NOW + day),
+        Query(text="", path="memory"),
+        Query(text="", sorts=MEMORY_SORTS),
+    ):
+        assert found([entry], passing, 5, path="memory.jsonl")
+    for stopping in (
+        Query(text="", kinds=("fact",)),
+        Query(text="", tags=("b",)),
+        Query(text="", session="t"),
+        Query(text="", since=NOW + day),
+        Query(text="", until=NOW),
+        Query(text="", path="sessions"),
+        Query(text="", sorts=("transcript",)),
+    ):
+        assert found([entry], stopping, 5, path="memory.jsonl") == []
+
+
+def test_what_was_superseded_is_left_out_or_names_what_took_its_place() -> None:
+    new, old = Entry(content="Port 8443.", id="b", supersedes="a"), Entry(content="Port 8080.", id="a")
+    gone = Entry(content="Port 80.", id="c", state="superseded")
+    hits = found([new, old, gone], Query(text="port"), 5)
+    assert [(hit.entry.id, hit.superseded_by) for hit in hits] == [("b", ""), ("a", "b")]
+    assert unfence(kept_text([new, old, gone], None)) == ("Port 8443.",)
+
+
+def test_hits_say_where_they_stand() -> None:
+    entries = [Entry(content="One.", id="b"), Entry(content="Two.", id="a")]
+    hits = found(entries, Query(text=""), 5, path="memory.jsonl", lines={"b": 7})
+    assert [(hit.path, hit.line_number, hit.end_line) for hit in hits] == [
+        ("memory.jsonl", 7, 7),
+        ("memory.jsonl", 1, 1),
+    ]
+
+
+def test_entries_without_an_id_get_different_ones_that_stay() -> None:
+    one, two, three = named([Entry(content="x"), Entry(content="x"), Entry(content="y", id="mine")], "memory.jsonl")
+    assert len({one.id, two.id}) == 2
+    assert three.id == "mine"
+    assert named([Entry(content="before"), Entry(content="x")], "memory.jsonl")[1].id == one.id
+
+
+@given(st.lists(ENTRIES, max_size=6), st.integers(0, 400))
+def test_the_preamble_never_exceeds_its_budget_and_is_the_same_again(entries: list[Entry], tokens: int) -> None:
+    text = kept_text(entries, Tokens(tokens))
+    assert estimate_text(text) <= tokens
+    assert text == kept_text(entries, Tokens(tokens))
+    assert text == "" or unfence(text) is not None or "`recall` finds them" in text
+
+
+def test_what_does_not_fit_is_counted_and_the_next_is_tried() -> None:
+    entries = [Entry(content="Short."), Entry(content="long " * 5_000), Entry(content="Also short.")]
+    text = kept_text(entries, Tokens(200), note="The file is long.", source="memory.jsonl", unread=7)
+    assert unfence(text) == ("Short.", "Also short.")
+    assert "The file is long. 8 memories did not fit here: `recall` finds them." in text
+    assert 'source="memory.jsonl" trust="user" kind="fact"' in text
+
+
+def test_a_budget_below_one_entry_gives_the_notice_or_nothing() -> None:
+    entry = Entry(content="We deploy only from main. " * 20)
+    notice = "1 memory did not fit here: `recall` finds them."
+    assert kept_text([entry], Tokens(estimate_text(notice))) == notice
+    assert kept_text([entry], Tokens(3)) == ""
+    assert kept_text([], None) == ""
+
+
+def test_what_is_pinned_comes_before_what_is_newer() -> None:
+    entries = [Entry(content=f"Note {number}.") for number in range(300)]
+    pinned = Entry(content="Always.", pinned=True, by="agent")
+    text = kept_text([*entries, pinned], Tokens(60_000))
+    assert unfence(text) == ("Always.", *(f"Note {number}." for number in range(200)))
+    assert 'trust="agent"' in text
+    assert unfence(kept_text([*entries, pinned], Tokens(90))) == ("Always.",)
