@@ -216,7 +216,31 @@ async def test_two_processes_in_one_session_go_on_with_what_both_made_of_it() ->
     assert [message.text for message in other.state.window] == ["Yes."]
 
 
-async def test_what_always_comes_second_is_refused_and_changes_nothing() -> None:
+async def test_a_change_that_is_refused_takes_away_nothing_that_another_process_made() -> None:
+    class Full(MemoryStates):
+        refuses = 0
+
+        async def save(self, state: AgentState, *, expected: str) -> str:
+            if self.refuses:
+                self.refuses -= 1
+                raise StorageFull
+            return await super().save(state, expected=expected)
+
+    states = Full()
+    one, other = await opened(states), await opened(states)
+    await other.stand(lambda now: replace(now, permissions=(RULE,), todos=(Todo(id="1", content="Go"),)))
+    states.refuses = 1
+    with pytest.raises(StorageFull):
+        await one.stand(lambda now: replace(now, plan=Plan(active=True)))
+    assert one.standing.plan == Plan()
+    await one.stand(lambda now: replace(now, delivered=("t",)))
+    for left in (one.standing, (await states.load("main", "s")).state.standing):
+        assert (left.permissions, contents(left), left.delivered) == ((RULE,), ["Go"], ("t",))
+
+
+async def test_what_always_comes_second_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.state.saved._ATTEMPTS", 3)
+
     class Taken(MemoryStates):
         async def save(self, state: AgentState, *, expected: str) -> str:
             raise VersionConflict

@@ -177,7 +177,9 @@ class Keeper:
             # a disk may fail after it has written, and who comes next would find what was refused here
             if wanted != before:
                 with suppress(StorageError):
-                    await saved.save(before)
+                    left = await saved.save(before)
+                    # what others saved meanwhile came with it, and would be taken for removed here
+                    self._state = merged(before, self._state, left)
             raise
 
 

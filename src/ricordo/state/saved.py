@@ -5,6 +5,9 @@ is no part of a merge, and what does not go back to the state that was known her
 """
 
 import logging
+from secrets import randbelow
+
+import anyio
 
 from ricordo.errors import StorageError, VersionConflict
 from ricordo.files import ABSENT
@@ -13,7 +16,8 @@ from ricordo.state.merge import merged
 
 __all__ = ["SavedState"]
 
-_ATTEMPTS = 3
+_ATTEMPTS = 100
+_LONGEST_PAUSE_MS = 20
 _LOG = logging.getLogger("ricordo.agent")
 
 
@@ -44,6 +48,8 @@ class SavedState:
             except VersionConflict:
                 if not left:
                     raise
+                # another process was faster; who waits by chance does not meet the same one again
+                await anyio.sleep(randbelow(min(2 + _ATTEMPTS - left, _LONGEST_PAUSE_MS)) / 1000)
                 stated = await self._states.load(state.agent, state.session)
                 wanted, version, known = self._together(known, wanted, stated), stated.version, stated.state
             except StorageError:
