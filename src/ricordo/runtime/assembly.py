@@ -37,14 +37,14 @@ from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.state import StateStore
 from ricordo.state.files import FileStates
-from ricordo.stores.contract import Store, StoreParts
+from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import Place
 from ricordo.tasks.files import FileTasks
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE, ROOT_TASKS
 
-__all__ = ["Parts", "Workspace", "files_of", "inspect_root", "open_workspace", "working_files"]
+__all__ = ["Parts", "Workspace", "files_of", "guard_key", "inspect_root", "new_key", "open_workspace", "working_files"]
 
 _KEY_BYTES = 32
 _CLOSING_SECONDS = 2.0
@@ -83,7 +83,7 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """An open root with its store, and what works on its sessions.
+    """An open root with its store, and what works on its sessions; `backend` is what `store` was bound from.
 
     `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
     of ledgers; None when it is switched off.
@@ -91,6 +91,7 @@ class Workspace:
 
     scope: Scope
     place: Place
+    backend: Backend
     store: Store
     flush: SessionFlush
     curation: Curation | None
@@ -112,9 +113,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     wider = _Wider(scope, parts)
     inbox = _inbox(root, place.files, parts)
     try:
-        store = Layered(
-            StoreParts(redactor=place.redactor, clock=parts.clock, ids=parts.ids, emitter=parts.emitter), place, wider
-        ).bind(scope)
+        backend = Layered(
+            StoreParts(redactor=place.redactor, clock=parts.clock, ids=parts.ids, emitter=parts.emitter),
+            place,
+            wider,
+            scope,
+        )
         flusher = Flusher(files=place.files, redactor=place.redactor, key=place.key, clock=parts.clock, ids=parts.ids)
         flush = SessionFlush(place=place, flusher=flusher, emitter=parts.emitter, scope=scope)
         curation = _curation(place, scope, parts)
@@ -132,7 +136,8 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             yield Workspace(
                 scope=scope,
                 place=place,
-                store=store,
+                backend=backend,
+                store=backend.bind(scope),
                 flush=flush,
                 curation=curation,
                 inbox=inbox,
@@ -198,7 +203,7 @@ class _Wider:
 async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Place:
     files = LocalFiles(root, disk=parts.disk)
     owner = await claim_root(files, scope, clock=parts.clock, ids=parts.ids)
-    key = await _key(files)
+    key = await guard_key(files)
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()
@@ -276,12 +281,17 @@ async def _is_root(folder: Path, parts: Parts) -> bool:
     return await read_marker(LocalFiles(folder, disk=parts.disk)) is not None
 
 
-async def _key(files: FileStore) -> bytes:
-    """Return the root's secret, which is made when there is none. Raises `DocumentInvalid`, `StorageFull`."""
+def new_key() -> bytes:
+    """Return a secret for what has no root to keep one in."""
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+async def guard_key(files: FileStore) -> bytes:
+    """Return a root's secret, which is made when there is none. Raises `DocumentInvalid`, `StorageFull`."""
     try:
         key = (await files.read(GUARD_KEY)).data
     except FileMissing:
-        key = await _new_key(files)
+        key = await _stored_key(files)
     if len(key) != _KEY_BYTES:
         raise DocumentInvalid(
             f"{GUARD_KEY} is damaged: restore it from a backup, or delete it, which lets what was forgotten come back."
@@ -289,12 +299,12 @@ async def _key(files: FileStore) -> bytes:
     return key
 
 
-async def _new_key(files: FileStore) -> bytes:
+async def _stored_key(files: FileStore) -> bytes:
     """Store a new secret and return it, or the one that another process stored meanwhile.
 
     In a root that can only be read it holds for this process: nothing is written that would need it later.
     """
-    key = secrets.token_bytes(_KEY_BYTES)
+    key = new_key()
     with suppress(StorageReadOnly):
         try:
             await files.create(GUARD_KEY, key)

@@ -33,6 +33,9 @@ from ricordo.workspace.tombstones import read_tombstones
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
 
 _FEW = 32
+_SEEING = ("tenant", "user", "team", "project")
+"""The parts of a scope that say which places it sees."""
+
 _NOBODYS = frozenset({"consolidate", "undo"})
 """What nobody did by hand in a way that they would take back without naming it."""
 
@@ -48,15 +51,19 @@ class OpenWider(Protocol):
 class Layered(Backend):
     """The store that `Memory.open` and the command line use."""
 
-    def __init__(self, parts: StoreParts, place: Place, wider: OpenWider) -> None:
-        """Keep memories in `place`, and those for all of a user's projects in what `wider` opens."""
+    def __init__(self, parts: StoreParts, place: Place, wider: OpenWider, scope: Scope) -> None:
+        """Keep the memories of `scope` in `place`, and those for all of a user's projects in what `wider` opens."""
         super().__init__(parts)
         self._place = place
         self._wider = wider
+        self._scope = scope
 
     def _driver(self, scope: Scope) -> Driver:
-        """Return the driver over the places that `scope` sees."""
-        del scope
+        """Return the driver over the places that `scope` sees. Raises: ScopeMismatch if those are not open here."""
+        mine, wanted = self._scope.parts(), scope.parts()
+        beyond = [name for name in _SEEING if mine.get(name) != wanted.get(name)]
+        if beyond or not self._place.scope.parts().items() <= wanted.items():
+            raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
         return LayeredDriver(self._place, self._wider)
 
 

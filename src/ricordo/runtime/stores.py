@@ -1,0 +1,376 @@
+"""Stores: every backend under its scheme, and a store opened by one line. No backend is imported before it is opened.
+
+A scheme is one of Ricordo's own, one that a program registered, or one that an installed package offers as an entry
+point of the group `ricordo.stores`. The process-wide default is a store that keeps nothing, until one is set.
+
+Invariant: a folder is claimed for its owner, and hidden from git, before a backend sees it, and no folder with other
+things in it becomes a store.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, Ids
+from ricordo.errors import ExtraMissing, InvalidInput, InvalidScope, InvalidSetting, ScopeRequired
+from ricordo.events import Sink
+from ricordo.files import FileStore
+from ricordo.files.disk import Disk, translated
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor, has_secret
+from ricordo.models import Embedder
+from ricordo.runtime.assembly import Parts, guard_key, new_key, open_workspace
+from ricordo.runtime.marker import claim_root, read_marker
+from ricordo.runtime.roots import nearest_root
+from ricordo.runtime.settings import Settings
+from ricordo.scopes import Scope
+from ricordo.stores.capabilities import Closes
+from ricordo.stores.contract import Backend, Store, StoreParts
+from ricordo.stores.nothing import NoMemory
+from ricordo.stores.opening import SCHEMES, Address, Opening, StoreFactory, parse_address
+from ricordo.workspace.layout import WORKSPACE
+
+__all__ = [
+    "GROUP",
+    "Opener",
+    "Scheme",
+    "close_store",
+    "default_store",
+    "open_backend",
+    "open_store",
+    "register_store",
+    "schemes",
+    "set_default_store",
+]
+
+GROUP = "ricordo.stores"
+"""The group of entry points under which packages offer their stores, the name being the scheme."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_+-]+")
+_OWN = re.compile(
+    r"\.gitignore|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
+    r"|.*\.(md|json|jsonl)|(memory|index)[^/]*\.(db|mdb|idx|npy|npz|f32|vec).*",
+    re.IGNORECASE,
+)
+"""What lies in a folder of memory: anything else in a folder that is nobody's yet says that it is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    """A backend that can be named in an address: `keeps` says where it keeps what, `needs` what has to be installed.
+
+    `origin` is who offers it: Ricordo, the program, or the name of the entry point's package.
+    """
+
+    name: str
+    keeps: str = ""
+    needs: str = ""
+    origin: str = "Ricordo"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BuiltIn:
+    """Where a backend is found: `module:function`."""
+
+    home: str
+    keeps: str
+    extra: str = ""
+
+
+_BUILT_IN = {
+    "sessions": _BuiltIn(home="sessions:open_sessions", keeps="a Markdown file for each session, and their index"),
+    "markdown": _BuiltIn(home="markdown:open_markdown", keeps="one Markdown file"),
+    "jsonl": _BuiltIn(home="jsonl:open_jsonl", keeps="one file with a JSON document a line"),
+    "json": _BuiltIn(home="json:open_json", keeps="one JSON document"),
+    "kv": _BuiltIn(home="kv:open_kv", keeps="an embedded key-value database", extra="kv"),
+    "fulltext": _BuiltIn(home="fulltext:open_fulltext", keeps="a file of entries, and a full-text index"),
+    "vector": _BuiltIn(home="vector:open_vector", keeps="a file of entries, and their vectors", extra="vector"),
+    "ring": _BuiltIn(home="ring:open_ring", keeps="the newest entries, in this process"),
+    "mock": _BuiltIn(home="mock:open_mock", keeps="a list, in this process"),
+    "fanout": _BuiltIn(home="fanout:open_fanout", keeps="what it is given, in several stores"),
+}
+_PLACELESS = frozenset({"none", "ring", "mock", "fanout"})
+"""Schemes of which what stands after the colon is no folder."""
+
+_SLASHES = re.compile(r"//(?!/)")
+_KEEPS = {"none": "nothing", "layered": "everything of a Ricordo root"}
+
+
+class _Registry:
+    """What this process added: factories by scheme, and the address of its default store."""
+
+    def __init__(self) -> None:
+        self.factories: dict[str, StoreFactory] = {}
+        self.default: str | None = None
+
+
+_REGISTRY = _Registry()
+
+
+def register_store(scheme: str, factory: StoreFactory) -> None:
+    """Let addresses with `scheme` be opened by `factory`; a second time takes the place of the first.
+
+    Raises: InvalidSetting for a scheme of Ricordo's own, and for one that no address could name: it has two characters
+    or more, lower-case letters, digits, `_`, `+` and `-`, and begins with a letter.
+    """
+    if scheme in SCHEMES:
+        raise InvalidSetting(f"The scheme {scheme} is Ricordo's own: name yours otherwise.")
+    if not _NAME.fullmatch(scheme):
+        raise InvalidSetting(f"{scheme!r} is no scheme: it has two or more lower-case letters, digits, _, + or -.")
+    _REGISTRY.factories[scheme] = factory
+
+
+def schemes() -> tuple[Scheme, ...]:
+    """Return what can be named in an address: Ricordo's own, then what was registered, then what is installed."""
+    own = [_described(name) for name in SCHEMES]
+    registered = [Scheme(name=name, origin="this program") for name in sorted(_REGISTRY.factories)]
+    known = {*SCHEMES, *_REGISTRY.factories}
+    installed = {
+        point.name: Scheme(name=point.name, origin=point.dist.name if point.dist else point.value)
+        for point in entry_points(group=GROUP)
+        if point.name not in known
+    }
+    return (*own, *registered, *(installed[name] for name in sorted(installed)))
+
+
+def set_default_store(address: str | None) -> None:
+    """Let `address` be the default of this process, for `open_store` and for agents; None is none again.
+
+    Raises: InvalidSetting for a text that is no address. The store is opened, and its scheme looked for, at its use.
+    """
+    if address is not None:
+        parse_address(address)
+    _REGISTRY.default = address
+
+
+def default_store() -> str | None:
+    """Return the address of the default store; None until one is set, and then nothing is kept."""
+    return _REGISTRY.default
+
+
+@asynccontextmanager
+async def open_store(
+    address: str | None = None,
+    *,
+    scope: Scope | None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    disk: Disk | None = None,
+    sink: Sink | None = None,
+    embedder: Embedder | None = None,
+) -> AsyncIterator[Store]:
+    """Open the store at `address`, such as `jsonl:./notes`, bound to `scope`; the default store without one.
+
+    A folder is created when it does not exist. At the end of the block what the store holds back is written.
+    `layered:PATH` is the memory of the root PATH, of the nearest root when empty. `embedder` is for stores that make
+    vectors. Raises: ScopeRequired; InvalidSetting for an address that names no store; ExtraMissing for a store whose
+    package is not installed; ScopeMismatch for a folder that is somebody else's; InvalidInput for one with other
+    things in it; StorageError.
+    """
+    async with open_backend(
+        address, scope=scope, settings=settings, clock=clock, ids=ids, disk=disk, sink=sink, embedder=embedder
+    ) as backend:
+        store = backend.bind(scope)
+        try:
+            yield store
+        finally:
+            await close_store(store)
+
+
+@asynccontextmanager
+async def open_backend(
+    address: str | None = None,
+    *,
+    scope: Scope | None,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    disk: Disk | None = None,
+    sink: Sink | None = None,
+    embedder: Embedder | None = None,
+) -> AsyncIterator[Backend]:
+    """Open what keeps memories at `address`, to be bound to one scope after another; as `open_store` else.
+
+    `scope` is whose folder it is. The stores that are bound are to be closed by `close_store`.
+    """
+    if scope is None:
+        raise ScopeRequired
+    parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=sink)
+    opener = Opener(scope=scope, parts=replace(parts, ids=ids or parts.ids), embedder=embedder)
+    async with opener.backend(address or default_store() or "none") as backend:
+        yield backend
+
+
+async def close_store(store: Store) -> None:
+    """Write what the store holds back, also when the task is being cancelled. Raises `StorageError`."""
+    closes = store.offers(Closes)
+    if closes:
+        with anyio.CancelScope(shield=True):
+            await closes.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opener:
+    """Opens backends for one scope; a relative place is one below `base`, the working directory when None.
+
+    With `within` no place outside of that folder is opened: what names it may have come from somebody else.
+    """
+
+    scope: Scope
+    parts: Parts
+    embedder: Embedder | None = None
+    base: Path | None = None
+    within: Path | None = None
+
+    @asynccontextmanager
+    async def backend(self, text: str) -> AsyncIterator[Backend]:
+        """Open what an address names and close it at the end. Raises as `open_store` does."""
+        if any(map(has_secret, self.scope.parts().values())):
+            raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
+        address = parse_address(text)
+        folder = await run_sync(self._folder, address)
+        factory = await run_sync(self._factory, address.scheme)
+        claims = folder is not None and address.scheme in _BUILT_IN
+        key = await guard_key(await self._claimed(folder)) if folder and claims else new_key()
+        parts = StoreParts(
+            redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter
+        )
+        opening = Opening(
+            address=address, scope=self.scope, parts=parts, files=self._files, another=self.backend, folder=folder,
+            embedder=self.embedder,
+        )  # fmt: skip
+        async with factory(opening) as backend:
+            yield backend
+
+    def _factory(self, scheme: str) -> StoreFactory:
+        """Return what opens a scheme; it imports, so call it in a thread. Raises: InvalidSetting, ExtraMissing."""
+        own = {"none": _open_nothing, "layered": self._open_layered}
+        if scheme in own:
+            return own[scheme]
+        if scheme in _REGISTRY.factories:
+            return _REGISTRY.factories[scheme]
+        if scheme in _BUILT_IN:
+            return _imported(scheme, _BUILT_IN[scheme])
+        return _installed(scheme)
+
+    def _folder(self, address: Address) -> Path | None:
+        """Return the folder that an address points to. Raises: InvalidSetting for one that may not be opened."""
+        scheme, place = address.scheme, address.place
+        if self.within and scheme not in SCHEMES:
+            raise InvalidSetting(
+                f"A config.toml can't name the store {address}, only Ricordo's own: set RICORDO_STORE."
+            )
+        has_place = scheme not in _PLACELESS
+        if has_place and scheme in _BUILT_IN and (not place or _SLASHES.match(place)):
+            raise InvalidSetting(f"{str(address)!r} names no folder: write one, such as {scheme}:./notes.")
+        if not has_place or not place or _SLASHES.match(place):
+            return None
+        folder = ((self.base or Path.cwd()) / Path(place).expanduser()).absolute()
+        if self.within and not folder.resolve().is_relative_to(self.within.resolve()):
+            raise InvalidSetting(
+                f"A config.toml can't name the store {address}: it may have come with a folder, so its store lies "
+                f"below {self.within}. Set RICORDO_STORE."
+            )
+        return folder
+
+    async def _claimed(self, folder: Path) -> LocalFiles:
+        """Return the files of a folder that is the scope's, and is made so if it is nobody's."""
+        files = LocalFiles(folder, disk=self.parts.disk)
+        if await read_marker(files) is None:
+            await run_sync(_refuse_foreign, folder)
+        await claim_root(files, self.scope, clock=self.parts.clock, ids=self.parts.ids)
+        return files
+
+    @asynccontextmanager
+    async def _files(self, folder: Path) -> AsyncIterator[FileStore]:
+        """Give the files of a folder, claimed for the scope; of a Ricordo root, those of its workspace."""
+        files = await self._claimed(folder)
+        if await run_sync((folder / WORKSPACE).is_dir):
+            files = LocalFiles(folder / WORKSPACE, locks=folder / "locks", disk=self.parts.disk)
+        yield files
+
+    @asynccontextmanager
+    async def _open_layered(self, opening: Opening) -> AsyncIterator[Backend]:
+        """Open what `Memory.open` does."""
+        root = opening.folder if opening.folder else await run_sync(nearest_root)
+        async with open_workspace(root, self.scope, self.parts) as workspace:
+            yield workspace.backend
+
+
+@asynccontextmanager
+async def _open_nothing(opening: Opening) -> AsyncIterator[Backend]:
+    yield NoMemory(opening.parts)
+
+
+def _described(name: str) -> Scheme:
+    if name in _KEEPS:
+        return Scheme(name=name, keeps=_KEEPS[name])
+    built_in = _BUILT_IN[name]
+    return Scheme(name=name, keeps=built_in.keeps, needs=f"ricordo[{built_in.extra}]" if built_in.extra else "")
+
+
+def _imported(scheme: str, built_in: _BuiltIn) -> StoreFactory:
+    module, _, function = built_in.home.partition(":")
+    try:
+        factory: StoreFactory = getattr(import_module(f"ricordo.stores.{module}"), function)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("ricordo"):
+            raise
+        raise ExtraMissing(
+            f"The store {scheme} needs {error.name}: pip install 'ricordo[{built_in.extra}]' installs it."
+        ) from error
+    return factory
+
+
+def _installed(scheme: str) -> StoreFactory:
+    """Return what an installed package offers under this name. Raises: InvalidSetting, ExtraMissing."""
+    found = [point for point in entry_points(group=GROUP) if point.name == scheme]
+    if not found:
+        known = [each.name for each in schemes()]
+        near = get_close_matches(scheme, known, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise InvalidSetting(
+            f"No store has the scheme {scheme!r}: {hint}There are {', '.join(known)}. A path with a colon in it begins "
+            "with ./ or /."
+        )
+    try:
+        factory: StoreFactory = found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise ExtraMissing(f"The store {scheme} of {found[0].value} can't be loaded: {error}.") from error
+    return factory
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise `InvalidInput` for a file, and for a folder that holds anything that a store does not."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file: name a folder for the store.")
+    try:
+        foreign = _foreign(folder)
+    except OSError as error:
+        raise translated(error, str(folder)) from error
+    if foreign is not None:
+        raise InvalidInput(
+            f"{folder} holds other things, such as {foreign}, and a store hides its folder from git: name a folder "
+            f"that is new or empty, such as {folder / '.harness'}."
+        )
+
+
+def _foreign(folder: Path) -> str | None:
+    """Return the name of one thing in the folder that is none of a store's; None when there is no such thing."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return next((path.name for path in found if not _is_of_a_store(path)), None)
+
+
+def _is_of_a_store(path: Path) -> bool:
+    if path.name == ".gitignore":
+        return b"*" in path.read_bytes().splitlines()
+    return _OWN.fullmatch(path.name) is not None

@@ -1,0 +1,232 @@
+"""A store is opened by one line, wherever its backend comes from, in a folder that is its owner's."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from ricordo import Entry, Scope
+from ricordo.errors import (
+    ExtraMissing,
+    InvalidScope,
+    InvalidSetting,
+    ScopeMismatch,
+    ScopeRequired,
+)
+from ricordo.index.contract import Query
+from ricordo.recall.hits import Hit
+from ricordo.runtime import Settings
+from ricordo.runtime import stores as registry
+from ricordo.runtime.stores import (
+    default_store,
+    open_backend,
+    open_store,
+    register_store,
+    schemes,
+    set_default_store,
+)
+from ricordo.stores import Backend, Driver, Layers, StoreParts
+from ricordo.stores.capabilities import Closes
+from ricordo.stores.opening import SCHEMES, Opening
+from ricordo.stores.plain import found
+from ricordo.tokens import Tokens
+
+pytestmark = pytest.mark.anyio
+
+SCOPE = Scope(user="me", project="shop")
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+
+class Shelf(Backend):
+    """A backend of a third party: a list for each scope; it can be closed."""
+
+    def __init__(self, parts: StoreParts) -> None:
+        super().__init__(parts)
+        self.kept: dict[Scope, list[Entry]] = {}
+        self.closed = 0
+
+    def _driver(self, scope: Scope) -> Driver:
+        return _OnShelf(self, self.kept.setdefault(scope, []))
+
+
+class _OnShelf:
+    def __init__(self, shelf: Shelf, kept: list[Entry]) -> None:
+        self._shelf = shelf
+        self._kept = kept
+
+    async def write(self, entry: Entry) -> Entry:
+        self._kept.append(entry)
+        return entry
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        return found(reversed(self._kept), query, limit)
+
+    async def preface(self, budget: Tokens | None) -> str:
+        return "\n".join(entry.content for entry in self._kept)
+
+    async def close(self) -> None:
+        self._shelf.closed += 1
+
+
+SHELVES: list[Shelf] = []
+OPENINGS: list[Opening] = []
+
+
+@asynccontextmanager
+async def open_shelf(opening: Opening) -> AsyncIterator[Backend]:
+    OPENINGS.append(opening)
+    SHELVES.append(Shelf(opening.parts))
+    yield SHELVES[-1]
+
+
+@pytest.fixture(autouse=True)
+def nothing_chosen() -> Iterator[None]:
+    SHELVES.clear()
+    OPENINGS.clear()
+    register_store("shelf", open_shelf)
+    yield
+    set_default_store(None)
+
+
+def settings(root: Path) -> Settings:
+    return Settings(root=None, user="me", data=root / "data", cache=root / "cache", consolidation=None)
+
+
+async def test_the_default_store_keeps_nothing_until_one_is_set(tmp_path: Path) -> None:
+    assert default_store() is None
+    async with open_store(scope=SCOPE) as store:
+        await store.save(Entry(content="We deploy only from main."))
+        assert await store.recall("") == []
+        assert await store.preamble() == ""
+    set_default_store("shelf:")
+    assert default_store() == "shelf:"
+    async with open_store(scope=SCOPE) as store:
+        await store.save(Entry(content="We deploy only from main."))
+        assert [hit.entry.content for hit in await store.recall("main")] == ["We deploy only from main."]
+    with pytest.raises(InvalidSetting):
+        set_default_store(" ")
+
+
+async def test_a_store_of_a_third_party_is_opened_by_its_name_bound_and_closed(tmp_path: Path) -> None:
+    async with open_store("shelf:?size=3", scope=SCOPE, settings=settings(tmp_path)) as store:
+        assert store.scope == SCOPE
+        saved = await store.save(Entry(content=f"The key is {SECRET}."))
+        assert SECRET not in saved.content
+        assert OPENINGS[0].address.options == {"size": "3"}
+        assert OPENINGS[0].folder is None
+        assert SHELVES[0].closed == 0
+    assert SHELVES[0].closed == 1
+
+
+async def test_a_store_is_closed_when_its_block_raises() -> None:
+    async def raising() -> None:
+        async with open_store("shelf:", scope=SCOPE):
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await raising()
+    assert SHELVES[0].closed == 1
+
+
+async def test_a_backend_is_bound_to_one_scope_after_another() -> None:
+    async with open_backend("shelf:", scope=SCOPE) as backend:
+        mine, other = backend.bind(SCOPE), backend.bind(Scope(user="me", project="library"))
+        await mine.save(Entry(content="Mine."))
+        assert await other.recall("") == []
+        assert mine.offers(Closes) is not None
+
+
+@pytest.mark.parametrize("scheme", ["jsonl", "layered", "none"])
+def test_the_schemes_of_ricordo_can_not_be_taken(scheme: str) -> None:
+    with pytest.raises(InvalidSetting, match="own"):
+        register_store(scheme, open_shelf)
+
+
+@pytest.mark.parametrize("scheme", ["", "a", "Shelf", "my shelf", "1st", "a:b"])
+def test_a_scheme_that_no_address_could_name_is_refused(scheme: str) -> None:
+    with pytest.raises(InvalidSetting, match="scheme"):
+        register_store(scheme, open_shelf)
+
+
+async def test_an_installed_package_offers_a_store_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints(
+        [
+            EntryPoint(name="rack", value=f"{__name__}:open_shelf", group=registry.GROUP),
+            EntryPoint(name="broken", value="ricordo_rack_that_is_not_there:open_rack", group=registry.GROUP),
+        ]
+    )
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[open_shelf.__module__])
+    monkeypatch.setattr(registry, "entry_points", lambda group: points.select(group=group))
+    async with open_store("rack:", scope=SCOPE) as store:
+        await store.save(Entry(content="Kept."))
+        assert await store.preamble() == "Kept."
+    with pytest.raises(ExtraMissing, match="ricordo_rack_that_is_not_there"):
+        async with open_store("broken:", scope=SCOPE):
+            pass
+    named = {scheme.name: scheme for scheme in schemes()}
+    assert list(named)[: len(SCHEMES)] == list(SCHEMES)
+    assert {"rack", "broken", "shelf"} <= set(named)
+
+
+async def test_entry_points_are_looked_up_only_for_a_scheme_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked_up(group: str) -> EntryPoints:
+        raise AssertionError(group)
+
+    monkeypatch.setattr(registry, "entry_points", looked_up)
+    for address in ("shelf:", "none:"):
+        async with open_store(address, scope=SCOPE):
+            pass
+
+
+async def test_a_scheme_that_nobody_has_is_told_with_those_there_are() -> None:
+    with pytest.raises(InvalidSetting, match=r"'jsnol'.*did you mean jsonl\?.*markdown.*shelf"):
+        async with open_store("jsnol:./notes", scope=SCOPE):
+            pass
+
+
+@pytest.mark.parametrize("address", ["jsonl:", "sessions:?last=3", "jsonl://notes"])
+async def test_a_store_that_needs_a_folder_asks_for_one(address: str) -> None:
+    with pytest.raises(InvalidSetting, match="names no folder"):
+        async with open_store(address, scope=SCOPE):
+            pass
+
+
+async def test_nothing_is_opened_without_a_scope_or_for_one_that_holds_a_secret() -> None:
+    with pytest.raises(ScopeRequired):
+        async with open_store("none:", scope=None):
+            pass
+    with pytest.raises(InvalidScope):
+        async with open_store("none:", scope=Scope(user=SECRET)):
+            pass
+
+
+def test_importing_the_registry_loads_no_plain_backend_and_no_heavy_package() -> None:
+    code = "import ricordo.runtime.stores, sys; print([m for m in sys.modules if m.startswith('ricordo.stores.')])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    backends = {built_in.home.partition(":")[0] for built_in in registry._BUILT_IN.values()}
+    assert backends
+    assert [name for name in backends if f"'ricordo.stores.{name}'" in told] == []
+
+
+async def test_layered_is_the_memory_of_a_root_behind_the_three_operations(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
+        await store.save(Entry(content="We deploy only from main.", kind="decision"))
+        assert "only from main" in await store.preamble()
+        assert store.offers(Layers) is not None
+    assert "only from main" in next((root / "workspace" / "memory").glob("*.md")).read_text()
+    async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
+        assert [hit.entry.kind for hit in await store.recall("deploy")] == ["decision"]
+
+
+@pytest.mark.parametrize("other", [Scope(user="me", project="library"), Scope(user="you", project="shop")])
+async def test_an_open_root_is_bound_to_nobody_else(tmp_path: Path, other: Scope) -> None:
+    async with open_backend(f"layered:{tmp_path / '.ricordo'}", scope=SCOPE, settings=settings(tmp_path)) as backend:
+        session = Scope(user="me", project="shop", session="s")
+        assert backend.bind(session).scope == session
+        with pytest.raises(ScopeMismatch):
+            backend.bind(other)
