@@ -211,3 +211,14 @@ def test_ids_of_a_summary_depend_on_what_it_carries() -> None:
     plain = compacted(with_ids(talk(30), session="s1")).messages[0]
     other = compacted(with_ids([*talk(26), rule("Be kind."), *talk(4, 26)], session="s1")).messages[0]
     assert plain.id != other.id
+
+
+def test_what_fits_together_is_carried_whole_and_long_ones_are_cut_only_where_it_does_not() -> None:
+    long = "Move the fixtures, and keep their names as they are in the list below. " * 30
+    spoken = [said("Begin.", id="a"), said(long, id="b"), said("Then tell me.", id="c")]
+    assert [each.text for each in asked(spoken, 2_000)] == ["Begin.", long, "Then tell me."]
+    (_, cut, _) = asked(spoken, 400)
+    assert cut.text.endswith(" [...]")
+    assert len(cut.text) < len(long)
+    again = replace(spoken[1], parts=(Text(text=cut.text),))
+    assert asked([spoken[0], again, spoken[2]], 400)[1].text == cut.text

@@ -106,12 +106,14 @@ def transcript_at(agent: str, session: str) -> str:
 def asked(dropped: Sequence[Message], budget: int) -> tuple[Asked, ...]:
     """Return the first request among `dropped` and the latest ones, in order, in about `budget` tokens.
 
-    What says next to nothing, such as a yes, takes only the room that the others leave. What earlier summaries carried
-    counts as asked where they stand.
+    All of them are carried whole where they fit in together; else long ones are cut, and what says next to nothing,
+    such as a yes, takes only the room that the others leave. What earlier summaries carried counts as asked where
+    they stand.
     """
     every = list(_every_request(dropped))
-    if not every:
-        return ()
+    if sum(estimate_text(each.text) + _FRAME for each in every) <= budget:
+        return tuple(every)
+    every = [replace(each, text=_shortened(each.text)) for each in every]
     left = budget - estimate_text(every[0].text) - _FRAME
     chosen = {0}
     latest = range(len(every) - 1, 0, -1)
@@ -212,7 +214,7 @@ def _every_request(messages: Sequence[Message]) -> Iterator[Asked]:
         if mark_of(message) == "summary":
             yield from _asked_before(message)
         elif message.role == "user" and mark_of(message) is None and not is_pinned(message) and message.text.strip():
-            yield Asked(id=message.id, text=_shortened(message.text))
+            yield Asked(id=message.id, text=message.text)
 
 
 def _asked_before(message: Message) -> Iterator[Asked]:
@@ -224,7 +226,8 @@ def _asked_before(message: Message) -> Iterator[Asked]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_REQUEST else cut(text, _LONGEST_REQUEST) + _CUT
+    whole = len(text) <= _LONGEST_REQUEST + len(_CUT) if text.endswith(_CUT) else len(text) <= _LONGEST_REQUEST
+    return text if whole else cut(text, _LONGEST_REQUEST) + _CUT
 
 
 def _is_system(message: Message) -> bool:
