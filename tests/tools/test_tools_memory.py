@@ -1,8 +1,6 @@
 """remember and recall: what is saved is found, what is found is data, and memory that is off says so."""
 
 import errno
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -97,7 +95,7 @@ async def test_what_can_not_be_an_entry_is_refused_in_words(tmp_path: Path) -> N
 async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "Zq7" * 31 + "AA"
     async with _opened(tmp_path / "root") as workspace:
-        remember, recall, _ = memory_tools(workspace.store, workspace.place.files)
+        remember, recall, *_ = memory_tools(workspace.store, workspace.place.files)
         await remember({"content": f"The deploy key is {key}."}, CONTEXT)
         found = str(await recall({"query": "deploy key"}, CONTEXT))
         assert "[secret:" in found
@@ -106,7 +104,7 @@ async def test_a_secret_that_is_remembered_is_a_mark(tmp_path: Path) -> None:
 
 async def test_recall_gives_memories_with_source_trust_kind_age_and_id(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
-        _, recall, memory_get = memory_tools(workspace.store, workspace.place.files)
+        _, recall, _, memory_get = memory_tools(workspace.store, workspace.place.files)
         assert await recall({"query": "fixtures"}, CONTEXT) == "no matches."
         entry = await workspace.store.save(Entry(content="Fixtures live in testdata/golden/.", kind="convention"))
         told = str(await recall({"query": "where do fixtures live"}, CONTEXT))
@@ -242,13 +240,3 @@ async def test_only_what_a_person_approves_changes_anything_outside_the_root(
     ).startswith("failed: ")
     assert (desks.folder / "CONVENTIONS.md").read_text() == "Spaces.\n"
     assert len(yes.asked) == 1
-
-
-def test_no_tool_needs_the_harness() -> None:
-    code = (
-        "import sys, ricordo.tools.remember, ricordo.tools.recall, ricordo.tools.memory_get, ricordo.tools.file_tools\n"
-        "rooms = {name.split('.')[1] for name in sys.modules if name.startswith('ricordo.')}\n"
-        "print(sorted(rooms & {'harness', 'middleware', 'runtime', 'agent', 'memory'}))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -6,6 +6,7 @@ from ricordo.stores import Store
 from ricordo.tokens import Tokens
 from ricordo.tools.contract import Tool
 from ricordo.tools.memory_get import memory_get_tool
+from ricordo.tools.memory_search import memory_search_tool
 from ricordo.tools.recall import DEFAULT_BUDGET, recall_tool
 from ricordo.tools.remember import remember_tool
 
@@ -15,10 +16,12 @@ __all__ = ["memory_tools"]
 def memory_tools(
     store: Store | None, files: FileStore | None, *, budget: Tokens = DEFAULT_BUDGET, clock: Clock | None = None
 ) -> tuple[Tool, ...]:
-    """Return remember and recall over `store`, and memory_get where the root has `files`.
+    """Return remember, recall and memory_search over `store`, and memory_get where the root has `files`.
 
-    Without a store they answer that memory is off, and that nothing matches. `budget` is what one result of recall
-    takes at most.
+    Without a store there is no memory_search, and the other two answer that memory is off, and that nothing matches.
+    `budget` is what one result of recall or memory_search takes at most.
     """
-    tools: tuple[Tool, ...] = (remember_tool(store), recall_tool(store, budget=budget, clock=clock))
-    return tools if files is None else (*tools, memory_get_tool(files))
+    saving: tuple[Tool, ...] = (remember_tool(store), recall_tool(store, budget=budget, clock=clock))
+    finding = () if store is None else (memory_search_tool(store, budget=budget, clock=clock),)
+    reading = () if files is None else (memory_get_tool(files),)
+    return (*saving, *finding, *reading)

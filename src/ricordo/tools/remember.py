@@ -23,8 +23,8 @@ def remember_tool(store: Store | None) -> Tool:
     ) -> str:
         """Save one thing for later sessions.
 
-        Use it sparingly: for what the user asks to be remembered, and for what will still matter in another session
-        and can't be seen from the files. Never save secrets.
+        Use it sparingly: for what the user asks to be remembered, and for what will still matter in another session.
+        Not for what the files show, for the state of a task, or for secrets.
         """
         if store is None:
             return _OFF

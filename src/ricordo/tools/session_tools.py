@@ -42,7 +42,7 @@ def _list_tool(past: PastSessions, agent: str) -> Tool:
         agent_id: _Agent = "",
         before: Annotated[str, "a session id: list those that are older"] = "",
     ) -> str:
-        """List past sessions with their ids and last-update times, newest first."""
+        """List past sessions with their ids and last-update times, newest first. Not for finding what was said."""
         named = agent_id.strip() or agent
         try:
             listed = await past.of(named)
@@ -69,7 +69,10 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
         last_n: Annotated[int, f"how many messages, 1 to {_MOST_MESSAGES}"] = 20,
         before: Annotated[str, "the id of a message: show those that are older"] = "",
     ) -> str:
-        """Show the newest messages of a session as they were said, oldest first, with tool calls and results."""
+        """Show the newest messages of a session as they were said, oldest first, with tool calls and results.
+
+        Not for this session, whose messages you have.
+        """
         if last_n < 1:
             raise ToolFailed(f"last_n is from 1 to {_MOST_MESSAGES}, not {last_n}.")
         found: Glance = await _looked_up(past.find(agent_id.strip() or agent, session_id.strip()))
@@ -87,7 +90,10 @@ def _search_tool(past: PastSessions, agent: str) -> Tool:
         query: Annotated[str, "a word or a phrase, as it was said; capitals don't count"],
         agent_id: _Agent = "",
     ) -> str:
-        """Find a word or a phrase in what was said in past sessions, in tool calls and results, newest first."""
+        """Find a word or a phrase in what was said in past sessions, in tool calls and results, newest first.
+
+        Not for facts and decisions: `recall` has those.
+        """
         named = agent_id.strip() or agent
         try:
             found = await past.search(query, named, limit=_PAGE)

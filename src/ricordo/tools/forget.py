@@ -1,0 +1,70 @@
+"""forget: one memory out again, when a person approves. It is offered only where somebody asks for it.
+
+Invariant: what is forgotten is exactly one entry, which the person saw.
+"""
+
+from typing import Annotated
+
+from ricordo.audit import chosen_id
+from ricordo.errors import EntryNotFound, InvalidSetting, ToolFailed
+from ricordo.stores import Forgets, Lists, Store, Undoes
+from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
+from ricordo.tools.function import tool
+from ricordo.workspace.entry import Entry
+
+__all__ = ["forget_tool"]
+
+_SHOWN = 200
+_ID_SHOWN = 8
+
+
+def forget_tool(store: Store, *, approve: Approve | None = None) -> Tool:
+    """Return the tool over `store`; `approve` is asked before each memory, and without it only a rule lets one go.
+
+    Raises: InvalidSetting for a store that can't list and forget.
+    """
+    lists, forgets = store.offers(Lists), store.offers(Forgets)
+    if lists is None or forgets is None:
+        raise InvalidSetting(
+            "This store can't forget: a tool for it needs one that lists its entries and forgets them."
+        )
+    restorable = " It can be brought back for 30 days." if store.offers(Undoes) else ""
+
+    async def forget(
+        entry_id: Annotated[str, "the id of the memory, or its last 6 or more characters, as `recall` tells it"],
+        context: ToolContext,
+        why: Annotated[str, "why, in a few words"] = "",
+    ) -> str:
+        """Forget one memory, when the user asks for it or it has proved wrong; a person is asked first.
+
+        Not for tidying up, and not for what has only changed: save what holds now instead.
+        """
+        entry = await _chosen(lists, entry_id)
+        if not context.approved:
+            await _ask(approve, entry)
+        gone = await forgets.forget(entry.id, who="agent", why=why)
+        return f"forgotten: {_short(gone)}{restorable}"
+
+    return tool(forget)
+
+
+async def _chosen(lists: Lists, wanted: str) -> Entry:
+    """Return the one entry that an id or a part of it names. Raises `ToolFailed`."""
+    entries = {entry.id: entry for entry in await lists.entries()}
+    try:
+        return entries[chosen_id([*entries], wanted.strip().lstrip("^"))]
+    except EntryNotFound as error:
+        raise ToolFailed(str(error).partition(": `")[0].rstrip(".") + ". `recall` shows the ids.") from error
+
+
+async def _ask(approve: Approve | None, entry: Entry) -> None:
+    if approve is None:
+        raise ToolFailed("Forgetting needs a person's approval, and there is nobody to ask: nothing was forgotten.")
+    target = f"memory …{entry.id[-_ID_SHOWN:]}"
+    if not await approve(Approval(tool="forget", act="forget", target=target, change=f"- {entry.content}\n")):
+        raise ToolFailed("It was not approved: nothing was forgotten.")
+
+
+def _short(entry: Entry) -> str:
+    text = " ".join(entry.content.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} […]"
