@@ -225,6 +225,31 @@ def test_a_permission_has_to_fit_a_path_in_all_its_spellings(path: str, pattern:
         "while ! git push; do ls; done",
         "for x in a; do git push; done",
         "exec git push",
+        'GIT_SSH_COMMAND="ssh -i k" git push --force',
+        "A=1 B='x; y' git push",
+        'A=x\\ y sudo B+="$(date -u)" git push',
+        "env 'A=x y' git push",
+        "sudo -u 'me too' git push",
+        "2>&1 git push",
+        "&>log git push",
+        ">|log git push",
+        "<&3 git push",
+        "find . -name '*.orig' -exec git push {} \\;",
+        "find . -type d -execdir sudo git push +",
+        "flock /tmp/lock git push",
+        "flock -w 5 /tmp/lock -c 'git push'",
+        "su -c 'git push'",
+        "su - me -c 'git push'",
+        "su me -c 'git push'",
+        "runuser -u me -- git push",
+        "chroot /srv git push",
+        "uv run git push",
+        "uv run --with x git push",
+        "poetry run git push",
+        "npx git push",
+        "trap 'git push' EXIT",
+        "coproc git push",
+        "function f { git push; }; f",
     ],
 )
 @pytest.mark.parametrize("tool", ["shell", "bash"])
@@ -234,7 +259,18 @@ def test_a_denied_command_is_found_where_it_hides(hidden: str, tool: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "harmless", ["git status", "git pull", "gitpush", "ls git; echo pushed", "grep 'git push' x", "push"]
+    "harmless",
+    [
+        "git status",
+        "git pull",
+        "gitpush",
+        "ls git; echo pushed",
+        "grep 'git push' x",
+        "push",
+        'A="git push" ls',
+        "find . -name git -exec echo push {} +",
+        "flock push git pull",
+    ],
 )
 def test_a_command_that_only_resembles_a_denied_one_is_not(harmless: str) -> None:
     assert decision(command(harmless), "deny shell(git push*)") is None
@@ -244,6 +280,7 @@ def test_a_denial_may_say_the_chain_or_the_wrapper_itself() -> None:
     assert decision(command("cd  x\t&& git push"), "deny shell(cd x && git*)") is not None
     assert decision(command("sudo ls"), "ask shell(sudo *)") is not None
     assert decision(command("git  push"), "deny shell(git   push)") is not None
+    assert decision(command("cd x && find . -exec rm {} +"), "deny shell(find * -exec rm*)") is not None
 
 
 WORDS = st.sampled_from(["git", "push", "-f", "rm -rf /", "a", '"b"', "'", "x=1", "ls *.py", "😀"])
@@ -339,6 +376,10 @@ HUGE = 200_000
         "../" * (HUGE // 3),
         " " * HUGE,
         ";".join(f"sudo -n {number}" for number in range(HUGE // 14)),
+        'A=" ' * (HUGE // 4),
+        "\\\"'" * (HUGE // 3),
+        " -exec flock a" * (HUGE // 14),
+        ">&" * (HUGE // 2),
     ],
     ids=lambda text: text[:8],
 )

@@ -18,15 +18,23 @@ COMMAND_TOOLS = frozenset({"bash", "shell"})
 _MORE = re.compile(r"[;&|`<>\n]|\$\(")
 _BETWEEN = re.compile(r"[;&|`()\n]+")
 _QUOTES = re.compile(r"[\"'\\]+")
+_QUOTED = re.compile(r"""\\.|"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^']*+'""", re.DOTALL)
+_PARTING = re.compile(r"[\s;&|`()<>]")
 _CONTINUED = "\\\n"
+_BOTH = re.compile(r"(?<=[<>])[&|]")
+_CARRIED_OUT = re.compile(r"\s-(?:exec|ok)(?:dir)?\s")
 _MOST_STARTS = 32
 _RUNNERS = frozenset(
     re.findall(
         r"\S+",
-        "! { bash builtin busybox chroot command dash do doas else elif env eval exec if ionice ksh nice nohup "
-        "parallel setsid sh stdbuf strace sudo then time timeout until watch while xargs zsh",
+        "! { bash builtin busybox caffeinate chronic chroot command coproc dash do doas else elif env eval exec fish "
+        "flock function if ionice ksh nice nohup npx parallel pipenv pkexec poetry run runuser setsid sh stdbuf strace "
+        "su sudo then time timeout trap unbuffer until uv uvx watch while xargs zsh",
     )
 )
+_RUNNERS_ON = frozenset({"chroot", "flock", "function", "su"})
+"""Those of them that name a file, a user or the like before what they run."""
+
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _REDIRECTION = re.compile(r"\d*[<>]")
 _OPTION = re.compile(r"-|\d*[<>]")
@@ -50,13 +58,20 @@ def command_forms(command: str) -> Iterator[str]:
     """Give the command line in one spelling, and each simple command in it in several.
 
     A simple command is given as it is, without quotes, from each word on that may be its program (behind `VAR=x`,
-    `sudo -u me`, `env`, `bash -c` and the like), and with its program by name for one by path.
+    `sudo -u me`, `env`, `bash -c`, `find -exec` and the like), and with its program by name for one by path.
     """
     yield one_blank(command)
-    for text in dict.fromkeys((command, command.replace(_CONTINUED, ""))):
+    plain = _BOTH.sub("", command.replace(_CONTINUED, ""))
+    for text in dict.fromkeys((command, plain, _QUOTED.sub(_one_word, plain))):
         for piece in _BETWEEN.split(text):
-            for plain in dict.fromkeys((piece, _QUOTES.sub("", piece))):
-                yield from _from_programs(plain.split())
+            for spelled in dict.fromkeys((piece, _QUOTES.sub("", piece))):
+                for part in dict.fromkeys((spelled, *_CARRIED_OUT.split(spelled)[1:])):
+                    yield from _from_programs(part.split())
+
+
+def _one_word(quoted: re.Match[str]) -> str:
+    """Return what is quoted without what would part it, for the quoted value of a variable or of an option."""
+    return _PARTING.sub("_", quoted[0])
 
 
 def _from_programs(words: Sequence[str]) -> Iterator[str]:
@@ -72,13 +87,16 @@ def _program_places(words: Sequence[str]) -> Iterator[int]:
 
     The value of an option can't be told from a program, so both it and what follows it are places.
     """
-    running = False
+    running, passed = False, 0
     for place, word in enumerate(words[:_MOST_STARTS]):
         yield place
-        if _name(word) in _RUNNERS or _REDIRECTION.match(word):
-            running = True
+        name = _name(word)
+        if name in _RUNNERS or _REDIRECTION.match(word):
+            running, passed = True, int(name in _RUNNERS_ON)
         elif not _ASSIGNMENT.match(word) and not (running and _leads_on(word, words[place - 1])):
-            return
+            if not passed:
+                return
+            passed = 0
 
 
 def _leads_on(word: str, before: str) -> bool:
