@@ -1,0 +1,122 @@
+"""What a session file says when its session is closed, and when something in it is forgotten.
+
+Pure. What a person has written stays: entries are added to those that are there, and a summary that was made is never
+replaced by a digest.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ricordo.messages import Usage
+from ricordo.stores.capabilities import SessionNotes
+from ricordo.stores.contract import StoreParts
+from ricordo.stores.session_drafts import Draft
+from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.session_file import SessionFile, digest
+from ricordo.workspace.session_head import Amounts, tag_of
+
+__all__ = ["closed_session", "forgotten"]
+
+_ORIGIN = "closing"
+"""The origin of decisions that were read out of a conversation when it was closed."""
+
+_FORGOTTEN = "(forgotten)"
+
+
+def closed_session(
+    present: SessionFile | None, *, notes: SessionNotes, draft: Draft | None, start: datetime, parts: StoreParts
+) -> SessionFile:
+    """Return what the file says after closing: what it says now, what the draft has saved, and what `notes` tell.
+
+    No secret of the notes gets into it.
+    """
+    before = present or SessionFile(started=start, session=notes.session)
+    there = {(entry.id, entry.time) for entry in before.entries}
+    saved = tuple(entry for entry in (draft.entries if draft else ()) if (entry.id, entry.time) not in there)
+    kept, concluded = _concluded(before.entries, saved, notes, parts)
+    file = replace(
+        before,
+        started=min(before.started, start),
+        worked=_worked(before, notes, start, saved),
+        closing=_closing(before, notes),
+        tags=_lines(map(tag_of, notes.tags), parts) or before.tags,
+        files_read=tuple(dict.fromkeys([*before.files_read, *_lines(notes.files_read, parts)])),
+        entries=(*kept, *saved, *concluded),
+    )
+    threads = _lines(notes.open_threads, parts)
+    if threads or not notes.pending:
+        file = replace(file, open_threads=threads)
+    return _summed_up(file, notes, parts.redactor.clean(notes.summary).strip(), added=bool(saved))
+
+
+def forgotten(file: SessionFile | None, *, entry: Entry, start: datetime) -> SessionFile:
+    """Return what a file says without an entry; a digest is made anew, a summary gets a mark where it repeats it."""
+    before = file or SessionFile(started=start)
+    entries = tuple(one for one in before.entries if one.id != entry.id)
+    words = entry.content.strip().rstrip(".!?").split()
+    said = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
+    return replace(
+        before,
+        entries=entries,
+        summary=digest(entries) if before.pending else said.sub(_FORGOTTEN, before.summary),
+        open_threads=tuple(said.sub(_FORGOTTEN, thread) for thread in before.open_threads),
+    )
+
+
+def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, added: bool) -> SessionFile:
+    """Return the file with its summary: the one of the notes, one that was saved, the one it has, or a digest."""
+    if text and not notes.pending:
+        return replace(file, summary=text, pending=False)
+    if file.summary and not file.pending:
+        return replace(file, pending=notes.pending and added)
+    written = [entry.content for entry in file.entries if entry.kind == "session-summary"]
+    if written:
+        return replace(file, summary=written[-1].strip(), pending=False)
+    if notes.pending:
+        return replace(file, summary=text or digest(file.entries), pending=True)
+    return file
+
+
+def _worked(before: SessionFile, notes: SessionNotes, start: datetime, saved: Sequence[Entry]) -> Amounts:
+    """Return what the session took; where nobody tells, the time until its last entry is known and nothing else."""
+    began = min(before.started, start)
+    if notes.ended:
+        return Amounts(minutes=_minutes(began, notes.ended), turns=notes.turns, usage=notes.usage, cost=notes.cost)
+    times = [entry.time for entry in saved if entry.time]
+    if not times:
+        return before.worked
+    return replace(before.worked, minutes=max(_minutes(began, max(times)), before.worked.minutes or 0))
+
+
+def _minutes(began: datetime, ended: datetime) -> int:
+    return max(round((ended - began).total_seconds() / 60), 0)
+
+
+def _closing(before: SessionFile, notes: SessionNotes) -> Amounts:
+    if notes.closing_usage == Usage() and notes.closing_cost is None:
+        return before.closing
+    return Amounts(usage=notes.closing_usage, cost=notes.closing_cost)
+
+
+def _concluded(
+    present: Sequence[Entry], saved: Sequence[Entry], notes: SessionNotes, parts: StoreParts
+) -> tuple[list[Entry], list[Entry]]:
+    """Return the present entries that stay, and the decisions of the notes that nobody has saved."""
+    wanted = _lines(notes.decisions, parts)
+    stays = [entry for entry in present if not wanted or entry.source.origin != _ORIGIN or entry.content in wanted]
+    said = {entry.content.casefold().strip() for entry in (*stays, *saved)}
+    time = notes.ended or parts.clock.now()
+    source = Source(session=notes.session or None, origin=_ORIGIN)
+    return stays, [
+        Entry(content=text, kind="decision", id=parts.ids.new(), time=time, by="flush", source=source)
+        for text in wanted
+        if text.casefold() not in said
+    ]
+
+
+def _lines(texts: Iterable[str], parts: StoreParts) -> tuple[str, ...]:
+    """Return each text on one line, without secrets and once."""
+    lines = (" ".join(parts.redactor.clean(text).split()) for text in texts)
+    return tuple(dict.fromkeys(line for line in lines if line))

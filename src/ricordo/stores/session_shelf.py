@@ -1,0 +1,188 @@
+"""The shelf: the session files of one folder with their index, which is brought to what the files say before any use.
+
+What people edit, rename, delete or add is seen at the next use. Every write of a file or of the index happens under one
+lock of the folder, is atomic, and is made of what was read inside that lock.
+
+Invariants: no answer comes from a row that is not its file's; an index that is lost, broken or somebody else's costs
+nothing but the time to make it again.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from zlib import crc32
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, VersionConflict
+from ricordo.files import ABSENT, FileStore
+from ricordo.files.broken import kept_aside
+from ricordo.files.contract import FileInfo
+from ricordo.workspace.session_file import SessionFile, parse_session, updated_session
+from ricordo.workspace.session_index import SessionIndex, SessionRow, decode_index, encode_index, row_age, row_of
+
+__all__ = ["SessionShelf"]
+
+_TRIES = 20
+_PATIENCE_SECONDS = 2.0
+
+
+class SessionShelf:
+    """The session files below one folder."""
+
+    def __init__(self, files: FileStore, folder: str) -> None:
+        """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write."""
+        self._files = files
+        self._folder = folder
+        self._index: SessionIndex | None = None
+        self._others: dict[str, FileInfo] = {}
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        """Hold the lock of the folder. Raises `StorageBusy`."""
+        async with self._files.lock(f"sessions-{crc32(self._folder.encode()):08x}"):
+            yield
+
+    async def rows(self, *, locked: bool = False) -> list[SessionRow]:
+        """Return what is known of each session file now, the newest first; the index is written where it differs.
+
+        With `locked` the caller holds the lock, and writes the index.
+        """
+        index, changed = await self._reconciled()
+        if changed and not locked:
+            # the rows are right without it, and a disk that can't be written keeps nobody from reading
+            with suppress(StorageError), anyio.move_on_after(_PATIENCE_SECONDS):
+                async with self.lock():
+                    await self.write_index()
+        return sorted(index.rows.values(), key=row_age, reverse=True)
+
+    async def of(self, session: str) -> SessionRow | None:
+        """Return the row of a session, or None when it has no file yet."""
+        index, _ = await self._reconciled()
+        return next((row for row in sorted(index.rows.values(), key=row_age) if row.session == session), None)
+
+    async def write(
+        self, row: SessionRow | None, change: Callable[[SessionFile | None], SessionFile], start: datetime
+    ) -> str:
+        """Change the file of `row`, or create one that is named by `start`, and return its path; hold the lock.
+
+        `change` is given what the file says, None for a new one, and may be asked again when somebody else was faster.
+        """
+        if row is None:
+            return await self._create(change(None), start)
+        for _ in range(_TRIES):
+            stored = await self._files.read(f"{self._folder}{row.path}")
+            present = await run_sync(parse_session, stored.data, row.path)
+            data = await run_sync(updated_session, stored.data, row.path, change(present))
+            if data == stored.data:
+                return row.path
+            with suppress(VersionConflict):
+                await self._files.replace(f"{self._folder}{row.path}", data, expected=stored.version)
+                return row.path
+        raise VersionConflict(f"{row.path} changed each time that it was to be written: try again.")
+
+    async def write_index(self) -> None:
+        """Bring `index.json` to what the files say; hold the lock.
+
+        One that is broken or somebody else's is kept under another name first.
+        """
+        index, _ = await self._reconciled()
+        path = f"{self._folder}index.json"
+        for _ in range(_TRIES):
+            try:
+                stored = await self._files.read(path)
+                expected, there = stored.version, await run_sync(_decoded, stored.data)
+                if there is None:
+                    await kept_aside(self._files, path, stored)
+            except FileMissing:
+                expected, there = ABSENT, SessionIndex()
+            wanted = _with_fields_of(there or SessionIndex(), index)
+            if (there and wanted == there) or (expected == ABSENT and not wanted.rows):
+                break
+            with suppress(VersionConflict):
+                await self._files.replace(path, await run_sync(encode_index, wanted), expected=expected)
+                break
+        self._index = index
+
+    async def _create(self, file: SessionFile, start: datetime) -> str:
+        name, number = f"{start.astimezone():%Y-%m-%d-%Hh%M}", 1
+        while True:
+            path = f"sessions/{name}{f'-{number}' if number > 1 else ''}.md"
+            try:
+                await self._files.create(f"{self._folder}{path}", await run_sync(updated_session, b"", path, file))
+            except AlreadyExists:
+                number += 1
+            else:
+                return path
+
+    async def _reconciled(self) -> tuple[SessionIndex, bool]:
+        """Return the index as the files say it is, and whether the one on the disk has to be written."""
+        changed = False
+        if self._index is None:
+            loaded = await self._loaded()
+            changed = loaded is None
+            self._index = loaded or SessionIndex()
+        before, rows = self._index, {}
+        for info in await self._listing():
+            path = info.path.removeprefix(self._folder)
+            row = before.rows.get(path)
+            if row is None or (row.size, row.modified_ns) != (info.size, info.modified_ns):
+                row = await self._read(info, path, row)
+            if row:
+                rows[path] = row
+        if rows != before.rows:
+            changed = True
+            self._index = replace(before, rows=rows)
+        return self._index, changed and (bool(rows) or bool(before.rows) or await self._has_index())
+
+    async def _loaded(self) -> SessionIndex | None:
+        """Return the index on the disk; None when there is none, or it can't be read as one."""
+        try:
+            stored = await self._files.read(f"{self._folder}index.json")
+        except (FileMissing, StorageError):
+            return None
+        return await run_sync(_decoded, stored.data)
+
+    async def _has_index(self) -> bool:
+        return await self._files.info(f"{self._folder}index.json") is not None
+
+    async def _listing(self) -> list[FileInfo]:
+        """Return the files that can be session files: Markdown right in the folder, but for hidden ones."""
+        folder = f"{self._folder}sessions/"
+        found = await self._files.list(folder.removesuffix("/"))
+        names = [(info, info.path.removeprefix(folder)) for info in found]
+        return [info for info, name in names if name.endswith(".md") and "/" not in name and name[0] != "."]
+
+    async def _read(self, info: FileInfo, path: str, before: SessionRow | None) -> SessionRow | None:
+        """Return the row of a file; of one that is no session file none, of one that can't be read the one it had."""
+        if self._others.get(path) == info:
+            return None
+        try:
+            stored = await self._files.read(info.path)
+        except FileMissing:
+            return None
+        except StorageError:
+            return before
+        file = await run_sync(parse_session, stored.data, path)
+        if file is None:
+            self._others[path] = info
+            return None
+        return row_of(file, path, info, before.extra if before else {})
+
+
+def _decoded(data: bytes) -> SessionIndex | None:
+    try:
+        return decode_index(data)
+    except DocumentInvalid:
+        return None
+
+
+def _with_fields_of(there: SessionIndex, index: SessionIndex) -> SessionIndex:
+    """Return `index` with the fields that others have in the one that is there."""
+    rows: Mapping[str, SessionRow] = {
+        path: replace(row, extra=there.rows[path].extra if path in there.rows else row.extra)
+        for path, row in index.rows.items()
+    }
+    return SessionIndex(rows=rows, extra=there.extra)

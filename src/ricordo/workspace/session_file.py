@@ -1,0 +1,288 @@
+"""Session files: what one session was about, and what was saved in it, as Markdown that people read and edit.
+
+    # 2026-11-21 08:00
+
+    tags: compaction, release
+    duration: 12 minutes, 5 turns, 34000 tokens in, 2100 tokens out, $0.0123
+    session: 01hx…
+    started: 2026-11-21T08:00:00.000Z
+    closing: 34000 tokens in, 120 tokens out, $0.0012
+
+    ## Summary
+
+    We moved the deployment to main.
+
+    ## Facts
+
+    - Fixtures live in `testdata/golden/`. [kind:: fact] [at:: …] [by:: user] ^<id>
+
+Reading is lenient: whatever a person removed, moved or added leaves the rest as it is. `updated_session` changes what
+differs and nothing else, so sections, lines and front matter of others survive.
+
+Invariant: an entry that `updated_session` wrote is read back as it was, in the order of saving.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
+
+from ricordo.clock import rfc3339
+from ricordo.files.contract import version_of
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, content_line, parse_entries, render_entry
+from ricordo.workspace.escapes import escape_value, unescape
+from ricordo.workspace.session_head import (
+    Amounts,
+    Head,
+    Section,
+    amounts,
+    joined,
+    shown_amounts,
+    split_document,
+    start_of,
+)
+
+__all__ = ["SessionFile", "digest", "parse_session", "updated_session"]
+
+_SUMMARY, _THREADS, _NOTES, _FILES = "Summary", "Open threads", "Notes", "Files read"
+_SECTION_OF = {"decision": "Decisions", "fact": "Facts", "preference": "Preferences", "lesson": "Lessons"}
+_KIND_OF = {name: kind for kind, name in _SECTION_OF.items()} | {_NOTES: "note"}
+_ORDER = (_SUMMARY, "Decisions", _THREADS, "Facts", "Preferences", "Lessons", _NOTES, _FILES)
+_NAMES = {name.casefold(): name for name in _ORDER}
+_PROSE = frozenset({_SUMMARY, _THREADS, _FILES})
+_SEQUENCE = "seq"
+_KIND_FIELD = b"[kind:: "
+_MARK = r"(?=#{1,6}(?:\s|$)|```|~~~)"
+_LIKE_A_MARK = re.compile(rf"^([ \t]*\\*){_MARK}", re.MULTILINE)
+_ESCAPED_MARK = re.compile(rf"^([ \t]*\\*)\\{_MARK}", re.MULTILINE)
+_ITEM = re.compile(r"[-*+] +(?:\[(?P<done>[ xX])\] +)?(?P<text>\S.*)")
+_DIGEST_CHARACTERS = 300
+_ENDS = "\r\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFile:
+    """One session: when it was, what it was about, and the entries that were saved in it, the oldest first.
+
+    `started` is aware. `worked` is what the session took, `closing` the request that summed it up. With `pending` the
+    summary is a digest made by rules, until one is made.
+    """
+
+    started: datetime
+    session: str = ""
+    worked: Amounts = field(default_factory=Amounts)
+    closing: Amounts = field(default_factory=Amounts)
+    tags: tuple[str, ...] = ()
+    summary: str = ""
+    pending: bool = False
+    open_threads: tuple[str, ...] = ()
+    files_read: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+def digest(entries: Sequence[Entry]) -> str:
+    """Return a sentence of the newest entries, for a session without a summary: at most 300 characters, "" for none."""
+    shown = ""
+    for entry in reversed(entries):
+        line = content_line(entry.content)
+        longer = f"{shown}; {line}" if shown else f"Saved: {line}"
+        if len(longer) > _DIGEST_CHARACTERS:
+            break
+        shown = longer
+    return shown
+
+
+def parse_session(data: bytes, path: str) -> SessionFile | None:
+    """Return what a document in `sessions/` says; None when neither it nor its name tells when the session was."""
+    head, sections = split_document(data)
+    started = start_of(head, path)
+    if started is None:
+        return None
+    summary = _summary(sections)
+    state, _, check = head.value("summary").partition(" ")
+    return SessionFile(
+        started=started,
+        session=unescape(head.value("session")),
+        worked=amounts(head.value("duration")),
+        closing=amounts(head.value("closing")),
+        tags=head.words("tags"),
+        summary=summary,
+        # a digest that a person has rewritten is a summary
+        pending=state.lower() == "pending" and check.strip() in {"", _check(summary)},
+        open_threads=_items(sections, _THREADS),
+        files_read=_items(sections, _FILES),
+        entries=tuple(entry for _, entry in _in_order(sections, path)),
+    )
+
+
+def updated_session(data: bytes, path: str, wanted: SessionFile) -> bytes:
+    """Return the document (empty: none yet) changed to what `wanted` says.
+
+    Entries that it lacks are added, and those that `wanted` lacks are taken out. One with the id and the time of one
+    that is there is that one, so a hand edit of it stays.
+    """
+    head, sections = split_document(data)
+    present = parse_session(data, path) if data else None
+    head.entitle(f"{wanted.started.astimezone():%Y-%m-%d %H:%M}")
+    for name, value in _fields(wanted, present).items():
+        head.put(name, value)
+    texts = {
+        _SUMMARY: (_summary(sections), wanted.summary, _escaped(wanted.summary)),
+        _THREADS: (_items(sections, _THREADS), wanted.open_threads, _listed(wanted.open_threads)),
+        _FILES: (_items(sections, _FILES), wanted.files_read, _listed(wanted.files_read)),
+    }
+    for name, (now, then, text) in texts.items():
+        if now != then:
+            _put(sections, name, text)
+    _cut(sections, path, {(entry.id, entry.time) for entry in wanted.entries})
+    for entry in _numbered(_in_order(sections, path), wanted.entries):
+        _add(sections, entry)
+    _part(head, sections)
+    return joined(head, sections)
+
+
+def _fields(wanted: SessionFile, present: SessionFile | None) -> dict[str, str]:
+    """Return the fields that differ from those of the present document."""
+    fields = {
+        "tags": ", ".join(wanted.tags),
+        "duration": shown_amounts(wanted.worked),
+        "session": escape_value(wanted.session) if wanted.session else "",
+        "started": rfc3339(wanted.started),
+        "summary": f"pending {_check(wanted.summary)}" if wanted.pending else "",
+        "closing": "" if wanted.closing == Amounts() else shown_amounts(wanted.closing),
+    }
+    if present is None:
+        return fields
+    values = {"tags": "tags", "duration": "worked", "session": "session", "started": "started", "closing": "closing"}
+    same = {name for name, value in values.items() if getattr(wanted, value) == getattr(present, value)}
+    return {name: value for name, value in fields.items() if name not in same}
+
+
+def _check(summary: str) -> str:
+    """Return eight hex digits by which it is seen whether a person has changed the digest."""
+    return version_of(" ".join(summary.split()).encode("utf-8", "replace"))[:8]
+
+
+def _summary(sections: Sequence[Section]) -> str:
+    text = "\n\n".join(section.body.strip() for section in sections if _name(section) == _SUMMARY)
+    plain = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\r\n", "\n")
+    return _ESCAPED_MARK.sub(r"\1", plain).strip()
+
+
+def _escaped(summary: str) -> str:
+    plain = summary.encode("utf-8", "replace").decode().strip()
+    return _LIKE_A_MARK.sub(r"\1\\", plain)
+
+
+def _items(sections: Sequence[Section], name: str) -> tuple[str, ...]:
+    """Return the bullets of a section, one line each; those that a person ticked off are left out."""
+    lines = [line.strip() for section in sections if _name(section) == name for line in section.body.split("\n")]
+    matches = [match for line in lines if (match := _ITEM.fullmatch(line)) and match["done"] not in {"x", "X"}]
+    return tuple(match["text"].encode("utf-8", "surrogateescape").decode("utf-8", "replace") for match in matches)
+
+
+def _listed(items: Sequence[str]) -> str:
+    return "".join(f"- {item}\n" for item in items)
+
+
+def _name(section: Section) -> str:
+    return _NAMES.get(section.name.casefold(), section.name)
+
+
+def _in_order(sections: Sequence[Section], path: str) -> list[tuple[int, Entry]]:
+    """Return the entries with their numbers (0: none), the oldest first."""
+    found: list[tuple[tuple[int, bool, str], Entry]] = []
+    for section in sections:
+        data = section.body.encode("utf-8", "surrogateescape")
+        for one in _located(section, path):
+            block = data[one.offset : one.offset + one.length]
+            entry, number = one.entry, 0
+            if entry.extra and entry.extra[-1][0] == _SEQUENCE and entry.extra[-1][1].isdecimal():
+                number = int(entry.extra[-1][1])
+                entry = replace(entry, extra=entry.extra[:-1])
+            if _KIND_FIELD not in block:
+                entry = replace(entry, kind=_KIND_OF.get(_name(section), "fact"))
+            by_hand = f"^{entry.id}".encode() not in block
+            found.append(((number, by_hand, "" if by_hand else entry.id), entry))
+    return [(key[0], entry) for key, entry in sorted(found, key=lambda one: one[0])]
+
+
+def _located(section: Section, path: str) -> list[Located]:
+    """Return the entries of a section; in those of people, only bullets that say of what kind they are."""
+    name = _name(section)
+    if name in _PROSE:
+        return []
+    only = None if name in _ORDER else _says_its_kind
+    return parse_entries(section.body.encode("utf-8", "surrogateescape"), f"{path}#{name}", only=only)
+
+
+def _cut(sections: list[Section], path: str, stays: Collection[tuple[str, datetime | None]]) -> None:
+    """Take out all other entries, and sections of ours in which nothing is left then."""
+    for section in [*sections]:
+        body = rest = section.body.encode("utf-8", "surrogateescape")
+        for one in reversed(_located(section, path)):
+            if (one.entry.id, one.entry.time) not in stays:
+                rest = rest[: one.offset] + rest[one.offset + one.length :]
+        section.body = rest.decode("utf-8", "surrogateescape")
+        if rest != body and not rest.strip() and _name(section) in _ORDER:
+            sections.remove(section)
+
+
+def _says_its_kind(bullet: bytes) -> bool:
+    return _KIND_FIELD in bullet
+
+
+def _numbered(present: Sequence[tuple[int, Entry]], wanted: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield the entries that are not there yet, with a number where their ids do not tell the order of saving."""
+    there = {(entry.id, entry.time) for _, entry in present}
+    added = [entry for entry in wanted if (entry.id, entry.time) not in there]
+    number = max((number for number, _ in present), default=0)
+    ids = [*(entry.id for _, entry in present if not entry.id.startswith("h")), *(entry.id for entry in added)]
+    ascending = all(ids) and all(before < after for before, after in pairwise(ids))
+    if number == 0 and ascending and not any(key == _SEQUENCE for entry in added for key, _ in entry.extra):
+        yield from added
+        return
+    for place, entry in enumerate(added, number + 1):
+        yield replace(entry, extra=(*entry.extra, (_SEQUENCE, str(place))))
+
+
+def _add(sections: list[Section], entry: Entry) -> None:
+    section = _section(sections, _SECTION_OF.get(entry.kind, _NOTES))
+    bullet, body = render_entry(entry), section.body.rstrip("\r\n")
+    if "```" in body or "~~~" in body:
+        # below a fence that nobody closed it would be no bullet
+        section.body = f"\n{bullet}{section.body}"
+    else:
+        section.body = f"{body}\n{bullet}\n"
+
+
+def _put(sections: list[Section], name: str, text: str) -> None:
+    """Let `text` be all that stands in the sections of this name; without any there is none."""
+    if text:
+        _section(sections, name).body = f"\n{text.rstrip()}\n\n"
+    first = next((section for section in sections if _name(section) == name), None)
+    sections[:] = [one for one in sections if _name(one) != name or (text and one is first)]
+
+
+def _section(sections: list[Section], name: str) -> Section:
+    """Return the first section of this name; one that is not there is made, in its place among the others."""
+    for section in sections:
+        if _name(section) == name:
+            return section
+    later = _ORDER[_ORDER.index(name) + 1 :]
+    at = next((number for number, section in enumerate(sections) if _name(section) in later), len(sections))
+    sections.insert(at, Section(name=name, heading=f"## {name}\n"))
+    return sections[at]
+
+
+def _part(head: Head, sections: list[Section]) -> None:
+    """Let a blank line stand above each heading, and none at the end of the document."""
+    if head.lines and sections:
+        head.lines[-1] = f"{head.lines[-1].rstrip(_ENDS)}\n" + "\n" * (head.lines[-1].strip() != "")
+    for section in sections[:-1]:
+        if not section.body.endswith(("\n\n", "\n\r\n")):
+            section.body = section.body.rstrip(_ENDS) + "\n\n"
+    if sections:
+        sections[-1].body = sections[-1].body.rstrip(_ENDS) + "\n"

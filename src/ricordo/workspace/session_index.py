@@ -1,0 +1,172 @@
+"""The index of session files, `index.json` beside `sessions/`: what is shown and searched of each, in one file.
+
+    {"sessions": [{"path": "sessions/2026-05-13-09h47.md", "date": "2026-05-13T07:47:03.120Z", "summary": "…",
+                   "tags": ["compaction"], "size": 812, "modified_ns": 1778…, "entries": […], …}]}
+
+It is a cache: each row is made of its file alone. Invariant: a row whose size and time of modification are not those
+of its file is not used. Fields that are not ours are kept, and so are indexes that others wrote without our fields.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ricordo.clock import milliseconds, rfc3339
+from ricordo.errors import DocumentInvalid, InvalidMessage
+from ricordo.files import FileInfo
+from ricordo.messages import JsonValue
+from ricordo.messages.jsontext import loads
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_json import from_json, to_json
+from ricordo.workspace.session_file import SessionFile, digest
+
+__all__ = ["SessionIndex", "SessionRow", "decode_index", "encode_index", "row_age", "row_of"]
+
+_OWN = frozenset(
+    ("path", "date", "summary", "tags", "session", "pending", "threads", "files", "entries", "size", "modified_ns")
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRow:
+    """What the index knows of a session: `path` is relative to the folder of the index, `summary` is never a body.
+
+    `size` is in bytes; below 0 it says that the row was not made by us, so its file is read again.
+    """
+
+    path: str
+    date: datetime
+    summary: str = ""
+    tags: tuple[str, ...] = ()
+    session: str = ""
+    pending: bool = False
+    threads: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    size: int = -1
+    modified_ns: int = 0
+    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionIndex:
+    """The rows by their paths, and the fields of others beside them."""
+
+    rows: Mapping[str, SessionRow] = field(default_factory=dict)
+    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def row_of(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str, JsonValue]) -> SessionRow:
+    """Return the row of a session file of which `info` was known before it was read."""
+    return SessionRow(
+        path=path,
+        date=file.started,
+        summary=file.summary or digest(file.entries),
+        tags=file.tags,
+        session=file.session,
+        pending=file.pending,
+        threads=file.open_threads,
+        files=file.files_read,
+        entries=file.entries,
+        size=info.size,
+        modified_ns=info.modified_ns,
+        extra=extra,
+    )
+
+
+def row_age(row: SessionRow) -> tuple[datetime, int, str]:
+    """Order rows by when their sessions began, the oldest first; those of one moment by the numbers in their names."""
+    number = row.path.removesuffix(".md").rpartition("-")[2]
+    return row.date, int(number) if number.isdecimal() else 1, row.path
+
+
+def encode_index(index: SessionIndex) -> bytes:
+    """Return the document of an index, the oldest session first."""
+    rows = sorted(index.rows.values(), key=row_age)
+    value = {"sessions": [_written(row) for row in rows], **index.extra}
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    # a lone surrogate travels as an escape, which is what JSON has for it
+    return f"{text}\n".encode("utf-8", "backslashreplace")
+
+
+def decode_index(data: bytes) -> SessionIndex:
+    """Return the index of a document. Raises: DocumentInvalid for one that is broken, or something else."""
+    try:
+        value = loads(data)
+    except InvalidMessage as error:
+        raise DocumentInvalid(f"index.json: {error}") from error
+    listed = value.get("sessions") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(listed, list):
+        raise DocumentInvalid("index.json: this is no list of sessions.")
+    rows = [_row(item) for item in listed]
+    extra = {name: each for name, each in value.items() if name != "sessions"}
+    return SessionIndex(rows={row.path: row for row in rows}, extra=extra)
+
+
+def _written(row: SessionRow) -> dict[str, JsonValue]:
+    known: dict[str, JsonValue] = {
+        "path": row.path,
+        "date": rfc3339(row.date),
+        "summary": row.summary,
+        "tags": [*row.tags],
+        "session": row.session or None,
+        "pending": row.pending or None,
+        "threads": [*row.threads] or None,
+        "files": [*row.files] or None,
+        "entries": [to_json(entry) for entry in row.entries] or None,
+        "size": row.size,
+        "modified_ns": row.modified_ns,
+    }
+    return {name: value for name, value in known.items() if value is not None} | dict(row.extra)
+
+
+def _row(item: JsonValue) -> SessionRow:
+    if not isinstance(item, dict):
+        raise DocumentInvalid("index.json: a session is an object.")
+    path, size, modified = item.get("path"), item.get("size"), item.get("modified_ns")
+    if not isinstance(path, str) or not path:
+        raise DocumentInvalid("index.json: a session has a path.")
+    ours = isinstance(size, int) and isinstance(modified, int)
+    entries = item.get("entries")
+    return SessionRow(
+        path=path,
+        date=_time(item.get("date")),
+        summary=_text(item.get("summary")),
+        tags=_texts(item.get("tags")),
+        session=_text(item.get("session")),
+        pending=item.get("pending") is True,
+        threads=_texts(item.get("threads")),
+        files=_texts(item.get("files")),
+        entries=tuple(_entry(each) for each in entries) if isinstance(entries, list) else (),
+        size=size if ours and isinstance(size, int) else -1,
+        modified_ns=modified if ours and isinstance(modified, int) else 0,
+        extra={name: value for name, value in item.items() if name not in _OWN},
+    )
+
+
+def _entry(item: JsonValue) -> Entry:
+    if not isinstance(item, dict):
+        raise DocumentInvalid("index.json: an entry is an object.")
+    return from_json(item)
+
+
+def _time(value: JsonValue) -> datetime:
+    try:
+        return milliseconds(datetime.fromisoformat(_text(value)))
+    except (ValueError, OverflowError) as error:
+        raise DocumentInvalid("index.json: a session has a date.") from error
+
+
+def _text(value: JsonValue) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise DocumentInvalid("index.json: a text is needed.")
+
+
+def _texts(value: JsonValue) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise DocumentInvalid("index.json: a list of texts is needed.")
+    return tuple(_text(each) for each in value)

@@ -1,0 +1,222 @@
+"""Session files: what was written is read back, and what people write into them stays."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.messages import Usage
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.session_file import (
+    SessionFile,
+    digest,
+    parse_session,
+    updated_session,
+)
+from ricordo.workspace.session_head import Amounts, tag_of
+
+STARTED = datetime(2026, 5, 13, 9, 47, 3, 120_000, tzinfo=UTC)
+PATH = "sessions/2026-05-13-09h47.md"
+USED = Usage(input=34_000, output=2_100, cache_read=700, cache_write=20)
+
+
+def entry(number: int, content: str = "", *, kind: str = "fact", tags: tuple[str, ...] = ()) -> Entry:
+    return Entry(content=content or f"Fact {number}.", kind=kind, tags=tags, id=f"{number:026d}", time=STARTED)
+
+
+FULL = SessionFile(
+    started=STARTED,
+    session="s-1",
+    worked=Amounts(minutes=12, turns=5, usage=USED, cost=Decimal("0.0123")),
+    closing=Amounts(usage=Usage(input=900, output=80), cost=Decimal("0.0004")),
+    tags=("compaction", "tests"),
+    summary="We moved the fixtures.\n\nThen we ran everything.",
+    open_threads=("Delete the old folder",),
+    files_read=("src/app.py",),
+    entries=(
+        entry(1, "Fixtures live in testdata/golden/."),
+        entry(2, "Deploy only from main.", kind="decision"),
+        entry(3, "Use tabs.", kind="preference"),
+        entry(4, "Retry once.", kind="lesson"),
+        entry(5, "Ann is the owner.", kind="person", tags=("who",)),
+    ),
+)
+
+lines = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\r"), max_size=40)
+contents = st.text(max_size=60).filter(lambda text: bool(text.strip()))
+one_line = lines.map(lambda text: " ".join(text.split())).filter(lambda text: text[:1].isalpha())
+counts = st.integers(0, 10**9)
+costs = st.none() | st.decimals(0, 10**6, places=6)
+spent = st.builds(
+    Amounts,
+    minutes=st.none() | counts,
+    turns=st.none() | counts,
+    usage=st.builds(Usage, input=counts, output=counts, cache_read=counts, cache_write=counts),
+    cost=costs,
+)
+saved = st.builds(
+    Entry,
+    content=contents,
+    kind=st.sampled_from(["fact", "decision", "preference", "lesson", "person", "preamble", "session-summary"]),
+    tags=st.lists(st.text(max_size=8), max_size=2).map(tuple),
+    id=st.integers(0, 30).map("{:026d}".format),
+    time=st.integers(0, 10**6).map(lambda second: STARTED + timedelta(seconds=second)),
+    scope=st.none() | st.just(Scope(user="me", project="shop")),
+    source=st.builds(Source, session=st.none() | st.just("s-1"), quote=st.none() | contents),
+    extra=st.lists(st.tuples(st.sampled_from(["seq", "mood"]), st.text(max_size=4)), max_size=2).map(tuple),
+)
+files = st.builds(
+    SessionFile,
+    started=st.integers(0, 10**9).map(lambda second: STARTED + timedelta(seconds=second)),
+    session=st.text(max_size=12),
+    worked=spent,
+    closing=st.just(Amounts()) | spent.map(lambda one: replace(one, minutes=None, turns=None)),
+    tags=st.lists(one_line.map(tag_of).filter(bool), max_size=3, unique=True).map(tuple),
+    summary=lines.map(str.strip) | st.just("# Not a heading\n```\n## Facts\n- no\n\\# one"),
+    pending=st.booleans(),
+    open_threads=st.lists(one_line, max_size=3).map(tuple),
+    files_read=st.lists(one_line, max_size=3).map(tuple),
+    entries=st.lists(saved, max_size=5, unique_by=lambda one: (one.id, one.time)).map(tuple),
+)
+
+
+@given(files)
+def test_what_was_written_is_read_back(file: SessionFile) -> None:
+    assert parse_session(updated_session(b"", PATH, file), PATH) == file
+
+
+@given(files, st.lists(saved, max_size=4, unique_by=lambda one: (one.id, one.time)))
+def test_what_is_added_later_comes_after_what_was_there(file: SessionFile, later: list[Entry]) -> None:
+    there = {(one.id, one.time) for one in file.entries}
+    added = tuple(one for one in later if (one.id, one.time) not in there)
+    once = updated_session(b"", PATH, file)
+    longer = replace(file, entries=(*file.entries, *added))
+    twice = updated_session(once, PATH, longer)
+    assert parse_session(twice, PATH) == longer
+    assert updated_session(twice, PATH, longer) == twice
+
+
+def test_a_session_file_reads_like_notes() -> None:
+    text = updated_session(b"", PATH, FULL).decode()
+    local = STARTED.astimezone()
+    assert text.startswith(
+        f"# {local:%Y-%m-%d %H:%M}\n\n"
+        "tags: compaction, tests\n"
+        "duration: 12 minutes, 5 turns, 34000 tokens in, 2100 tokens out, 700 read from cache, 20 written to cache,"
+        " $0.0123\n"
+        "session: s-1\n"
+        "started: 2026-05-13T09:47:03.120Z\n"
+        "closing: 900 tokens in, 80 tokens out, $0.0004\n\n"
+        "## Summary\n\nWe moved the fixtures.\n\nThen we ran everything.\n\n## Decisions\n\n- Deploy only from main. ["
+    )
+    headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert headings == [
+        "Summary", "Decisions", "Open threads", "Facts", "Preferences", "Lessons", "Notes", "Files read",
+    ]  # fmt: skip
+    assert "[kind:: person]" in text
+    assert "\n\n\n" not in text
+    assert text.endswith("- src/app.py\n")
+
+
+def test_empty_sections_and_fields_are_left_out() -> None:
+    text = updated_session(b"", PATH, SessionFile(started=STARTED, summary="One.")).decode()
+    assert text.splitlines()[1:] == [
+        "", "duration: cost unknown", "started: 2026-05-13T09:47:03.120Z", "", "## Summary", "", "One.",
+    ]  # fmt: skip
+
+
+def test_what_people_write_is_honoured_and_survives_a_rewrite() -> None:
+    edited = (
+        b"---\nmood: good\naliases: [golden]\n---\n"
+        b"# The day of the fixtures\n\nA word of mine.\nTags: [Golden, '#slow']\nsession: s-1\n"
+        b"started: 2026-05-13T09:47:03.120Z\n\n"
+        b"## Summary\n\nMine.\n\n## My thoughts\n\n- not a memory\n- Kept. [kind:: lesson]\n\n"
+        b"## facts\n\nSome prose.\n- By hand\n\n## Open threads\n- [x] done\n- [ ] to do\n"
+    )
+    read = parse_session(edited, PATH)
+    assert read is not None
+    assert (read.started, read.session, read.tags, read.summary) == (STARTED, "s-1", ("Golden", "slow"), "Mine.")
+    assert [(one.kind, one.content, one.by) for one in read.entries] == [
+        ("lesson", "Kept.", "hand"), ("fact", "By hand", "hand"),
+    ]  # fmt: skip
+    assert read.open_threads == ("to do",)
+    rewritten = updated_session(edited, PATH, replace(read, summary="Theirs.", entries=(*read.entries, entry(1))))
+    for line in edited.decode().splitlines():
+        assert line in {"Mine."} | set(rewritten.decode().splitlines())
+    assert parse_session(rewritten, PATH) == replace(read, summary="Theirs.", entries=(entry(1), *read.entries))
+
+
+def test_bytes_that_are_no_text_survive_a_rewrite() -> None:
+    data = b"# 2026-05-13 09:47\n\xff\n\n## Mine\n\xfe\n"
+    changed = updated_session(data, PATH, replace(FULL, summary="New."))
+    assert b"\n\xff\n" in changed
+    assert b"\n\xfe\n" in changed
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~"])
+def test_a_fence_that_nobody_closed_hides_no_entry(fence: str) -> None:
+    data = f"# 2026-05-13 09:47\n\n## Summary\n\n{fence}\n\n## Facts\n\n{fence}\n".encode()
+    read = parse_session(updated_session(data, PATH, replace(FULL, summary=fence)), PATH)
+    assert read is not None
+    assert read.entries == FULL.entries
+
+
+def test_the_session_files_of_others_are_read() -> None:
+    data = (
+        b"# 2026-05-13 09:47\n\ntags: compaction\nduration: 1,012 minutes, 1 turn, $0.02\n\n"
+        b"## Summary\nWe talked.\n\n## Decisions\n- Keep the newest.\n- Drop the rest.\n\n## Notes\n- Odd.\n"
+    )
+    read = parse_session(data, PATH)
+    assert read is not None
+    assert read.started == datetime(2026, 5, 13, 9, 47).astimezone(UTC)
+    assert (read.worked.minutes, read.worked.turns, read.worked.cost) == (1_012, 1, Decimal("0.02"))
+    assert [(one.kind, one.content) for one in read.entries] == [
+        ("decision", "Keep the newest."), ("decision", "Drop the rest."), ("note", "Odd."),
+    ]  # fmt: skip
+
+
+def test_the_name_tells_the_time_where_nothing_else_does() -> None:
+    read = parse_session(b"## Summary\nOld.\n", PATH)
+    assert read is not None
+    assert read.started == datetime(2026, 5, 13, 9, 47).astimezone(UTC)
+    assert parse_session(b"# Read me\n\nWhat lies here.\n", "sessions/README.md") is None
+    assert parse_session(b"# 2026-99-13 09:47\n", "sessions/README.md") is None
+
+
+def test_a_digest_that_a_person_rewrote_is_a_summary() -> None:
+    waiting = replace(FULL, pending=True, summary="Saved: this.")
+    data = updated_session(b"", PATH, waiting)
+    assert b"\nsummary: pending " in data
+    assert parse_session(data, PATH) == waiting
+    read = parse_session(data.replace(b"Saved: this.", b"We saved this, and more."), PATH)
+    assert read is not None
+    assert not read.pending
+    assert parse_session(updated_session(data, PATH, FULL), PATH) == FULL
+
+
+def test_an_edited_entry_is_not_added_again() -> None:
+    data = updated_session(b"", PATH, FULL)
+    edited = data.replace(b"Deploy only from main.", b"Deploy on Mondays.")
+    assert updated_session(edited, PATH, FULL) == edited
+
+
+def test_an_entry_can_be_taken_out() -> None:
+    data = updated_session(b"", PATH, FULL)
+    rest = replace(FULL, entries=(FULL.entries[0], *FULL.entries[2:]))
+    gone = updated_session(data, PATH, rest)
+    assert b"## Decisions" not in gone
+    assert parse_session(gone, PATH) == rest
+    lines = data.decode().split("\n")
+    assert [line for line in lines if line not in gone.decode().split("\n")] == [
+        line for line in lines if "Deploy" in line or line == "## Decisions"
+    ]
+
+
+def test_a_digest_names_the_newest_and_stays_short() -> None:
+    assert digest([]) == ""
+    assert digest([entry(1), entry(2)]) == "Saved: Fact 2.; Fact 1."
+    assert len(digest([entry(number, "word " * 50) for number in range(9)])) <= 300
