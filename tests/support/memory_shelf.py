@@ -11,6 +11,8 @@ from ricordo.workspace.entry import Entry
 
 __all__ = ["Shelf", "shelf"]
 
+SHOP = Scope(project="shop")
+
 
 class Shelf(Backend):
     """A list of entries, which everybody shares."""
@@ -48,6 +50,6 @@ class _OnShelf(PlainDriver):
         raise EntryNotFound
 
 
-def shelf() -> Store:
-    """Return a store of a project over an empty shelf."""
-    return Shelf().bind(Scope(project="shop"))
+def shelf(scope: Scope = SHOP) -> Store:
+    """Return a store of `scope`, by default a project, over an empty shelf."""
+    return Shelf().bind(scope)

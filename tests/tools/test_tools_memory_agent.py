@@ -1,0 +1,102 @@
+"""The memory tools in an agent: there while memory is on, callable at any step, over whatever store it has."""
+
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings
+from memory_shelf import shelf
+from ricordo import HarnessAgent
+from ricordo.guard import unfence
+from ricordo.harness import loop
+from ricordo.messages import Text, ToolResult
+from ricordo.stores import Store
+from ricordo.testing import Call, Calls, Say, ScriptedModel
+from ricordo.workspace.entry import Entry
+
+pytestmark = pytest.mark.anyio
+
+MEMORY = {"remember", "recall", "memory_search", "memory_get"}
+
+
+def _agent(model: ScriptedModel, root: Path, *, store: str | Store | None = None, tools: bool = True) -> HarnessAgent:
+    return HarnessAgent(
+        model, workspace=root, scope=SCOPE, session="s", store=store, memory_tools=tools, settings=settings(root)
+    )
+
+
+def _results(model: ScriptedModel) -> list[str]:
+    """Return what the tools told, in order."""
+    parts = [part for message in model.requests[-1].messages for part in message.parts]
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    assert not any(result.is_error for result in results), results
+    return ["".join(part.text for part in result.parts if isinstance(part, Text)) for result in results]
+
+
+@pytest.mark.req("AS-INDEX-05")
+async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    (root / "workspace/memory/topics").mkdir(parents=True)
+    (root / "workspace/MEMORY.md").write_text("# Memory\n\n- The pears ship on Friday.\n")
+    (root / "workspace/memory/topics/fruit.md").write_text("# Fruit\n\nPears come from Lucca.\n")
+    search, get = Call("memory_search", {"query": "pears"}), Call("memory_get", {"path": "MEMORY.md", "start_line": 3})
+    model = ScriptedModel([search, Calls(get, search), get, search, Say("On Friday.")])
+    async with _agent(model, root) as agent:
+        await agent.send("I said pears, and the pears are what I mean.")
+    assert all({each.name for each in request.tools} >= MEMORY for request in model.requests)
+    told = _results(model)
+    found, read = [told[0], told[2], told[4]], [told[1], told[3]]
+    for each in found:
+        assert set(unfence(each) or ()) == {"The pears ship on Friday.", "Pears come from Lucca."}
+        assert 'source="project MEMORY.md:3"' in each
+        assert 'source="project memory/topics/fruit.md:3"' in each
+    assert read == ["- The pears ship on Friday."] * 2
+    off = ScriptedModel([Say("Fine.")])
+    async with _agent(off, root, tools=False) as agent:
+        await agent.send("Hello.")
+    assert not {each.name for each in off.requests[0].tools} & MEMORY
+
+
+@pytest.mark.req("GO-G21")
+@pytest.mark.parametrize("address", ["", "jsonl"])
+async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp_path: Path, address: str) -> None:
+    store: str | Store = f"{address}:{tmp_path / 'notes'}" if address else shelf(SCOPE)
+    model = ScriptedModel(
+        [
+            Call("recall", {"query": "pear"}),
+            *[Call("remember", {"content": f"Pear {number}.", "tags": ["fruit"]}) for number in range(7)],
+            Call("recall", {"query": "PEAR"}),
+            Call("recall", {"query": "pear", "limit": 2}),
+            Call("recall", {"query": "", "limit": 1}),
+            Call("recall", {"query": "xylophone"}),
+            Say("Done."),
+        ]
+    )
+    async with _agent(model, tmp_path / ".ricordo", store=store) as agent:
+        await agent.send("Go.")
+    told = _results(model)
+    assert told[0] == "no matches."
+    assert all(each.startswith("remembered.") for each in told[1:8])
+    newest = [f"Pear {number}." for number in range(6, -1, -1)]
+    assert [list(unfence(each) or ()) for each in told[8:11]] == [newest[:5], newest[:2], newest[:1]]
+    assert told[11] == "no matches."
+    if isinstance(store, Store):
+        assert [hit.entry.content for hit in await store.recall("pear", 9)] == newest
+        assert [hit.entry.tags for hit in await store.recall("pear", 1)] == [("fruit",)]
+    else:
+        assert any(b"Pear 6." in path.read_bytes() for path in (tmp_path / "notes").rglob("*") if path.is_file())
+
+
+@pytest.mark.req("GO-G21")
+def test_the_loop_knows_no_tool_of_memory_by_its_name() -> None:
+    source = Path(loop.__file__).read_text(encoding="utf-8")
+    assert not any(name in source for name in MEMORY)
+
+
+async def test_a_store_of_its_own_is_searched_by_its_recall(tmp_path: Path) -> None:
+    store = shelf(SCOPE)
+    await store.save(Entry(content="Pears ship on Friday."))
+    model = ScriptedModel([Call("memory_search", {"query": "pears"}), Say("Done.")])
+    async with _agent(model, tmp_path / ".ricordo", store=store) as agent:
+        await agent.send("Go.")
+    assert unfence(_results(model)[0]) == ("Pears ship on Friday.",)
