@@ -37,6 +37,7 @@ from ricordo.runtime.session import Compacted
 from ricordo.runtime.usage import ContextReport
 from ricordo.scopes import Scope
 from ricordo.state import StateStore
+from ricordo.stores import Store
 from ricordo.tools import Approve, Tool
 
 __all__ = ["HarnessAgent"]
@@ -66,8 +67,9 @@ class HarnessAgent(Standpoint):
 
     Memory: `memory_tools` gives the model `remember` and `recall`, `memory_hooks` learns from what was said; without
     both, memory stays out of the prompt, which shows what changed in it with the next session or compaction, or, by
-    `refresh="step"`, with the next request. `session_tools` lets the model look into its user's past sessions. With
-    `require_memory` a root that can't be opened is raised. `states` keeps the state elsewhere than in the root.
+    `refresh="step"`, with the next request. With another `store` than the root's own nothing is learned.
+    `session_tools` lets the model look into its user's past sessions. With `require_memory` a root that can't be
+    opened is raised. `states` keeps the state elsewhere than in the root.
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
@@ -79,6 +81,7 @@ class HarnessAgent(Standpoint):
         model: str | ChatModel,
         *,
         workspace: str | Path | None = None,
+        store: str | Store | None = None,
         scope: Scope | None,
         session: str | None = None,
         instructions: str | None = None,
@@ -111,8 +114,9 @@ class HarnessAgent(Standpoint):
         """Describe the agent; nothing is opened, read or written before `async with`.
 
         `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
-        `workspace` is the root, found as `Memory.open` finds it when None. The other parameters are explained in the
-        class. Raises: ScopeRequired; InvalidScope; InvalidSetting.
+        `workspace` is the root, found as `Memory.open` finds it when None, `store` what it remembers with: an address
+        such as `jsonl:./notes`, an open store, or, when None, the default of the process or the settings. The other
+        parameters are explained in the class. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
@@ -123,7 +127,7 @@ class HarnessAgent(Standpoint):
             strategies=_strategies(strategies),
         )  # fmt: skip
         self._options = AgentOptions(
-            model=model, root=_folder(workspace), scope=scope, session=session, instructions=instructions,
+            model=model, root=_folder(workspace), store=store, scope=scope, session=session, instructions=instructions,
             tools=tuple(tools), reductions=on, memory_tools=memory_tools, memory_hooks=memory_hooks,
             session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
             shell=shell, working_directory=_folder(working_directory), approve=approve,
@@ -149,8 +153,8 @@ class HarnessAgent(Standpoint):
     async def __aenter__(self) -> "HarnessAgent":
         """Open the memory and take up the session. Raises: ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
 
-        A root that can't be opened is no reason to fail, unless `require_memory` says so: the agent tells the log once
-        and runs without memory; `memory` is None then, and `keeps` False.
+        A root or a store that can't be opened is no reason to fail, unless `require_memory` says so: the agent tells
+        the log once and runs without memory; without a root `memory` is None, and `keeps` False.
         """
         self._open = await self._stack.enter_async_context(open_session(self._options))
         return self
@@ -158,7 +162,7 @@ class HarnessAgent(Standpoint):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        """Close the session: what waits in the inbox is worked off within its limit, the rest stays there."""
+        """Close the session and its store: the inbox is worked off within its limit, the rest stays there."""
         self._open = None
         return await self._stack.__aexit__(kind, error, trace)
 

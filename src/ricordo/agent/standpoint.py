@@ -8,6 +8,7 @@ from ricordo.memory import Memory
 from ricordo.messages import Message
 from ricordo.runtime.session import Session
 from ricordo.state import AgentState, Todo
+from ricordo.stores import Layers, Store
 from ricordo.tools.planning import Planning
 
 __all__ = ["Standpoint"]
@@ -25,11 +26,17 @@ class Standpoint:
 
     @property
     def memory(self) -> Memory | None:
-        """The memory of the agent's scope; None when it could not be opened."""
+        """The memory of the agent's root; None when it could not be opened, and with another store."""
         session = self._session
-        if session.workspace is None or session.layers is None:
+        layers = session.store.offers(Layers) if session.memory.is_own else None
+        if session.workspace is None or layers is None:
             return None
-        return Memory(session.workspace, session.layers, settings=session.settings)
+        return Memory(session.workspace, layers, settings=session.settings)
+
+    @property
+    def store(self) -> Store:
+        """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        return self._session.store
 
     @property
     def keeps(self) -> bool:

@@ -157,6 +157,7 @@ class _Living:
         return HarnessAgent(
             model,
             workspace=self.target.root,
+            store="layered",
             scope=self.scope,
             session=life.session,
             instructions="",

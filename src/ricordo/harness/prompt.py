@@ -17,6 +17,7 @@ from ricordo.guard import Quoted, Trust, fence
 from ricordo.tokens import Tokens, estimate_text
 
 __all__ = [
+    "MEMORY_FILES",
     "WORKSPACE_BUDGET",
     "HumanText",
     "closing",
@@ -29,6 +30,9 @@ __all__ = [
 
 WORKSPACE_BUDGET = Tokens(8_000)
 """Tokens of what a workspace puts into the prompt when none are named: AGENTS.md, rules, guidance and preamble."""
+
+MEMORY_FILES = "MEMORY.md and memory/"
+"""Where the memory of a root stands, in its workspace."""
 
 _JOINT = 2
 """Tokens of the empty line between two parts."""
@@ -108,10 +112,13 @@ def memory_guidance(tools: Collection[str]) -> str:
     return "\n".join([*([_STORE, *memory] if memory else [_PAST] if past else []), *past])
 
 
-def memory_notice(tools: Collection[str]) -> str:
-    """Return what stands in the place of a preamble for which no room is left; it names only tools that there are."""
+def memory_notice(tools: Collection[str], *, where: str = MEMORY_FILES) -> str:
+    """Return what stands in the place of a preamble for which no room is left; it names only tools that there are.
+
+    `where` names what holds it.
+    """
     opener = next((f": `{name}` finds it" for name in ("recall", "memory_search") if name in tools), "")
-    return f"[More is remembered than there is room for here{opener}. It stands in MEMORY.md and memory/.]"
+    return f"[More is remembered than there is room for here{opener}. It stands in {where}.]"
 
 
 def closing(session: str, day: date) -> str:

@@ -18,6 +18,8 @@ from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.state import Standing, StateStore
+from ricordo.stores import Store
+from ricordo.stores.opening import parse_address
 from ricordo.tools import Approve, Tool
 
 __all__ = ["AgentOptions", "Parentage", "Refresh"]
@@ -48,6 +50,7 @@ class AgentOptions:
     model: str | ChatModel
     scope: Scope
     root: Path | None = None
+    store: str | Store | None = None
     session: str | None = None
     instructions: str | None = None
     tools: tuple[Tool, ...] = ()
@@ -74,9 +77,11 @@ class AgentOptions:
     disk: Disk | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a turn of no request, an unknown refresh, and secrets where a folder or a file is named after them."""
+        """Refuse a turn of no request, an unknown refresh, no address of a store, and secrets in names of files."""
         if self.max_iters is not None and self.max_iters < 1:
             raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
+        if isinstance(self.store, str):
+            parse_address(self.store)
         if self.refresh not in get_args(Refresh):
             raise InvalidSetting(f"refresh is {' or '.join(get_args(Refresh))}, not {self.refresh!r}.")
         if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):

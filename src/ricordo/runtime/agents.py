@@ -20,6 +20,7 @@ from ricordo.errors import (
 )
 from ricordo.events import Event, Sink
 from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.agent_store import opened_store, remembers_in_root
 from ricordo.runtime.assembly import Parts, Workspace, open_workspace
 from ricordo.runtime.making import Making
 from ricordo.runtime.roots import nearest_root
@@ -36,15 +37,18 @@ _CORRECTING = frozenset({"forget", "undo"})
 
 @asynccontextmanager
 async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
-    """Open the root, take up the session or begin it, and close everything at the end.
+    """Open the root and the store, take up the session or begin it, and close everything at the end.
 
-    A root that can't be opened is told to the log once, and the session goes on without memory, unless that is
-    required; one that can only be read is told too, and nothing of the session is kept. Raises: ScopeMismatch;
-    InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the root closed.
+    A root, or a store, that can't be opened is told to the log once, and the session goes on without memory, unless
+    that is required; one that can only be read is told too, and nothing of the session is kept. The store is closed
+    before the root, also when the block raises. Raises: ScopeMismatch; InvalidSetting; ModelNotFound, ModelKeyMissing,
+    ExtraMissing; with `require_memory` what kept the root or the store closed.
     """
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
     settings = await run_sync(_settings, root) if given is None else given
+    learns = await run_sync(remembers_in_root, options.store, settings, root)
+    settings = settings if learns else replace(settings, consolidation=None)
     prompts = _Prompts()
     parts = Parts.standard(
         settings=_with_evictions(settings, options),
@@ -57,8 +61,13 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         keeps = workspace is not None and await run_sync(_is_writable, root)
         if workspace and not keeps:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
+        memory = await stack.enter_async_context(
+            opened_store(
+                options.store, options.scope, parts, root=root, workspace=workspace, required=options.require_memory
+            )
+        )
         asking = replace(options, approve=_one_at_a_time(options.approve))
-        making = Making(options=asking, parts=parts, root=root, workspace=workspace, keeps=keeps)
+        making = Making(options=asking, parts=parts, root=root, workspace=workspace, memory=memory, keeps=keeps)
         session = await making.session()
         prompts.session = session
         await stack.enter_async_context(session.beside.runner.at_work())

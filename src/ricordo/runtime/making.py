@@ -32,8 +32,9 @@ from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, scratch_files
-from ricordo.runtime.offline import QuotingModel, found_for
+from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.session import Session
@@ -64,13 +65,13 @@ class Making:
     parts: Parts
     root: Path
     workspace: Workspace | None
+    memory: AgentStore
     keeps: bool
 
     async def session(self) -> Session:
         """Return the session, open. Raises: ScopeMismatch when it is another user's."""
         options, parts, workspace = self.options, self.parts, self.workspace
-        layers = workspace.store.offers(Layers) if workspace else None
-        model = await self._model(layers)
+        model = await self._model()
         keeper = await self._keeper(options.session or options.scope.session or self._new_name())
         name = keeper.state.session
         measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
@@ -97,7 +98,7 @@ class Making:
             undone=lambda: keeper.state.undone,
         )
         renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
-        update = UpdateMemory(prompt, inject, base=base, at_once=options.refresh == "step")
+        update = UpdateMemory(prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.where)
         harness = Harness(
             model,
             tools=tools,
@@ -113,8 +114,8 @@ class Making:
             name=name, scope=options.scope, agent=self._agent, model=model, tools=tools, base=base,
             conversation=Conversation(scope=options.scope, run=harness.run, keeper=keeper), compactions=compactions,
             beside=beside, remind=remind.reminded, inject=inject, prompt=prompt, measure=measure,
-            strategies=ladders.asked, dry=ladders.tried,
-            emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace, layers=layers,
+            strategies=ladders.asked, memory=self.memory, dry=ladders.tried,
+            emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace,
             keeps=self.keeps, settings=parts.settings,
         )  # fmt: skip
 
@@ -143,11 +144,17 @@ class Making:
             Tokens(settings.preamble_tokens) if shows else None,
             clock=self.parts.clock,
             most=Tokens(settings.workspace_tokens),
+            memory=self.memory,
         )
 
     def _flush(self) -> FlushJobs | None:
-        learns = self.workspace is not None and self.keeps and self.options.memory_hooks
+        learns = self.keeps and self._learns
         return FlushJobs(self.workspace.inbox, emitter=self.parts.emitter) if self.workspace and learns else None
+
+    @property
+    def _learns(self) -> bool:
+        """Whether what is said is learned from, which only the root's own memory is there for."""
+        return self.options.memory_hooks and (self.memory.is_own or self.workspace is None)
 
     def _reductions(self, model: ChatModel) -> Reductions:
         options = self.options
@@ -200,7 +207,7 @@ class Making:
         """Return what keeps the window, taken up where state and transcript left it."""
         agent, workspace = self._agent, self.workspace
         if workspace is None:
-            return Keeper(AgentState(agent=agent, session=name, user=self._user, learns=self.options.memory_hooks))
+            return Keeper(AgentState(agent=agent, session=name, user=self._user, learns=self._learns))
         files, path = workspace.place.files, transcript_path(agent, name)
         states = self.options.states or workspace.states
         stated = await states.load(agent, name)
@@ -222,7 +229,7 @@ class Making:
         before = bool(logged) and not stated.set_aside and stated.state.learns
         standing = told_in(stated.state.standing, logged)
         last = logged[-1].id if logged else ""
-        learns = self.options.memory_hooks or before
+        learns = self._learns or before
         state = replace(stated.state, window=window, last=last, user=user, learns=learns, standing=standing)
         if not self.keeps:
             return Keeper(state)
@@ -261,7 +268,7 @@ class Making:
         background = options.shell and options.parentage is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
-            keeps=self.keeps, on=on, session=name, tasks=beside.runner if background else None,
+            memory=self.memory, keeps=self.keeps, on=on, session=name, tasks=beside.runner if background else None,
         )  # fmt: skip
 
         def local(described: SubAgent) -> LocalWorker:
@@ -283,15 +290,20 @@ class Making:
         parentage = self.options.parentage
         return [parentage.step] if parentage else []
 
-    async def _model(self, layers: Layers | None) -> ChatModel:
+    async def _model(self) -> ChatModel:
         model = self.options.model
         if isinstance(model, str) and model != OFFLINE:
             return await run_sync(partial(load_model, model, base_url=self.parts.settings.base_url))
         found = QuotingModel() if isinstance(model, str) else model
         if isinstance(found, QuotingModel):
-            found.look_with(partial(self._found, layers), keeps=self.keeps)
+            found.look_with(self._found, keeps=self.keeps)
         return found
 
-    async def _found(self, layers: Layers | None, text: str) -> Answer | None:
-        sources = [await place.source() for place in await layers.places()] if layers else []
-        return await found_for(sources, text, now=self.parts.clock.now())
+    async def _found(self, text: str) -> Answer | None:
+        now = self.parts.clock.now()
+        if not self.memory.is_own:
+            return await found_in(self.memory.store, text, now=now)
+        layers = self.memory.store.offers(Layers)
+        return await found_for(
+            [await place.source() for place in await layers.places()] if layers else [], text, now=now
+        )

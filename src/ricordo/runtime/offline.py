@@ -16,13 +16,15 @@ from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.language import content_words, overlap
 from ricordo.recall.answer import answer
 from ricordo.recall.hits import Answer, Hit, Source
+from ricordo.stores import Store
 from ricordo.workspace.entry import Entry
 
-__all__ = ["QuotingModel", "found_for"]
+__all__ = ["QuotingModel", "found_for", "found_in"]
 
 _DUPLICATE = 0.7
 _SAME_SUBJECT = 0.75
 _FEWEST = 2
+_LOOKED_AT = 5
 
 
 class QuotingModel(OfflineModel):
@@ -49,6 +51,22 @@ async def found_for(sources: Sequence[Source], text: str, *, now: datetime) -> A
         found = await answer(sources, asked, now=now)
         if found.hit is not None and _answers(found.hit, text, now):
             return found
+    return None
+
+
+async def found_in(store: Store, text: str, *, now: datetime) -> Answer | None:
+    """Return what is quoted to `text` from a store that is no root: what shares the most words with it, half at least.
+
+    Raises what the store raises.
+    """
+    words = content_words(text)
+    hits = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _LOOKED_AT)]
+    ranked = sorted(hits, key=lambda hit: overlap(set(words), set(content_words(hit.entry.content))), reverse=True)
+    for hit in ranked[:1]:
+        shared = set(words) & set(content_words(hit.entry.content))
+        if 2 * len(shared) >= len(set(words)) and _answers(hit, text, now):
+            said = f"{hit.entry.time:%Y-%m-%d}" if hit.entry.time else "memory"
+            return Answer(found=True, text=f"{hit.entry.content.strip()}\n({said})", hit=hit, path=hit.path)
     return None
 
 

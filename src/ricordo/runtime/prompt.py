@@ -27,10 +27,14 @@ from ricordo.messages import Message, mark_of
 from ricordo.middleware import Request, Response, Step
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.update import Line, Remembered, remembered
+from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
-from ricordo.stores.capabilities import Layers
+from ricordo.runtime.tool_sets import MEMORY_TOOLS
+from ricordo.stores.capabilities import Layers, Lists
+from ricordo.stores.contract import Store
 from ricordo.stores.place import Place
 from ricordo.tokens import Tokens, estimate_text
+from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import prompt_lines
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOMBSTONES
 
@@ -38,6 +42,8 @@ __all__ = ["Prompt", "Renewal"]
 
 _LOG = logging.getLogger("ricordo.agent")
 _UNREADABLE = "What is remembered can't be read at the moment."
+_OFF = "Memory can't be opened: nothing is remembered from earlier sessions, and nothing new can be."
+_FEW = 10
 
 _ALL = Tokens(1_000_000)
 """More than a preamble ever takes: what changed is looked for in all of it, not only in what fits."""
@@ -54,9 +60,11 @@ class Prompt:
         *,
         clock: Clock,
         most: Tokens = WORKSPACE_BUDGET,
+        memory: AgentStore | None = None,
     ) -> None:
         """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
 
+        What is remembered is that of `memory`, by default of the workspace itself.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._folder = folder
@@ -64,7 +72,10 @@ class Prompt:
         self._budget = budget
         self._clock = clock
         self._most = most.count
-        self._layers = workspace.store.offers(Layers) if workspace else None
+        self._memory = memory or (AgentStore.of(workspace) if workspace else None)
+        self._store = self._memory.store if self._memory and self._memory.keeps else None
+        self._layers = self._store.offers(Layers) if self._store else None
+        self._lists = self._store.offers(Lists) if self._store else None
         self._seen: tuple[object, ...] = ()
         self._now = Remembered()
         self.preamble = ""
@@ -75,10 +86,11 @@ class Prompt:
         """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
         agents = await agents_file(self._folder)
         project_rules = await rules(self._workspace.place.files) if self._workspace else ()
-        tools = [tool.name for tool in request.tools]
+        named = [tool.name for tool in request.tools]
+        tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
         guidance = memory_guidance(tools)
         guidance = guidance if estimate_text(guidance) <= self._most else ""
-        notice = memory_notice(tools) if self._workspace and self._budget else ""
+        notice = memory_notice(tools, where=self._where) if self._shows else ""
         room = room_left(self._most, guidance, notice)
         written = await run_sync(partial(instructions, [*([agents] if agents else []), *project_rules], room))
         self.shown = await self.now()
@@ -93,13 +105,18 @@ class Prompt:
         )
 
     async def now(self) -> Remembered:
-        """Return what memory holds now; what was read last where no file changed, or none can be read."""
-        if self._workspace is None or self._budget is None:
+        """Return what memory holds now; what was read last where no file changed, or none can be read.
+
+        Of a store that is no root, it is what the preamble shows.
+        """
+        if self._store is None or self._budget is None:
             return self._now
         try:
+            if not self._layers:
+                return await self._now_shown(self._store, self._budget)
             seen, corrections = await self._versions()
             if seen != self._seen:
-                self._now = remembered(await self._workspace.store.preamble(_ALL), corrections)
+                self._now = remembered(await self._store.preamble(_ALL), corrections)
                 self._seen = seen
         except RicordoError as error:
             _LOG.debug("Memory can't be read for an update: %s", error)
@@ -107,20 +124,20 @@ class Prompt:
 
     async def is_own(self, line: Line, session: str) -> bool:
         """Tell whether the agent saved this itself in `session`."""
-        if not line.id or self._layers is None:
-            return False
         try:
-            entry = await self._layers.get(line.id)
+            entry = await self._entry(line)
         except RicordoError:
             return False
-        return entry.by == "agent" and entry.source.session == session
+        return entry is not None and entry.by == "agent" and entry.source.session == session
 
     async def holds(self, line: Line) -> bool:
         """Tell whether memory still holds a line that the preamble shows no more; also when that can't be read."""
         try:
-            if line.id and self._layers:
-                return (await self._layers.get(line.id)).state == "active"
-            return any([line.text in await _curated(place) for place in await self._places()])
+            if line.id and self._store:
+                entry = await self._entry(line)
+                return entry is not None and entry.state == "active"
+            # what a store that is no root shows without an id can't be asked for
+            return not self._layers or any([line.text in await _curated(place) for place in await self._places()])
         except EntryNotFound:
             return False
         except RicordoError:
@@ -131,9 +148,9 @@ class Prompt:
 
         Memory that can't be read ends no turn, and is not shown as an empty one.
         """
-        if self._workspace is None or self._budget is None:
-            return ""
-        store = self._workspace.store
+        if self._store is None or self._budget is None:
+            return _OFF if self._budget and self._is_broken and estimate_text(_OFF) <= room else ""
+        store = self._store
         try:
             text = await store.preamble(self._budget)
             if estimate_text(text) > room:
@@ -144,10 +161,33 @@ class Prompt:
             text = _UNREADABLE
         return text if estimate_text(text) <= room else ""
 
+    @property
+    def _where(self) -> str:
+        return self._memory.where if self._memory else ""
+
+    @property
+    def _is_broken(self) -> bool:
+        return self._memory is not None and self._memory.standing == "broken"
+
+    @property
+    def _shows(self) -> bool:
+        return self._store is not None and self._budget is not None
+
+    async def _now_shown(self, store: Store, budget: Tokens) -> Remembered:
+        self._now = remembered(await store.preamble(budget))
+        return self._now
+
+    async def _entry(self, line: Line) -> Entry | None:
+        """Return the entry that a line shows; None where it has none, or it can't be found."""
+        if not line.id or self._store is None:
+            return None
+        if self._lists:
+            return await self._lists.get(line.id)
+        found = [hit.entry for hit in await self._store.recall(line.text, _FEW)]
+        return next((entry for entry in found if entry.id == line.id), None)
+
     async def _places(self) -> list[Place]:
-        if self._layers:
-            return await self._layers.places()
-        return [self._workspace.place] if self._workspace else []
+        return await self._layers.places() if self._layers else []
 
     async def _versions(self) -> tuple[tuple[object, ...], str]:
         """Return what tells that memory changed, from names, sizes and times alone, and that of what was forgotten."""

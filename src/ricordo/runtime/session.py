@@ -27,13 +27,14 @@ from ricordo.middleware.inject import Inject
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.reduce import descend_request
 from ricordo.models import ChatModel
+from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.prompt import Prompt
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.standing import Beside
 from ricordo.runtime.usage import ContextReport, context_report
 from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Layers
+from ricordo.stores.contract import Store
 from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 
@@ -71,8 +72,9 @@ class Session:
     """One session of an agent, open. Where it `keeps` nothing, as without a `workspace`, it ends with the process.
 
     `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
-    would do; `compactions` are those of the session, where nothing is kept those of this process; `compaction` says
-    what is kept for the reply. `flush` is None when nothing is learned. `remind` gives a request its reminder.
+    would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is kept
+    those of this process; `compaction` says what is kept for the reply. `flush` is None when nothing is learned.
+    `remind` gives a request its reminder.
     """
 
     name: str
@@ -87,16 +89,21 @@ class Session:
     prompt: Prompt
     measure: Measure
     strategies: tuple[Strategy, ...]
+    memory: AgentStore
     emitter: Emitter
     compactions: Compactions
     dry: tuple[Strategy, ...] = ()
     compaction: CompactionConfig | None = None
     flush: FlushJobs | None = None
     workspace: Workspace | None = None
-    layers: Layers | None = None
     keeps: bool = False
     settings: Settings | None = None
     remind: Callable[[Request], Awaitable[Request]] | None = None
+
+    @property
+    def store(self) -> Store:
+        """What the session remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        return self.memory.store
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Take in what was said without asking the model, and let it be learned from."""

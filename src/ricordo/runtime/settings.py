@@ -27,6 +27,7 @@ from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
+from ricordo.stores.opening import parse_address
 from ricordo.stores.preamble import DEFAULT_BUDGET
 
 __all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
@@ -51,6 +52,10 @@ class Settings:
     `cache` (RICORDO_CACHE) the indexes of roots that can't be written to. `index` (RICORDO_INDEX) is a folder for the
     indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace.
 
+    `store` (RICORDO_STORE) is the address of the store that an agent remembers with: `layered` is the memory of its
+    root, and `none` is no memory. A relative place is one below the root where config.toml names it, and is not outside
+    of the folder that holds the root; else one below the working directory.
+
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
     `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None. All
     that is put into the prompt beside the agent's own instructions has at most `workspace_tokens` tokens, the preamble
@@ -63,6 +68,7 @@ class Settings:
     data: Path
     cache: Path
     index: Path | None = None
+    store: str = "layered"
     model: str | None = None
     base_url: str | None = None
     max_iters: int = 10
@@ -82,6 +88,10 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not value.strip():
                 raise InvalidSetting(f"{name} is a text that is not blank, or left out.")
+        try:
+            parse_address(self.store)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"store: {error}") from error
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
         for name in ("preamble_tokens", "workspace_tokens"):

@@ -34,7 +34,6 @@ from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
-from ricordo.stores.nothing import NoMemory
 from ricordo.stores.opening import SCHEMES, Address, Opening, StoreFactory, parse_address
 from ricordo.workspace.layout import WORKSPACE
 
@@ -86,10 +85,13 @@ class _BuiltIn:
 
 
 _BUILT_IN = {
-    "sessions": _BuiltIn(home="sessions:open_sessions", keeps="a Markdown file for each session, and their index"),
+    "none": _BuiltIn(home="nothing:open_nothing", keeps="nothing"),
+    "sessions": _BuiltIn(
+        home="session_files:open_session_files", keeps="a Markdown file for each session, and their index"
+    ),
     "markdown": _BuiltIn(home="markdown:open_markdown", keeps="one Markdown file"),
     "jsonl": _BuiltIn(home="jsonl:open_jsonl", keeps="one file with a JSON document a line"),
-    "json": _BuiltIn(home="json:open_json", keeps="one JSON document"),
+    "json": _BuiltIn(home="json_document:open_json", keeps="one JSON document"),
     "kv": _BuiltIn(home="kv:open_kv", keeps="an embedded key-value database", extra="kv"),
     "fulltext": _BuiltIn(home="fulltext:open_fulltext", keeps="a file of entries, and a full-text index"),
     "vector": _BuiltIn(home="vector:open_vector", keeps="a file of entries, and their vectors", extra="vector"),
@@ -101,7 +103,7 @@ _PLACELESS = frozenset({"none", "ring", "mock", "fanout"})
 """Schemes of which what stands after the colon is no folder."""
 
 _SLASHES = re.compile(r"//(?!/)")
-_KEEPS = {"none": "nothing", "layered": "everything of a Ricordo root"}
+_LAYERED = Scheme(name="layered", keeps="everything that a Ricordo root does")
 
 
 class _Registry:
@@ -253,9 +255,8 @@ class Opener:
 
     def _factory(self, scheme: str) -> StoreFactory:
         """Return what opens a scheme; it imports, so call it in a thread. Raises: InvalidSetting, ExtraMissing."""
-        own = {"none": _open_nothing, "layered": self._open_layered}
-        if scheme in own:
-            return own[scheme]
+        if scheme == _LAYERED.name:
+            return self._open_layered
         if scheme in _REGISTRY.factories:
             return _REGISTRY.factories[scheme]
         if scheme in _BUILT_IN:
@@ -306,14 +307,9 @@ class Opener:
             yield workspace.backend
 
 
-@asynccontextmanager
-async def _open_nothing(opening: Opening) -> AsyncIterator[Backend]:
-    yield NoMemory(opening.parts)
-
-
 def _described(name: str) -> Scheme:
-    if name in _KEEPS:
-        return Scheme(name=name, keeps=_KEEPS[name])
+    if name == _LAYERED.name:
+        return _LAYERED
     built_in = _BUILT_IN[name]
     return Scheme(name=name, keeps=built_in.keeps, needs=f"ricordo[{built_in.extra}]" if built_in.extra else "")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ricordo.harness.compactions import Compactions
 from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, working_files
 from ricordo.runtime.reductions import Reductions
 from ricordo.scopes import path_part
@@ -23,7 +24,7 @@ from ricordo.workspace.layout import DEFAULT_AGENT
 
 __all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet"]
 
-MEMORY_TOOLS = frozenset({"remember", "recall", "memory_get"})
+MEMORY_TOOLS = frozenset({"remember", "recall", "memory_search", "memory_get"})
 """What a sub-agent has only where it is named, or memory's tools are switched on for it."""
 
 SESSION_TOOLS = frozenset({"session_list", "session_history", "session_search"})
@@ -42,6 +43,7 @@ class ToolSet:
     root: Path
     folder: Path
     workspace: Workspace | None
+    memory: AgentStore
     keeps: bool
     on: Reductions
     session: str
@@ -79,10 +81,10 @@ class ToolSet:
         return parentage is None or parentage.has(tool.spec.name)
 
     def _memory(self) -> Sequence[Tool]:
-        if not (self.options.memory_tools or self._names(MEMORY_TOOLS)):
+        if self.memory.standing == "off" or not (self.options.memory_tools or self._names(MEMORY_TOOLS)):
             return ()
-        store, files = (self.workspace.store, self.workspace.place.files) if self.workspace else (None, None)
-        return memory_tools(store, files, clock=self.parts.clock)
+        files = self.workspace.place.files if self.workspace and self.memory.is_own else None
+        return memory_tools(self.memory.store if self.memory.keeps else None, files, clock=self.parts.clock)
 
     def _names(self, tools: AbstractSet[str]) -> bool:
         """Tell whether a sub-agent is given one of these, whatever its parent has."""

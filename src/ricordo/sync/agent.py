@@ -15,13 +15,15 @@ from ricordo.harness.permissions import Permissions as AsyncPermissions
 from ricordo.harness.task_list import TaskList as AsyncTaskList
 from ricordo.messages import Message
 from ricordo.middleware import TurnEvent, TurnResult
+from ricordo.scopes import Scope
 from ricordo.state import AgentState, Todo
 from ricordo.state import Plan as Planned
+from ricordo.stores import Store as AsyncStore
 from ricordo.sync.face import Face, blocking, waited_for
 from ricordo.sync.memory import Memory
 from ricordo.tools.planning import Planning
 
-__all__ = ["Compactions", "HarnessAgent", "Permissions", "Plan", "TaskList", "TurnStream"]
+__all__ = ["Compactions", "HarnessAgent", "Permissions", "Plan", "Store", "TaskList", "TurnStream"]
 
 _P = ParamSpec("_P")
 
@@ -93,6 +95,19 @@ class Permissions(Face[AsyncPermissions]):
     remove = blocking(AsyncPermissions.remove)
 
 
+class Store(Face[AsyncStore]):
+    """What an agent remembers with; the methods are those of `ricordo.stores.Store`."""
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it is."""
+        return self._inner.scope
+
+    save = blocking(AsyncStore.save)
+    recall = blocking(AsyncStore.recall)
+    preamble = blocking(AsyncStore.preamble)
+
+
 class TaskList(Face[AsyncTaskList]):
     """What runs in the background of one session; the methods are those of `ricordo.HarnessAgent.tasks`."""
 
@@ -124,9 +139,14 @@ class HarnessAgent(Face[AsyncAgent]):
 
     @property
     def memory(self) -> Memory | None:
-        """The memory of the agent's scope; None when it could not be opened."""
+        """The memory of the agent's root; None when it could not be opened, and with another store."""
         memory = self._inner.memory
         return None if memory is None else Memory(self._portal, memory)
+
+    @property
+    def store(self) -> Store:
+        """What the agent remembers with: save, recall and preamble; one that keeps nothing where memory is off."""
+        return Store(self._portal, self._inner.store)
 
     @property
     def keeps(self) -> bool:

@@ -1,0 +1,156 @@
+"""The store of an agent: the memory of its root, unless another one was named, and nothing where neither can be opened.
+
+Transcripts, state and the inbox stay in the root whichever store it is. What is learned from messages and consolidated
+goes to the root's own memory, so both are off with another store.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
+from ricordo.guard import Redactor
+from ricordo.harness.prompt import MEMORY_FILES
+from ricordo.runtime.assembly import Parts, Workspace, new_key
+from ricordo.runtime.settings import Settings
+from ricordo.runtime.stores import Opener, close_store, default_store
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Store, StoreParts
+from ricordo.stores.nothing import NoMemory
+from ricordo.stores.opening import Address, parse_address
+
+__all__ = ["AgentStore", "opened_store", "remembers_in_root"]
+
+_LOG = logging.getLogger("ricordo.agent")
+
+Standing: TypeAlias = Literal["own", "other", "off", "broken"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentStore:
+    """The store that an agent remembers with: the root's `own`, another one, or nothing.
+
+    Nothing is `off` where nobody wants memory, and `broken` where it could not be opened.
+    """
+
+    store: Store
+    standing: Standing
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the memory of the agent's root, which is learned into and consolidated."""
+        return self.standing == "own"
+
+    @property
+    def where(self) -> str:
+        """What holds what is remembered, for people and models: a root's files, or the store."""
+        return MEMORY_FILES if self.is_own else "the store"
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything is remembered."""
+        return self.standing in {"own", "other"}
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> "AgentStore":
+        """Return the root's own."""
+        return cls(store=workspace.store, standing="own")
+
+
+def remembers_in_root(given: str | Store | None, settings: Settings, root: Path) -> bool:
+    """Tell whether an agent of `root` remembers in the root itself, so that it learns and consolidates."""
+    return not isinstance(given, Store) and _is_root(parse_address(given or default_store() or settings.store), root)
+
+
+@asynccontextmanager
+async def opened_store(
+    given: str | Store | None, scope: Scope, parts: Parts, *, root: Path, workspace: Workspace | None, required: bool
+) -> AsyncIterator[AgentStore]:
+    """Open what an agent of `root` remembers with, and close it at the end, also a store that was given open.
+
+    An address that is not `given` is the default of the process, else that of the settings. A store that can't be
+    opened is told to the log once, and nothing is remembered, unless it is `required`. Raises: InvalidInput for an
+    address of no store; ScopeError; with `required` what kept it closed.
+    """
+    async with AsyncExitStack() as stack:
+        if isinstance(given, Store):
+            _refuse_other_scope(given, scope)
+            found = AgentStore(store=given, standing="other")
+        else:
+            found = await _at_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
+        try:
+            yield found
+        finally:
+            if found.standing == "other":
+                await _closed(found.store)
+
+
+async def _at_address(
+    stack: AsyncExitStack,
+    given: str | None,
+    scope: Scope,
+    parts: Parts,
+    *,
+    root: Path,
+    workspace: Workspace | None,
+    required: bool,
+) -> AgentStore:
+    named = given or default_store()
+    text = named or parts.settings.store
+    address = parse_address(text)
+    if address.scheme == "none":
+        return _nothing("off", scope, parts)
+    if await run_sync(_is_root, address, root):
+        return AgentStore.of(workspace) if workspace else _nothing("broken", scope, parts)
+    opener = _from_settings(scope, parts, root) if named is None else Opener(scope=scope, parts=parts)
+    try:
+        backend = await stack.enter_async_context(opener.backend(text))
+        return AgentStore(store=backend.bind(scope), standing="other")
+    except (ScopeError, InvalidInput):
+        raise
+    except (RicordoError, OSError) as error:
+        if required and isinstance(error, RicordoError):
+            raise
+        if required:
+            raise StorageFailed(f"The store {text} can't be opened: {error}") from error
+        _LOG.warning("The store %s can't be opened, so nothing is remembered in this session: %s", text, error)
+        return _nothing("broken", scope, parts)
+
+
+def _from_settings(scope: Scope, parts: Parts, root: Path) -> Opener:
+    """Return what opens the store of the settings: that of a config.toml lies beside it, and not far from it."""
+    origin = parts.settings.origins.get("store")
+    if origin is None or origin.kind != "file":
+        return Opener(scope=scope, parts=parts)
+    return Opener(scope=scope, parts=parts, base=root, within=root.parent)
+
+
+def _is_root(address: Address, root: Path) -> bool:
+    """Tell whether an address means the memory of the root."""
+    if address.scheme != "layered":
+        return False
+    return not address.place or Path(address.place).expanduser().resolve() == root.resolve()
+
+
+def _nothing(standing: Standing, scope: Scope, parts: Parts) -> AgentStore:
+    beneath = StoreParts(redactor=Redactor(new_key()), clock=parts.clock, ids=parts.ids, emitter=parts.emitter)
+    return AgentStore(store=NoMemory(beneath).bind(scope), standing=standing)
+
+
+def _refuse_other_scope(store: Store, scope: Scope) -> None:
+    mine = scope.parts()
+    if any(name in mine and mine[name] != value for name, value in store.scope.parts().items()):
+        raise ScopeMismatch(f"The store is bound to {store.scope}: an agent for {scope} can't use it.")
+
+
+async def _closed(store: Store) -> None:
+    """Write what the store holds back; what keeps it from that is told, and what was saved before is kept."""
+    try:
+        await close_store(store)
+    except StorageError as error:
+        _LOG.warning("The store of this session could not be closed: %s", error)
