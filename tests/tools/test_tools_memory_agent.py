@@ -65,6 +65,7 @@ async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp
         [
             Call("recall", {"query": "pear"}),
             *[Call("remember", {"content": f"Pear {number}.", "tags": ["fruit"]}) for number in range(7)],
+            Say("Saved."),
             Call("recall", {"query": "PEAR"}),
             Call("recall", {"query": "pear", "limit": 2}),
             Call("recall", {"query": "", "limit": 1}),
@@ -73,7 +74,8 @@ async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp
         ]
     )
     async with _agent(model, tmp_path / ".ricordo", store=store) as agent:
-        await agent.send("Go.")
+        await agent.send("Save.")
+        await agent.send("Look.")
     told = _results(model)
     assert told[0] == "no matches."
     assert all(each.startswith("remembered.") for each in told[1:8])
