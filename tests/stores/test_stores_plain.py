@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entry_strategies import ENTRIES
+from ricordo.errors import InvalidSetting
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.paths import safe_path
 from ricordo.guard import unfence
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.scopes import Scope
-from ricordo.stores.plain import Home, found, kept_text, named
+from ricordo.stores.opening import parse_address
+from ricordo.stores.plain import Home, found, kept_text, named, options
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry, Source
 
@@ -172,6 +174,18 @@ def test_what_is_pinned_comes_before_what_is_newer() -> None:
     entries = [Entry(content=f"Note {number}.") for number in range(300)]
     pinned = Entry(content="Always.", pinned=True, by="agent")
     text = kept_text([*entries, pinned], Tokens(60_000))
-    assert unfence(text) == ("Always.", *(f"Note {number}." for number in range(200)))
+    assert unfence(text) == ("Always.", *(f"Note {number}." for number in range(300)))
     assert 'trust="agent"' in text
     assert unfence(kept_text([*entries, pinned], Tokens(90))) == ("Always.",)
+
+
+def test_entries_are_shown_as_bullets_where_a_backend_wants_it() -> None:
+    entry = Entry(content="We deploy\nonly from main.", tags=("ops", "ci"))
+    assert unfence(kept_text([entry], None, bullets=True)) == ("- We deploy\n  only from main. #ops #ci",)
+
+
+def test_an_option_that_a_backend_does_not_know_is_refused() -> None:
+    address = parse_address("ring:?capacity=5")
+    assert options(address, "capacity") == {"capacity": "5"}
+    with pytest.raises(InvalidSetting, match="has no option capacity: it has size"):
+        options(address, "size")

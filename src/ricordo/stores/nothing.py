@@ -1,13 +1,18 @@
 """No memory: the process-wide default, with which everything runs and nothing is kept."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver
+from ricordo.stores.opening import Opening
+from ricordo.stores.plain import options
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
-__all__ = ["NoMemory"]
+__all__ = ["NoMemory", "open_nothing"]
 
 
 class NoMemory(Backend):
@@ -33,3 +38,10 @@ class _Nothing:
         """Return nothing."""
         del budget
         return ""
+
+
+@asynccontextmanager
+async def open_nothing(opening: Opening) -> AsyncIterator[Backend]:
+    """Open what keeps nothing: `none:`."""
+    options(opening.address)
+    yield NoMemory(opening.parts)

@@ -1,0 +1,110 @@
+"""Held files: what a file says, parsed once, and how a backend rewrites it while others write to it too.
+
+Invariants: what is held is what the file says, also after an edit by hand; only what was appended is parsed again.
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from secrets import randbelow
+from typing import Generic, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, StorageBusy, VersionConflict
+from ricordo.files import ABSENT, FileInfo, FileStore, Stored
+from ricordo.index.plan import Checksum, Known
+
+__all__ = ["HeldFile", "rewritten"]
+
+_T = TypeVar("_T")
+
+_TRIES = 200
+_LONGEST_PAUSE_MS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held(Generic[_T]):
+    """What was read of a file, up to which size, and whether that was the end of a line."""
+
+    known: Known
+    value: _T
+    ends_a_line: bool
+
+
+class HeldFile(Generic[_T]):
+    """One file as `parse` reads it; `extend` takes in whole lines that were appended, where it is given."""
+
+    def __init__(
+        self,
+        files: FileStore,
+        path: str,
+        parse: Callable[[bytes], _T],
+        extend: Callable[[_T, bytes], _T] | None = None,
+    ) -> None:
+        """Read nothing yet. `parse` reads an empty file where there is none."""
+        self._files = files
+        self._path = path
+        self._parse = parse
+        self._extend = extend
+        self._held: _Held[_T] | None = None
+
+    async def value(self) -> _T:
+        """Return what the file says now. Raises: StorageError, and what `parse` raises."""
+        info = await self._files.info(self._path)
+        held = self._held
+        if held is not None and info is not None and held.known.holds(info):
+            return held.value
+        try:
+            data = (await self._files.read(self._path)).data if info else b""
+        except FileMissing:
+            info = None
+        if info is None:
+            self._held = None
+            return self._parse(b"")
+        read = await run_sync(self._taken, info, data, held)
+        self._held = read
+        return read.value
+
+    def _taken(self, info: FileInfo, data: bytes, held: _Held[_T] | None) -> _Held[_T]:
+        value, start, size = None, Checksum(), 0
+        if held is not None and held.ends_a_line and self._extend is not None:
+            head = Checksum().after(data[: held.known.size])
+            if held.known.size <= len(data) and head == held.known.checksum:
+                start, size = head, held.known.size
+                value = self._extend(held.value, data[size:])
+        known = Known(
+            path=self._path,
+            sort="note",
+            size=len(data),
+            # the file grew between its listing and its reading
+            modified_ns=info.modified_ns if info.size == len(data) else 0,
+            checked_ns=time.time_ns(),
+            checksum=start.after(data[size:]),
+            lines=0,
+        )
+        ends_a_line = not data or data.endswith(b"\n")
+        return _Held(known=known, value=self._parse(data) if value is None else value, ends_a_line=ends_a_line)
+
+
+async def rewritten(files: FileStore, path: str, change: Callable[[Stored], Awaitable[tuple[bytes, _T]]]) -> _T:
+    """Replace a file by what `change` makes of it, durably and with nothing lost that others write; return its result.
+
+    `change` is given an empty file where there is none, and is asked again when another was faster. Raises:
+    StorageBusy when that goes on; StorageError, and what `change` raises.
+    """
+    for tried in range(_TRIES):
+        try:
+            stored = await files.read(path)
+        except FileMissing:
+            stored = Stored(data=b"", version=ABSENT)
+        data, result = await change(stored)
+        try:
+            await files.replace(path, data, expected=stored.version)
+        except VersionConflict:
+            # another process was faster; who waits by chance does not meet the same one again
+            await anyio.sleep(randbelow(min(2 + tried, _LONGEST_PAUSE_MS)) / 1000)
+            continue
+        return result
+    raise StorageBusy(f"{path} was changed by others each time it was to be written.")

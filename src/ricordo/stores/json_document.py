@@ -1,0 +1,181 @@
+"""One JSON document: `memory.json`, written whole at each save.
+
+    {"version":1,
+    "entries":[
+    {"id":"01hx...","time":"2026-11-21T08:03:11.482Z","kind":"fact","content":"We use pnpm.","by":"user"}
+    ]}
+
+Invariants: a save names the version it was based on, so of two processes none takes away what the other wrote; fields
+and entries that are not understood stay as they are; a document that can't be read is kept under another name before
+a new one takes its place.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from anyio.to_thread import run_sync
+
+from ricordo.audit import chosen_id
+from ricordo.errors import DocumentInvalid, FileMissing, InvalidMessage, StorageError
+from ricordo.files import Stored
+from ricordo.files.broken import kept_aside
+from ricordo.messages import JsonValue
+from ricordo.messages.jsontext import dumps, integer, loads, record
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.held_file import HeldFile, rewritten
+from ricordo.stores.opening import Opening
+from ricordo.stores.plain import Home, PlainDriver, named, opened_home, options
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_json import from_json, to_json
+
+__all__ = ["JsonStore", "open_json"]
+
+_LOG = logging.getLogger("ricordo.stores")
+_NAME = "memory.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Document:
+    """A document as it was read: `fields` are all but the entries, `records` what it has for those, in its order.
+
+    `broken` says why it could not be read.
+    """
+
+    fields: dict[str, JsonValue] = field(default_factory=lambda: {"version": _VERSION})
+    records: tuple[JsonValue, ...] = ()
+    broken: str = ""
+
+    def entries(self, path: str) -> list[tuple[int, Entry]]:
+        """Return what its records say, oldest first, each entry with its place there; those that say none are not."""
+        found = [(place, entry) for place, value in enumerate(self.records) if (entry := _entry(value)) is not None]
+        given = named([entry for _, entry in found], path)
+        return [(place, entry) for (place, _), entry in zip(found, given, strict=True)]
+
+
+class JsonStore(Backend):
+    """Entries in one JSON document."""
+
+    def __init__(self, parts: StoreParts, home: Home) -> None:
+        """Keep everybody's entries in their folder of `home`."""
+        super().__init__(parts)
+        self._home = home
+        self._drivers: dict[str, _JsonDriver] = {}
+
+    @property
+    def damaged(self) -> int:
+        """How many entries could not be read, in the documents that were read so far; one for a whole document."""
+        return sum(driver.damaged for driver in self._drivers.values())
+
+    def _driver(self, scope: Scope) -> Driver:
+        folder = self._home.folder(scope)
+        return self._drivers.setdefault(folder, _JsonDriver(self._home, f"{folder}{_NAME}"))
+
+
+class _JsonDriver(PlainDriver):
+    def __init__(self, home: Home, path: str) -> None:
+        self.path = path
+        self.damaged = 0
+        self._files = home.files
+        self._file = HeldFile(home.files, path, self._read)
+        self._reported = ""
+
+    async def write(self, entry: Entry) -> Entry:
+        async def added(stored: Stored) -> tuple[bytes, Entry]:
+            document = await self._writable(stored)
+            return await run_sync(_written, document, (*document.records, to_json(entry))), entry
+
+        return await rewritten(self._files, self.path, added)
+
+    async def entries(self) -> list[Entry]:
+        broken, entries = await self._file.value()
+        if broken:
+            # where it can't be kept aside now, the next save does it or fails
+            with suppress(StorageError, FileMissing):
+                await self._writable(await self._files.read(self.path))
+        return [*entries]
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        del who, why
+
+        async def without(stored: Stored) -> tuple[bytes, Entry]:
+            return await run_sync(_without, self.path, await self._writable(stored), entry_id)
+
+        return await rewritten(self._files, self.path, without)
+
+    async def _writable(self, stored: Stored) -> _Document:
+        """Return what a new document begins with; one that can't be read is kept aside first."""
+        document = await run_sync(_parsed, self.path, stored.data)
+        if not document.broken:
+            return document
+        name = await kept_aside(self._files, self.path, stored)
+        if self._reported != stored.version:
+            _LOG.warning("%s is kept as %s.", self.path, name)
+        self._reported = stored.version
+        return _Document()
+
+    def _read(self, data: bytes) -> tuple[str, tuple[Entry, ...]]:
+        """Return why a document is broken, and its entries, newest first."""
+        document = _parsed(self.path, data)
+        entries = [entry for _, entry in document.entries(self.path)]
+        self.damaged = 1 if document.broken else len(document.records) - len(entries)
+        if self.damaged:
+            why = document.broken or f"{self.damaged} of its entries"
+            _LOG.warning("%s can't be read as entries: %s.", self.path, why)
+        return document.broken, (*reversed(entries),)
+
+
+@asynccontextmanager
+async def open_json(opening: Opening) -> AsyncIterator[Backend]:
+    """Open the store of a folder: `json:./notes`."""
+    options(opening.address)
+    async with opened_home(opening) as home:
+        yield JsonStore(opening.parts, home)
+
+
+def _parsed(path: str, data: bytes) -> _Document:
+    """Return what a document says. Raises: DocumentInvalid for one of a newer version."""
+    if not data.strip():
+        return _Document()
+    try:
+        fields = record(loads(data.decode("utf-8-sig")), path)
+        version = integer(fields.get("version", _VERSION), "version")
+        records = _listed(fields.get("entries", []))
+    except (InvalidMessage, UnicodeDecodeError) as error:
+        return _Document(broken=str(error))
+    if version > _VERSION:
+        raise DocumentInvalid(f"{path} has the version {version}, which a newer Ricordo wrote; it is left as it is.")
+    return _Document(fields=fields, records=tuple(records))
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    if not isinstance(value, list):
+        raise InvalidMessage("entries: a list is needed.")
+    return value
+
+
+def _without(path: str, document: _Document, entry_id: str) -> tuple[bytes, Entry]:
+    """Return the document without one entry, and that entry. Raises: EntryNotFound."""
+    entries = document.entries(path)
+    chosen = chosen_id([entry.id for _, entry in entries], entry_id)
+    gone = {place: entry for place, entry in entries if entry.id == chosen}
+    rest = tuple(value for place, value in enumerate(document.records) if place not in gone)
+    return _written(document, rest), list(gone.values())[-1]
+
+
+def _entry(value: JsonValue) -> Entry | None:
+    try:
+        return from_json(record(value, "entries"))
+    except (DocumentInvalid, InvalidMessage):
+        return None
+
+
+def _written(document: _Document, records: tuple[JsonValue, ...]) -> bytes:
+    """Write the document with these entries, each on a line of its own."""
+    lines = ",\n".join(dumps(value) for value in records)
+    values = {name: dumps(value) for name, value in document.fields.items()}
+    values["entries"] = f"[\n{lines}\n]" if records else "[]"
+    return ("{" + ",\n".join(f"{dumps(name)}:{value}" for name, value in values.items()) + "}\n").encode()

@@ -1,0 +1,56 @@
+"""Mock: a list in memory, for tests of whatever uses a store."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.opening import Opening
+from ricordo.stores.plain import PlainDriver, options, whose_folder
+from ricordo.workspace.entry import Entry
+
+__all__ = ["MockStore", "open_mock"]
+
+
+class MockStore(Backend):
+    """Everything that was saved, in a list."""
+
+    def __init__(self, parts: StoreParts, scope: Scope) -> None:
+        """Start with nothing; `scope` is told from others as a folder's owner would be."""
+        super().__init__(parts)
+        self._scope = scope
+        self._rows: list[tuple[str, Entry]] = []
+
+    @property
+    def saved(self) -> list[Entry]:
+        """What was saved and not forgotten, whoever's it is, in the order of saving."""
+        return [entry for _, entry in self._rows]
+
+    def _driver(self, scope: Scope) -> Driver:
+        return _MockDriver(self._rows, whose_folder(scope, home=self._scope))
+
+
+class _MockDriver(PlainDriver):
+    def __init__(self, rows: list[tuple[str, Entry]], owner: str) -> None:
+        self._rows = rows
+        self._owner = owner
+
+    async def write(self, entry: Entry) -> Entry:
+        self._rows.append((self._owner, entry))
+        return entry
+
+    async def entries(self) -> list[Entry]:
+        return [entry for owner, entry in reversed(self._rows) if owner == self._owner]
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        del who, why
+        gone = await self.get(entry_id)
+        self._rows[:] = [row for row in self._rows if row[0] != self._owner or row[1].id != gone.id]
+        return gone
+
+
+@asynccontextmanager
+async def open_mock(opening: Opening) -> AsyncIterator[Backend]:
+    """Open an empty list: `mock:`."""
+    options(opening.address)
+    yield MockStore(opening.parts, opening.scope)

@@ -1,0 +1,72 @@
+"""Backends opened for a test, without what a program adds: no settings, no marker, no registry."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hand_clock import HandClock
+from ricordo.clock import MonotonicIds
+from ricordo.events import Emitter
+from ricordo.files import FileStore
+from ricordo.files.disk import Disk
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Backend, StoreParts
+from ricordo.stores.fanout import open_fanout
+from ricordo.stores.json_document import open_json
+from ricordo.stores.jsonl import open_jsonl
+from ricordo.stores.kv import open_kv
+from ricordo.stores.mock import open_mock
+from ricordo.stores.nothing import open_nothing
+from ricordo.stores.opening import Opening, StoreFactory, parse_address
+from ricordo.stores.ring import open_ring
+
+__all__ = ["SHOP", "Shelves", "store_parts"]
+
+SHOP = Scope(user="me", project="shop")
+
+_FACTORIES: dict[str, StoreFactory] = {
+    "fanout": open_fanout,
+    "json": open_json,
+    "jsonl": open_jsonl,
+    "kv": open_kv,
+    "mock": open_mock,
+    "none": open_nothing,
+    "ring": open_ring,
+}
+_PLACELESS = {"fanout", "mock", "none", "ring"}
+
+
+def store_parts(clock: HandClock | None = None) -> StoreParts:
+    """Return what a backend needs besides its place, with a clock that stands still."""
+    clock = clock or HandClock()
+    return StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelves:
+    """Opens addresses for one scope; places are below `folder`."""
+
+    folder: Path
+    scope: Scope = SHOP
+    disk: Disk = field(default_factory=Disk)
+    clock: HandClock = field(default_factory=HandClock)
+    parts: StoreParts | None = None
+
+    def open(self, text: str) -> AbstractAsyncContextManager[Backend]:
+        address = parse_address(text)
+        opening = Opening(
+            address=address,
+            scope=self.scope,
+            parts=self.parts or store_parts(self.clock),
+            files=self._files,
+            another=self.open,
+            folder=None if address.scheme in _PLACELESS else self.folder / address.place,
+        )
+        return _FACTORIES[address.scheme](opening)
+
+    @asynccontextmanager
+    async def _files(self, folder: Path) -> AsyncIterator[FileStore]:
+        yield LocalFiles(folder, disk=self.disk)
