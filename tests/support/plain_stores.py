@@ -12,6 +12,7 @@ from ricordo.files import FileStore
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
+from ricordo.index.contract import SearchIndex
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, StoreParts
 from ricordo.stores.fanout import open_fanout
@@ -63,6 +64,7 @@ class Shelves:
             parts=self.parts or store_parts(self.clock),
             files=self._files,
             another=self.open,
+            index=_no_index,
             folder=None if address.scheme in _PLACELESS else self.folder / address.place,
         )
         return _FACTORIES[address.scheme](opening)
@@ -70,3 +72,8 @@ class Shelves:
     @asynccontextmanager
     async def _files(self, folder: Path) -> AsyncIterator[FileStore]:
         yield LocalFiles(folder, disk=self.disk)
+
+
+async def _no_index(path: Path, files: FileStore) -> SearchIndex:
+    """Fail: the stores that are opened here have none."""
+    raise AssertionError((path, files))

@@ -81,7 +81,7 @@ class _JsonDriver(PlainDriver):
         self.damaged = 0
         self._files = home.files
         self._file = HeldFile(home.files, path, self._read)
-        self._reported = ""
+        self._reported: set[str] = set()
 
     async def write(self, entry: Entry) -> Entry:
         async def added(stored: Stored) -> tuple[bytes, Entry]:
@@ -112,9 +112,7 @@ class _JsonDriver(PlainDriver):
         if not document.broken:
             return document
         name = await kept_aside(self._files, self.path, stored)
-        if self._reported != stored.version:
-            _LOG.warning("%s is kept as %s.", self.path, name)
-        self._reported = stored.version
+        self._report(f"{self.path} is kept as {name}.")
         return _Document()
 
     def _read(self, data: bytes) -> tuple[str, tuple[Entry, ...]]:
@@ -123,9 +121,15 @@ class _JsonDriver(PlainDriver):
         entries = [entry for _, entry in document.entries(self.path)]
         self.damaged = 1 if document.broken else len(document.records) - len(entries)
         if self.damaged:
-            why = document.broken or f"{self.damaged} of its entries"
-            _LOG.warning("%s can't be read as entries: %s.", self.path, why)
+            why = document.broken or f"{self.damaged} of them are none."
+            self._report(f"{self.path} can't be read as entries: {why}")
         return document.broken, (*reversed(entries),)
+
+    def _report(self, trouble: str) -> None:
+        """Warn of it once."""
+        if trouble not in self._reported:
+            _LOG.warning("%s", trouble)
+        self._reported.add(trouble)
 
 
 @asynccontextmanager

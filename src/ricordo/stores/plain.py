@@ -91,7 +91,7 @@ class PlainDriver(ABC):
 
 @asynccontextmanager
 async def opened_home(opening: Opening) -> AsyncIterator[Home]:
-    """Open the folder that an address points to. Raises: InvalidSetting where it points to none, and what `files` does."""
+    """Open the folder that an address points to. Raises: InvalidSetting where there is none, and what `files` does."""
     if opening.folder is None:
         raise InvalidSetting(f"A store {opening.address.scheme} needs a folder: {opening.address.scheme}:./notes.")
     async with opening.files(opening.folder) as files:
