@@ -26,6 +26,7 @@ from ricordo.files import FileStore
 from ricordo.files.disk import Disk, translated
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
+from ricordo.index.keyword import KeywordIndex
 from ricordo.models import Embedder
 from ricordo.runtime.assembly import Parts, guard_key, new_key, open_workspace
 from ricordo.runtime.marker import claim_root, read_marker
@@ -248,7 +249,7 @@ class Opener:
         )
         opening = Opening(
             address=address, scope=self.scope, parts=parts, files=self._files, another=self.backend, folder=folder,
-            embedder=self.embedder,
+            embedder=self.embedder, index=KeywordIndex.open,
         )  # fmt: skip
         async with factory(opening) as backend:
             yield backend

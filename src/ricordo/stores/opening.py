@@ -11,7 +11,7 @@ Invariant: an address is read back from its text as what it is.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 
 from ricordo.errors import InvalidSetting
 from ricordo.files import FileStore
+from ricordo.index.contract import SearchIndex
 from ricordo.models import Embedder
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, StoreParts
@@ -62,7 +63,8 @@ class Opening:
 
     `files` returns the files of a folder, claimed for `scope`: a folder that is somebody else's is a `ScopeMismatch`.
     `folder` is where the address points, absolute; None for a backend without a place. `another` opens a further
-    address, for backends that stand on others. `embedder` is there where one is configured.
+    address, for backends that stand on others. `embedder` is there where one is configured. `index` opens the
+    keyword index whose database lies at a path, over the `workspace/` of files.
     """
 
     address: Address
@@ -72,6 +74,7 @@ class Opening:
     another: Callable[[str], AbstractAsyncContextManager[Backend]]
     folder: Path | None = None
     embedder: Embedder | None = None
+    index: Callable[[Path, FileStore], Awaitable[SearchIndex]] | None = None
 
 
 StoreFactory: TypeAlias = Callable[[Opening], AbstractAsyncContextManager[Backend]]
