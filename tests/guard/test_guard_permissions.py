@@ -147,6 +147,17 @@ def test_a_denied_folder_is_denied_with_a_slash_at_its_end_too() -> None:
     assert decision(on("//etc/passwd"), "deny write_file(/etc/*)") is not None
 
 
+@pytest.mark.parametrize("path", ["secret", "./secret", "secret/", "x/../secret", "secret/key"])
+@pytest.mark.parametrize("name", ["read_file", "edit_file", "list_files", "mcp__disk__open"])
+def test_one_denial_may_close_a_folder_to_every_tool(path: str, name: str) -> None:
+    assert decision(on(path, name), f"allow {name}", "deny *(secret/*)") == "deny *(secret/*)"
+    search = Called(tool="grep_files", argument="x", texts=("x", path))
+    assert decision(search, "deny *(secret/*)") is not None
+    for harmless in ("", ".", "/", "secrets", "src"):
+        assert decision(Called(tool=name, argument=harmless, texts=(harmless,)), "deny *(secret/*)") is None
+    assert decision(Called(tool=name, texts=("",)), "deny *(/*)") is None
+
+
 def test_a_denied_path_is_denied_among_the_other_texts_of_a_call() -> None:
     arguments = {"to": "x", "moves": [{"from": "a"}, {"./secrets/key": "b"}]}
     called = Called(tool="move", argument="x", texts=tuple(texts_of(arguments)))

@@ -115,6 +115,27 @@ async def test_a_denial_from_anywhere_refuses_with_its_words(place: str) -> None
     assert await decided(gate, "shell", command="ls") == Verdict(approved=True)
 
 
+async def test_a_denial_and_a_question_hold_for_what_a_path_really_names_and_a_permission_for_what_it_says() -> None:
+    looked: list[str] = []
+
+    async def real(texts: Sequence[str]) -> Sequence[str]:
+        looked.extend(texts)
+        await anyio.lowlevel.checkpoint()
+        return [text.replace("link/", "secret/") for text in texts]
+
+    lines = rules("deny read_file(secret/*)", "ask write_file(secret/*)", "allow move(secret/*)")
+    person = Person(False)
+    gate = StandingGate(Standing, given=lines, approve=person, real=real)
+    assert "`deny read_file(secret/*)` forbids it" in (await decided(gate, "read_file", path="link/key")).refused
+    assert "was not approved" in (await decided(gate, "write_file", path="link/key")).refused
+    assert [asked.target for asked in person.asked] == ["link/key"]
+    assert await decided(gate, "read_file", path="src/key") == Verdict()
+    looked.clear()
+    assert await decided(gate, "move", path="link/key") == Verdict(), "nothing is looked for where nothing is forbidden"
+    assert await decided(gate, "shell", command="cat link/key") == Verdict(), "words of a command are no paths"
+    assert looked == []
+
+
 async def test_what_no_rule_speaks_of_runs_as_without_a_gate() -> None:
     gate = StandingGate(Standing, given=rules("deny shell(git push*)", "allow read_file"))
     assert await decided(gate, "shell", command="ls") == Verdict()

@@ -37,6 +37,7 @@ __all__ = [
     "PermissionRule",
     "ToolPattern",
     "decide",
+    "forbids_some",
     "parse_pattern",
     "parse_rule",
     "render_pattern",
@@ -123,7 +124,11 @@ class _Seen:
         else:
             for path in _paths(text):
                 yield path
-                yield path.rstrip("/")
+                bare = path.rstrip("/")
+                yield bare
+                if bare:
+                    # what is denied below a folder is denied for the folder as a whole
+                    yield f"{bare}/"
 
 
 def decide(rules: Iterable[PermissionRule], called: Called) -> PermissionRule | None:
@@ -137,6 +142,11 @@ def decide(rules: Iterable[PermissionRule], called: Called) -> PermissionRule | 
         if rule.decision not in found and seen.is_meant_by(rule):
             found[rule.decision] = rule
     return found.get("deny") or found.get("ask") or found.get("allow")
+
+
+def forbids_some(rules: Iterable[PermissionRule], tool: str) -> bool:
+    """Tell whether a rule denies, or asks about, some calls of `tool` by what they act on."""
+    return any(rule.decision != "allow" and rule.pattern.argument and _fits(rule.pattern.tool, tool) for rule in rules)
 
 
 def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:

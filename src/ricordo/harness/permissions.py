@@ -14,12 +14,14 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidSetting, RicordoError
+from ricordo.guard.commands import COMMAND_TOOLS
 from ricordo.guard.permissions import (
     Called,
     Decision,
     PermissionRule,
     ToolPattern,
     decide,
+    forbids_some,
     parse_pattern,
     parse_rule,
     render_rule,
@@ -41,6 +43,7 @@ _SHORT = 20_000
 """Characters up to which a call is decided on at once: a long one takes a thread, so that nobody waits for it."""
 
 _Remembered = Callable[[], Awaitable[Sequence[PermissionRule]]]
+_Real = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
 
 
 class StandingGate:
@@ -53,15 +56,18 @@ class StandingGate:
         given: Sequence[PermissionRule] = (),
         remembered: _Remembered | None = None,
         approve: Approve | None = None,
+        real: _Real | None = None,
     ) -> None:
         """Decide by what `standing` returns at each call, by the rules `given`, and by those that memory holds.
 
         What a rule asks for is asked of `approve`, one question at a time; with nobody to ask, the call is refused.
+        `real` returns what the paths among texts really name, for a denial or a question about that.
         """
         self._standing = standing
         self._given = tuple(given)
         self._remembered = remembered
         self._approve = approve
+        self._real = real
         self._asking = anyio.Lock()
 
     async def __call__(self, tool: Tool, arguments: Mapping[str, JsonValue], context: ToolContext) -> Verdict:
@@ -92,12 +98,19 @@ class StandingGate:
             if acts:
                 return Verdict(refused=_unread(called.tool, error))
             remembered = ()
-        rule = await _decided((*rules, *remembered), called)
+        rules = (*rules, *remembered)
+        rule = await _decided(rules, await self._seen(called, rules))
         if rule is not None and rule.decision == "ask":
             return rule
         if rule is not None and rule.decision == "deny":
             return Verdict(refused=f"{called.tool} was not run: {_said(rule)} forbids it.{_why(rule)}")
         return Verdict(approved=rule is not None)
+
+    async def _seen(self, called: Called, rules: Sequence[PermissionRule]) -> Called:
+        """Return the call with what its paths really name among its texts, where a rule asks for that."""
+        if self._real is None or called.tool in COMMAND_TOOLS or not forbids_some(rules, called.tool):
+            return called
+        return replace(called, texts=(*called.texts, *await self._real(called.texts)))
 
     async def _answer(self, rule: PermissionRule, called: Called, arguments: Mapping[str, JsonValue]) -> Verdict:
         if self._approve is None:

@@ -19,13 +19,15 @@ from ricordo.harness.offline import OFFLINE
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.taking_up import rebuilt, taken_up, told_in
 from ricordo.maintenance.handover import CompactionHandover
-from ricordo.middleware import StepMiddleware
+from ricordo.messages import Message
+from ricordo.middleware import StepMiddleware, TurnMiddleware
 from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.maintain import Maintain
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.remind import Remind
+from ricordo.middleware.tally import Tally
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.middleware.update import UpdateMemory
 from ricordo.models import ChatModel
@@ -34,6 +36,7 @@ from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, scratch_files
+from ricordo.runtime.closing import ClosingMode, SessionClosing
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
@@ -43,10 +46,11 @@ from ricordo.runtime.sub_agents import LocalWorker, workers
 from ricordo.runtime.tool_sets import ToolSet
 from ricordo.sessions.owners import owner_of
 from ricordo.state import AgentState, Stated
-from ricordo.stores.capabilities import Layers
+from ricordo.stores.capabilities import KeepsSessions, Layers
 from ricordo.tokens import Tokens
 from ricordo.tools import Tool
-from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.tools.real_paths import RealPaths
+from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
 
 __all__ = ["Making"]
@@ -83,11 +87,13 @@ class Making:
         on = self._reductions(model)
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
         beside = beside_window(
-            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps
-        )
+            keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
+            real=RealPaths(self._folder, self.root / WORKSPACE),
+        )  # fmt: skip
         described = replace(options, model=model, sub_agents=await self._sub_agents(model))
         tools = self._tools(described, compactions, on, beside, name)
         remind = Remind(beside.remind)
+        tally = Tally()
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
             ladders.each,
@@ -104,7 +110,7 @@ class Making:
             tools=tools,
             instructions=base,
             steps=[remind, inject, shrink, remind.again, renewal, update, keeper.watch, *self._watching],
-            turns=[Maintain(workspace.worker.wake), flush] if workspace and flush else [],
+            turns=self._around(tally, flush),
             record=beside.shown.recording(keeper.record),
             gate=beside.gate,
             max_iters=options.max_iters or parts.settings.max_iters,
@@ -116,7 +122,7 @@ class Making:
             beside=beside, remind=remind.reminded, inject=inject, prompt=prompt, measure=measure,
             strategies=ladders.asked, memory=self.memory, dry=ladders.tried,
             emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace,
-            keeps=self.keeps, settings=parts.settings,
+            keeps=self.keeps, settings=parts.settings, closing=self._closing(name, model, tally, beside),
         )  # fmt: skip
 
     @property
@@ -202,6 +208,31 @@ class Making:
             emitter=self.parts.emitter,
             scope=self.options.scope,
         )
+
+    def _around(self, tally: Tally, flush: FlushJobs | None) -> list[TurnMiddleware]:
+        """Return what surrounds each turn."""
+        if self.workspace is None or flush is None:
+            return [tally]
+        return [tally, Maintain(self.workspace.worker.wake), flush]
+
+    def _closing(self, name: str, model: ChatModel, tally: Tally, beside: Beside) -> SessionClosing | None:
+        """Return what sums the session up; None where its store keeps no sessions, and for a sub-agent."""
+        options = self.options
+        keeps = self.memory.store.offers(KeepsSessions)
+        remembers = options.memory_tools or options.memory_hooks
+        if keeps is None or not remembers or options.parentage is not None:
+            return None
+        mode: ClosingMode = options.closing_summary or ("off" if self.memory.is_own else "sync")
+
+        async def said(session: str) -> Sequence[Message]:
+            if self.workspace is None or not self.keeps:
+                return tally.said if session == name else ()
+            return (await read_log(self.workspace.place.files, transcript_path(self._agent, session))).messages
+
+        return SessionClosing(
+            session=name, scope=options.scope, model=model, keeps=keeps, mode=mode, said=said, tally=tally,
+            todos=lambda: beside.keeper.standing.todos, emitter=self.parts.emitter,
+        )  # fmt: skip
 
     async def _keeper(self, name: str) -> Keeper:
         """Return what keeps the window, taken up where state and transcript left it."""

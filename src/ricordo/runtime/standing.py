@@ -28,6 +28,7 @@ from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 from ricordo.tools.plan_tools import plan_tools
 from ricordo.tools.planning import Planning
+from ricordo.tools.real_paths import RealPaths
 from ricordo.tools.task_tools import Worker, spawn_tool, task_tools
 from ricordo.tools.todo_write import todo_write_tool
 from ricordo.workspace.layout import DEFAULT_AGENT, ROOT_TASKS, tasks_path
@@ -111,8 +112,12 @@ def beside_window(
     parts: Parts,
     workspace: Workspace | None,
     keeps: bool,
+    real: RealPaths | None = None,
 ) -> Beside:
-    """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold."""
+    """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold.
+
+    `real` sees through the links in what a call names, so that a denial holds for what they lead to.
+    """
     place = workspace.place if workspace and keeps else None
     agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
     store: TaskStore = MemoryTasks()
@@ -132,8 +137,9 @@ def beside_window(
     layers = workspace.store.offers(Layers) if workspace else None
     held = options.parentage.standing if options.parentage else lambda: keeper.standing
     gate = StandingGate(
-        held, given=options.permissions, remembered=MemoryRules(layers) if layers else None, approve=options.approve
-    )
+        held, given=options.permissions, remembered=MemoryRules(layers) if layers else None, approve=options.approve,
+        real=real,
+    )  # fmt: skip
     return Beside(
         keeper=keeper, runner=runner, tasks=TaskList(runner, root, clock=parts.clock), gate=gate,
         permissions=Permissions(keeper), planning=planning,
