@@ -32,6 +32,7 @@ from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.runtime.agent_options import AgentOptions, Refresh
 from ricordo.runtime.agents import open_session
+from ricordo.runtime.closing import ClosingMode
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import Compacted
 from ricordo.runtime.usage import ContextReport
@@ -69,7 +70,9 @@ class HarnessAgent(Standpoint):
     both, memory stays out of the prompt, which shows what changed in it with the next session or compaction, or, by
     `refresh="step"`, with the next request. With another `store` than the root's own nothing is learned.
     `session_tools` lets the model look into its user's past sessions. With `require_memory` a root that can't be
-    opened is raised. `states` keeps the state elsewhere than in the root.
+    opened is raised. `states` keeps the state elsewhere than in the root. Where the `store` keeps sessions,
+    `closing_summary` says when this one is summed up: on leaving it (`"sync"`, the default), by the next agent that is
+    opened (`"background"`), or never (`"off"`).
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
@@ -105,6 +108,7 @@ class HarnessAgent(Standpoint):
         planning: bool = False,
         sub_agents: Sequence[SubAgent | RemoteAgent] = (),
         states: StateStore | None = None,
+        closing_summary: ClosingMode | None = None,
         max_iters: int | None = None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
@@ -132,7 +136,8 @@ class HarnessAgent(Standpoint):
             session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
             shell=shell, working_directory=_folder(working_directory), approve=approve,
             permissions=tuple(parse_rule(rule, source="the program") for rule in permissions), planning=planning,
-            sub_agents=tuple(sub_agents), states=states, max_iters=max_iters,
+            sub_agents=tuple(sub_agents), states=states,
+            closing_summary=closing_summary, max_iters=max_iters,
             on_event=on_event, settings=settings, clock=clock, disk=disk,
         )  # fmt: skip
         self._stack = AsyncExitStack()
@@ -216,6 +221,18 @@ class HarnessAgent(Standpoint):
     async def clear(self) -> None:
         """Begin with an empty window; the transcript keeps what was said. Raises `StorageError`."""
         await self._session.clear()
+
+    async def sum_up(self) -> bool:
+        """Sum the session up for its store now, as leaving the agent does, and tell whether there was anything new.
+
+        False where the store keeps no sessions, or this is switched off. A cancellation skips the summary: the session
+        is kept with a sentence chosen by rules until the next agent has made one.
+        """
+        closing = self._session.closing
+        if closing is None or not closing.is_due:
+            return False
+        await closing.close()
+        return True
 
     async def settle(self, *, seconds: float = 10.0) -> int:
         """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""

@@ -14,6 +14,7 @@ from ricordo.guard.permissions import PermissionRule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.middleware import StepMiddleware
 from ricordo.models import ChatModel
+from ricordo.runtime.closing import ClosingMode
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
@@ -70,6 +71,7 @@ class AgentOptions:
     permissions: tuple[PermissionRule, ...] = ()
     states: StateStore | None = None
     parentage: Parentage | None = None
+    closing_summary: ClosingMode | None = None
     max_iters: int | None = None
     on_event: Sink | None = None
     settings: Settings | None = None
@@ -82,6 +84,9 @@ class AgentOptions:
             raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
         if isinstance(self.store, str):
             parse_address(self.store)
+        if self.closing_summary not in {None, *get_args(ClosingMode)}:
+            modes = ", ".join(get_args(ClosingMode))
+            raise InvalidSetting(f"closing_summary is one of {modes}, not {self.closing_summary!r}.")
         if self.refresh not in get_args(Refresh):
             raise InvalidSetting(f"refresh is {' or '.join(get_args(Refresh))}, not {self.refresh!r}.")
         if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):

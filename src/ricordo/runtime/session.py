@@ -29,6 +29,7 @@ from ricordo.middleware.reduce import descend_request
 from ricordo.models import ChatModel
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
+from ricordo.runtime.closing import SessionClosing
 from ricordo.runtime.prompt import Prompt
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.standing import Beside
@@ -74,7 +75,7 @@ class Session:
     `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
     would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is kept
     those of this process; `compaction` says what is kept for the reply. `flush` is None when nothing is learned.
-    `remind` gives a request its reminder.
+    `remind` gives a request its reminder. `closing` sums the session up; None where its store keeps no sessions.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Session:
     keeps: bool = False
     settings: Settings | None = None
     remind: Callable[[Request], Awaitable[Request]] | None = None
+    closing: SessionClosing | None = None
 
     @property
     def store(self) -> Store:

@@ -204,5 +204,6 @@ class HarnessAgent(Face[AsyncAgent]):
     get_context_usage = blocking(AsyncAgent.get_context_usage)
     compact = blocking(AsyncAgent.compact)
     clear = blocking(AsyncAgent.clear)
+    sum_up = blocking(AsyncAgent.sum_up)
     settle = blocking(AsyncAgent.settle)
     consolidate = blocking(AsyncAgent.consolidate)

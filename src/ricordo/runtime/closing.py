@@ -1,0 +1,153 @@
+"""Closing a session: what it was about goes to the store that keeps sessions, when the agent is left.
+
+The model is asked once, within a time that a person can wait, and interrupting it skips it: the session is then kept
+with a sentence chosen by rules, marked as pending, and asked for again when an agent is opened next. What was saved in
+the session is kept whatever happens.
+
+Invariant: leaving an agent never fails, and never takes longer than the summary may, because of its summary.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.beside import beside
+from ricordo.errors import RicordoError
+from ricordo.events import Emitter
+from ricordo.harness.closing import CLOSING_SECONDS, Closing, closing_by_model, closing_by_rules, files_read, turns_in
+from ricordo.harness.offline import OFFLINE
+from ricordo.messages import Message
+from ricordo.middleware.tally import Tally
+from ricordo.models import ChatModel
+from ricordo.scopes import Scope
+from ricordo.state import Todo
+from ricordo.stores.capabilities import KeepsSessions, SessionNotes
+
+__all__ = ["ClosingMode", "SessionClosing"]
+
+ClosingMode: TypeAlias = Literal["sync", "background", "off"]
+"""When a session is summed up: on leaving it, by the next agent that is opened, or never."""
+
+_LOG = logging.getLogger("ricordo.agent")
+_LEAVING_SECONDS = 2.0
+_MOST_RETRIED = 3
+
+Said: TypeAlias = Callable[[str], Awaitable[Sequence[Message]]]
+"""Returns what was said in a session of this agent, all of it, oldest first; empty where that is not known."""
+
+
+@dataclass(kw_only=True)
+class SessionClosing:
+    """Sums one session up, and those that were left without a summary; `todos` are what the agent has still to do."""
+
+    session: str
+    scope: Scope
+    model: ChatModel
+    keeps: KeepsSessions
+    mode: ClosingMode
+    said: Said
+    tally: Tally
+    todos: Callable[[], Sequence[Todo]]
+    emitter: Emitter
+    seconds: float = CLOSING_SECONDS
+    _closed: int = field(default=0, init=False)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something was said since the session was last summed up."""
+        return self.mode != "off" and self.tally.turns > self._closed
+
+    @asynccontextmanager
+    async def at_the_end(self) -> AsyncIterator[None]:
+        """Sum up after the block, unless it raises or is cancelled; those that wait are retried while it runs."""
+        try:
+            async with beside(self.retry):
+                yield
+        except BaseException:
+            await self.leave()
+            raise
+        await self.close()
+
+    async def close(self) -> None:
+        """Sum the session up as its mode says. A cancellation skips the summary and is raised when that is kept."""
+        if not self.is_due:
+            return
+        if self.mode == "background":
+            await self.leave()
+            return
+        try:
+            await self._summed_up(self.session)
+        except anyio.get_cancelled_exc_class():
+            await self.leave()
+            raise
+        self._closed = self.tally.turns
+
+    async def leave(self) -> None:
+        """Keep the session without asking a model, its summary pending; a cancellation waits for it, for 2 seconds."""
+        if not self.is_due:
+            return
+        with anyio.move_on_after(_LEAVING_SECONDS, shield=True), suppress(RicordoError):
+            messages = await self.said(self.session)
+            await self._kept(self.session, messages, await run_sync(closing_by_rules, messages), pending=True)
+            self._closed = self.tally.turns
+
+    async def retry(self) -> None:
+        """Sum up sessions that were left without a summary, the newest first; what fails waits on."""
+        if self.mode == "off" or self.model.name == OFFLINE:
+            return
+        with suppress(RicordoError):
+            waiting = [name for name in await self.keeps.pending_sessions() if name != self.session]
+            for name in waiting[::-1][:_MOST_RETRIED]:
+                await self._summed_up(name)
+
+    async def _summed_up(self, session: str) -> None:
+        with self.emitter.stage("summarize", self.scope) as progress:
+            try:
+                messages = await self.said(session)
+                if not turns_in(messages):
+                    progress.skipped = "nothing was said"
+                    return
+                progress.counts["messages"] = len(messages)
+                found, why = await self._closing(messages)
+                await self._kept(session, messages, found, pending=bool(why))
+            except RicordoError as error:
+                why = f"{type(error).__name__}: {error}"
+            if why:
+                progress.failed = why.partition(":")[0]
+                _LOG.warning("Session %s has no summary yet, the next agent tries again: %s", session, why)
+
+    async def _closing(self, messages: Sequence[Message]) -> tuple[Closing, str]:
+        """Return the closing, and why it is only one by rules; empty where it is what it should be."""
+        if self.model.name == OFFLINE:
+            return await run_sync(closing_by_rules, messages), ""
+        try:
+            return await closing_by_model(self.model, messages, seconds=self.seconds), ""
+        except (RicordoError, TimeoutError) as error:
+            told = str(error) or "it took too long"
+            return await run_sync(closing_by_rules, messages), f"{type(error).__name__}: {told}"
+
+    async def _kept(self, session: str, messages: Sequence[Message], closing: Closing, *, pending: bool) -> None:
+        times = [message.time for message in messages if message.time]
+        is_own = session == self.session
+        open_todos = [todo.content for todo in self.todos() if todo.status != "completed"] if is_own else []
+        notes = SessionNotes(
+            session=session,
+            started=min(times, default=None),
+            ended=max(times, default=None),
+            turns=turns_in(messages),
+            summary=closing.summary,
+            tags=closing.tags,
+            pending=pending,
+            open_threads=tuple(dict.fromkeys([*closing.open_threads, *open_todos])),
+            files_read=files_read(messages),
+            closing_usage=closing.usage,
+            closing_cost=closing.cost,
+        )
+        if is_own:
+            notes = replace(notes, usage=self.tally.usage, cost=self.tally.cost)
+        await self.keeps.close_session(notes)

@@ -1,0 +1,119 @@
+"""What a session was about: one paragraph and a few words, whatever the model answers."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conversation_strategies import call, said
+from fake_models import FakeModel, reply
+from ricordo.errors import ModelUnavailable, ReplyInvalid
+from ricordo.harness.closing import (
+    LONGEST_SUMMARY,
+    Closing,
+    closing_by_model,
+    closing_by_rules,
+    closing_in,
+    files_read,
+    turns_in,
+)
+from ricordo.messages import Message, Text, marked
+
+pytestmark = pytest.mark.anyio
+
+
+def talk(count: int) -> list[Message]:
+    return [
+        said(f"Turn {number}: fixture {number} lives in folder {number}.", id=f"m{number}") for number in range(count)
+    ]
+
+
+def asked(model: FakeModel) -> Sequence[str]:
+    return ["\n".join(message.text for message in messages) for messages in model.asked]
+
+
+@pytest.mark.req("GO-G25")
+@pytest.mark.parametrize(
+    ("answer", "summary", "tags"),
+    [
+        ("They moved.\nTAGS: Move, , postgres ,MOVE,", "They moved.", ("move", "postgres")),
+        ("They moved. tags: a, b", "They moved.", ("a", "b")),
+        ("They said TAGS: are words.\nTAGS: words", "They said TAGS: are words.", ("words",)),
+        ("They moved, and that was all.", "They moved, and that was all.", ()),
+        ("They moved.\nTAGS:", "They moved.", ()),
+        ('It is.\nTAGS: `One`, "two", #three, four, five, six', "It is.", ("one", "two", "three", "four", "five")),
+    ],
+)
+def test_an_answer_is_split_at_its_last_marker(answer: str, summary: str, tags: tuple[str, ...]) -> None:
+    assert closing_in(answer)[:2] == (summary, tags)
+
+
+def test_what_was_left_open_is_told_apart_from_the_summary() -> None:
+    answer = "They moved. OPEN: rename the folder\n- OPEN: tell Nadia\nIt works.\nTAGS: move"
+    assert closing_in(answer) == ("They moved. It works.", ("move",), ("rename the folder", "tell Nadia"))
+
+
+@given(st.text(max_size=3_000))
+def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> None:
+    summary, tags, threads = closing_in(answer)
+    assert len(summary) <= LONGEST_SUMMARY
+    assert "\n" not in summary + "".join(tags) + "".join(threads)
+    assert len(tags) <= 5
+    assert all(tag and tag == tag.strip() for tag in tags)
+
+
+def test_a_long_summary_ends_with_a_sentence() -> None:
+    summary, _, _ = closing_in("One sentence that says something. " * 60)
+    assert summary.endswith("something.")
+    assert LONGEST_SUMMARY // 2 < len(summary) <= LONGEST_SUMMARY
+
+
+@pytest.mark.req("GO-D3")
+async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_its_end() -> None:
+    model = FakeModel(*(reply(f"Part {number} was told.\nTAGS: part") for number in range(8)), window=4_000)
+    found = await closing_by_model(model, talk(400))
+    sent = asked(model)
+    assert 2 < len(sent) <= 8
+    assert "Turn 399: fixture 399" in sent[-1]
+    assert "Turn 0: fixture 0" in sent[0]
+    assert f"Part {len(sent) - 2} was told." in sent[-1], "each part knows what the ones before it came to"
+    assert "TAGS" in sent[-1]
+    assert "TAGS" not in sent[0]
+    assert found.summary == f"Part {len(sent) - 1} was told."
+
+
+async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
+    model = FakeModel(reply("They moved.\nTAGS: move"))
+    found = await closing_by_model(model, talk(20))
+    (sent,) = asked(model)
+    assert all(f"Turn {number}: fixture {number} " in sent for number in range(20))
+    assert (found.summary, found.tags) == ("They moved.", ("move",))
+
+
+@pytest.mark.parametrize("item", [ModelUnavailable("gone"), reply("TAGS: a"), reply("   ")])
+async def test_what_is_no_summary_is_an_error_and_never_one(item: object) -> None:
+    with pytest.raises((ModelUnavailable, ReplyInvalid)):
+        await closing_by_model(FakeModel(item), talk(3))  # type: ignore[arg-type]
+
+
+def test_rules_choose_a_sentence_and_topics_and_say_nothing_of_nothing() -> None:
+    found = closing_by_rules([said("We decided to move the fixtures to testdata/golden because of the size.")])
+    assert "fixtures" in found.summary
+    assert "fixtures" in found.tags
+    assert closing_by_rules([]) == Closing(summary="")
+
+
+def test_files_and_turns_are_counted_from_what_was_done() -> None:
+    notice = marked(Message(role="user", parts=(Text(text="nobody said this"),)), "notice")
+    messages = [
+        said("Look."),
+        call("a", name="read_file", arguments='{"path": "src/a.py"}'),
+        call("b", name="read_file", arguments='{"path": "src/a.py"}'),
+        call("c", name="grep_files", arguments='{"path": "src"}'),
+        call("d", name="read_file", arguments="no json"),
+        notice,
+        said("And now?"),
+    ]
+    assert files_read(messages) == ("src/a.py",)
+    assert turns_in(messages) == 2
