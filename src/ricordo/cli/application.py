@@ -23,6 +23,7 @@ from ricordo.cli.commands import (
     replay,
     sessions,
     status,
+    store,
     tasks,
     tracking,
 )
@@ -38,6 +39,7 @@ app = typer.Typer(
 _config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
 _memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
 _session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
+_store = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at stores, and move between them.")
 _tasks = typer.Typer(rich_markup_mode=None)
 
 
@@ -102,6 +104,11 @@ _session.command("list", cls=Command)(sessions.list_sessions)
 _session.command("show", cls=Command)(sessions.show)
 _session.command("search", cls=Command)(sessions.search)
 app.add_typer(_session, name="session")
+
+_store.command("list", cls=Command)(store.list_stores)
+_store.command("migrate", cls=Command)(store.migrate)
+_store.command("bench", cls=Command)(store.bench)
+app.add_typer(_store, name="store")
 
 _tasks.callback(invoke_without_command=True)(tasks.tasks)
 _tasks.command("list", cls=Command)(tasks.list_tasks)

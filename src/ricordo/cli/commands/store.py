@@ -1,0 +1,181 @@
+"""`store list`, `store migrate` and `store bench`: which stores there are, moving between them, and what they take."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import Target, find, run
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.progress import progress_bar
+from ricordo.cli.render import bold, counted, dim, emit, failed, say, shown
+from ricordo.cli.store_places import is_there, opened_at, placed, scope_at
+from ricordo.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from ricordo.cli.store_times import Times
+    from ricordo.messages.types import JsonValue
+    from ricordo.stores.migration import Migration
+    from ricordo.stores.opening import Address
+
+__all__ = ["bench", "list_stores", "migrate"]
+
+_From = Annotated[
+    str, typer.Argument(metavar="FROM", help="The store to read, such as layered or sessions:./.harness.")
+]
+_To = Annotated[str, typer.Argument(metavar="TO", help="The store to write, such as jsonl:./notes.")]
+_Addresses = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[STORE]...", show_default=False, help="Stores such as jsonl:./notes; all of Ricordo's own without any."
+    ),
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be moved, and write nothing.")]
+_Entries = Annotated[int, typer.Option("--entries", "-n", min=1, max=1_000_000, help="How many memories to save.")]
+_SHOWN = 20
+
+
+def list_stores(*, as_json: JsonOption = False) -> None:
+    """Show the stores that can be named, what each keeps, and what it needs to be installed.
+
+    A store is named by scheme:place, such as jsonl:./notes.
+    """
+    from ricordo.runtime.stores import schemes
+
+    found = schemes()
+    if as_json:
+        rows: list[JsonValue] = [
+            {"scheme": each.name, "keeps": each.keeps, "needs": each.needs or None, "origin": each.origin}
+            for each in found
+        ]
+        emit({"stores": rows})
+        return
+    width = max(len(each.name) for each in found)
+    for each in found:
+        needs = f" (needs {each.needs})" if each.needs else ""
+        say(f"{bold(each.name.ljust(width))}  {shown(each.keeps or f'offered by {each.origin}')}{dim(needs)}")
+
+
+def migrate(
+    *,
+    source: _From,
+    destination: _To,
+    dry_run: _DryRun = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy every memory of a store to another, and check what arrived.
+
+    Kinds, tags, times, ids, sources and states stay as they are, and the store that is read is left as it is. A second
+    time copies only what is not there yet. The exit code is 1 if a memory could not be copied, and it is named.
+    """
+    target = find(root, user, project)
+    addresses = placed(source, target), placed(destination, target)
+    done = run(lambda: _migrated(addresses, target, dry_run=dry_run))
+    if as_json:
+        emit(_document(addresses, done, dry_run=dry_run))
+    else:
+        for line in _lines(addresses, done, dry_run=dry_run):
+            say(line)
+        for each in done.failed[:_SHOWN]:
+            failed(f"{each.id} was not copied: {each.why}")
+        if len(done.failed) > _SHOWN:
+            failed(f"and {len(done.failed) - _SHOWN:,} more: --json names them all")
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def bench(
+    *,
+    addresses: _Addresses = None,
+    entries: _Entries = 1_000,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure what stores take to save, recall, show the preamble and open again.
+
+    Each is filled with made-up memories in a folder of its own, beside the place that is named, which is removed
+    afterwards: no memory of yours is touched.
+    """
+    from ricordo.cli.store_times import own_addresses, table, times_of
+
+    target = find(root, user, project)
+    named = [placed(each, target) for each in addresses] if addresses else own_addresses()
+    with progress_bar(len(named), "measuring") as tell:
+        measured = []
+        for address in named:
+            measured.append(times_of(address, entries, target))
+            tell(1)
+    if as_json:
+        rows: list[JsonValue] = [_times_document(each) for each in measured]
+        emit({"entries": entries, "stores": rows})
+    else:
+        for line in table(measured, entries):
+            say(line)
+    if not any(each.trouble == "" for each in measured):
+        raise typer.Exit(1)
+
+
+async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
+    from ricordo.stores.migration import listed_entries, migrated, planned, verified
+
+    source, destination = addresses
+    if str(source) == str(destination):
+        raise InvalidInput(f"{source} is both where to read and where to write.")
+    if not is_there(source):
+        raise NotFound(f"There is no store {source}: its folder does not exist.")
+    scope = await scope_at([source, destination], target)
+    async with opened_at(source, scope, target) as store:
+        entries = await listed_entries(store, str(source))
+    if dry_run and not is_there(destination):
+        return planned(entries, [])
+    async with opened_at(destination, scope, target) as store:
+        plan = planned(entries, await listed_entries(store, str(destination)))
+        if dry_run:
+            return plan
+        with progress_bar(len(plan.waiting), "copying") as tell:
+            done = await migrated(plan, store, tell)
+    async with opened_at(destination, scope, target) as store:
+        return verified(done, entries, await listed_entries(store, str(destination)))
+
+
+def _lines(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "list[str]":
+    source, destination = addresses
+    if dry_run:
+        waiting = counted(len(done.waiting), "memory", "memories")
+        return [
+            f"{waiting} of {done.total:,} would be copied from {shown(str(source))} to {shown(str(destination))}.",
+            *([f"{done.there:,} are there already."] if done.there else []),
+        ]
+    moved = counted(len(done.moved), "memory", "memories")
+    told = [f"{moved} of {done.total:,} copied from {shown(str(source))} to {shown(str(destination))}, and read back."]
+    if done.there:
+        told.append(f"{done.there:,} were there already.")
+    if done.redacted:
+        told.append(f"In {counted(done.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
+    return told
+
+
+def _document(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "dict[str, JsonValue]":
+    return {
+        "from": str(addresses[0]),
+        "to": str(addresses[1]),
+        "dry_run": dry_run,
+        "total": done.total,
+        "waiting": len(done.waiting) if dry_run else 0,
+        "copied": len(done.moved),
+        "there": done.there,
+        "redacted": done.redacted,
+        "failed": [{"id": each.id, "why": each.why} for each in done.failed],
+    }
+
+
+def _times_document(times: "Times") -> "dict[str, JsonValue]":
+    return {
+        "store": times.name,
+        "trouble": times.trouble or None,
+        "seconds": {"save": times.save, "recall": times.recall, "preamble": times.preamble, "reopen": times.reopen},
+    }

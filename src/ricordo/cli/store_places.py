@@ -1,0 +1,72 @@
+"""The stores that commands name: where they are, whose they are, and what is there before anything is opened."""
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo.cli.context import Target, scope_of
+from ricordo.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from ricordo.scopes import Scope
+    from ricordo.stores import Store
+    from ricordo.stores.opening import Address
+
+__all__ = ["is_there", "opened_at", "placed", "scope_at"]
+
+
+def placed(text: str, target: Target) -> "Address":
+    """Return the address, with the root for `layered` without a place. Raises `InvalidSetting`."""
+    from ricordo.stores.opening import parse_address
+
+    address = parse_address(text)
+    if address.scheme == "layered" and not address.place:
+        return replace(address, place=str(target.root))
+    return address
+
+
+def is_there(address: "Address") -> bool:
+    """Tell whether opening the store would create nothing: each of the folders that it names exists."""
+    from ricordo.stores.opening import SCHEMES, parse_address, several
+
+    if address.scheme == "fanout":
+        return all(is_there(parse_address(each)) for each in several(address.place))
+    if address.scheme not in SCHEMES or not address.place:
+        return True
+    return Path(address.place).expanduser().exists()
+
+
+async def scope_at(addresses: "Sequence[Address]", target: Target) -> "Scope":
+    """Return whose stores these are: by the marker of the first folder that has one, else as for a command's root.
+
+    The user is that of this machine, who sees in a root what is for all of their projects too.
+    """
+    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.marker import read_marker
+    from ricordo.scopes import Scope
+
+    for folder in _folders(addresses):
+        owner = await read_marker(files_of(folder))
+        if owner:
+            return Scope(**{"user": target.user} | owner.parts())
+    return await scope_of(target)
+
+
+def _folders(addresses: "Sequence[Address]") -> list[Path]:
+    places = [Path(address.place).expanduser().absolute() for address in addresses if address.place]
+    return [place for place in places if place.is_dir()]
+
+
+@asynccontextmanager
+async def opened_at(address: "Address", scope: "Scope", target: Target) -> "AsyncIterator[Store]":
+    """Open the store; of a root nothing is consolidated meanwhile. Raises: InvalidInput if it can't be opened."""
+    from ricordo.runtime.stores import open_store
+
+    if address.scheme == "none":
+        raise InvalidInput("The store none keeps nothing.")
+    settings = replace(target.settings, consolidation=None)
+    async with open_store(str(address), scope=scope, settings=settings) as store:
+        yield store

@@ -1,0 +1,133 @@
+"""Migration: every entry of one store saved in another, each once, and read back.
+
+The source is only listed. Entries are saved oldest first, so that the newest stays the one that was saved last, with
+their ids, so that a second time finds what is there already. Invariant: nothing is said to be moved that was not read
+back as it was.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ricordo.clock import milliseconds
+from ricordo.errors import InvalidInput, RicordoError, StorageError
+from ricordo.guard import has_secret
+from ricordo.stores.capabilities import Lists
+from ricordo.stores.contract import Store
+from ricordo.workspace.entry import Entry
+
+__all__ = ["Migration", "NotMoved", "listed_entries", "migrated", "planned", "verified"]
+
+_LOST = "it was saved, and can't be read back"
+_OTHER = "another memory there has this id"
+_CHANGED = "it was read back with another "
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotMoved:
+    """An entry that could not be moved, or not as it was, and why."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migration:
+    """What a migration is to do, or did: `waiting` are the entries to save, oldest first; `there` were there already.
+
+    `redacted` counts entries of which a secret was replaced by its mark on the way.
+    """
+
+    total: int
+    waiting: tuple[Entry, ...] = ()
+    there: int = 0
+    moved: tuple[Entry, ...] = ()
+    redacted: int = 0
+    failed: tuple[NotMoved, ...] = ()
+
+
+async def listed_entries(store: Store, name: str) -> list[Entry]:
+    """Return all entries of a store, newest first; `name` is for people. Raises: InvalidInput if it lists none."""
+    lists = store.offers(Lists)
+    if lists is None:
+        raise InvalidInput(f"The store {name} can't list what it keeps, so nothing can be moved from or to it.")
+    return await lists.entries()
+
+
+def planned(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
+    """Return what is to be saved so that `target` has all of `source`; both come newest first."""
+    there = {entry.id: entry for entry in target}
+    known = [entry for entry in source if entry.id in there]
+    other = [entry for entry in known if _difference(entry, there[entry.id])]
+    return Migration(
+        total=len(source),
+        waiting=tuple(entry for entry in reversed(source) if entry.id not in there),
+        there=len(known) - len(other),
+        failed=tuple(NotMoved(id=entry.id, why=_OTHER) for entry in other),
+    )
+
+
+async def migrated(plan: Migration, target: Store, tell: Callable[[int], None]) -> Migration:
+    """Save what waits in `target`; `tell` hears of every entry that is done with.
+
+    What a store refuses is passed over and told. When its storage fails, no more is tried.
+    """
+    moved: list[Entry] = []
+    failed = list(plan.failed)
+    for place, entry in enumerate(plan.waiting):
+        try:
+            moved.append(await target.save(entry))
+        except StorageError as error:
+            failed += [NotMoved(id=left.id, why=str(error)) for left in plan.waiting[place:]]
+            tell(len(plan.waiting) - place)
+            break
+        except RicordoError as error:
+            failed.append(NotMoved(id=entry.id, why=str(error)))
+        tell(1)
+    contents = {entry.id: entry.content for entry in plan.waiting}
+    redacted = sum(entry.content != contents[entry.id] for entry in moved)
+    return replace(plan, moved=tuple(moved), redacted=redacted, failed=tuple(failed))
+
+
+def verified(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
+    """Return the migration with those as failed that `target`, opened anew, does not hold as they were."""
+    there: dict[str, list[Entry]] = {}
+    for entry in target:
+        there.setdefault(entry.id, []).append(entry)
+    before, kept = {entry.id: entry for entry in source}, {entry.id for entry in done.moved}
+    failed = [
+        NotMoved(id=entry_id, why=why)
+        for entry_id, entry in before.items()
+        if entry_id in kept and (why := _trouble(entry, there.get(entry_id, [])))
+    ]
+    wrong = {each.id for each in failed}
+    return replace(
+        done,
+        moved=tuple(entry for entry in done.moved if entry.id not in wrong),
+        failed=(*done.failed, *failed),
+    )
+
+
+def _trouble(entry: Entry, found: Sequence[Entry]) -> str:
+    if not found:
+        return _LOST
+    if len(found) > 1:
+        return f"it is there {len(found)} times"
+    different = _difference(entry, found[0])
+    return f"{_CHANGED}{different}" if different else ""
+
+
+def _difference(entry: Entry, found: Entry) -> str:
+    """Return the first of what was saved that is different; empty when all is the same, but for secrets in it."""
+    wanted, given = _told(entry), _told(found)
+    return next((name for name, value in wanted.items() if given[name] != value and not has_secret(str(value))), "")
+
+
+def _told(entry: Entry) -> Mapping[str, object]:
+    return {
+        "content": entry.content, "kind": entry.kind, "tags": entry.tags, "state": entry.state, "author": entry.by,
+        "time": milliseconds(entry.time) if entry.time else None,
+        "time of being said": milliseconds(entry.since) if entry.since else None,
+        "source": entry.source, "confidence": entry.confidence, "predecessor": entry.supersedes,
+        "pin": entry.pinned, "confirmation": milliseconds(entry.confirmed) if entry.confirmed else None,
+        "reason": entry.reason, "rule": entry.rule, "further field": entry.extra,
+    }  # fmt: skip
