@@ -1,0 +1,233 @@
+"""Leaving an agent: its session is summed up for the store that keeps sessions, and nothing is lost on the way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from agents_at_work import SCOPE, settings
+from ricordo import CompactionConfig, HarnessAgent
+from ricordo.errors import ModelUnavailable
+from ricordo.messages import mark_of
+from ricordo.testing import Call, Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
+
+if TYPE_CHECKING:
+    from ricordo.events import Event
+
+pytestmark = pytest.mark.anyio
+
+ANSWER = (
+    "They settled where the fixtures live, in testdata/golden.\nOPEN: rename the old folder\nTAGS: Fixtures, testing"
+)
+LONG = "And so on, for a while, as people talk. " * 40
+
+
+@dataclass
+class Bench:
+    """Agents over session files whose model answers, keeps what it is asked to, and sums up as it is told to."""
+
+    folder: Path
+    closing: Callable[[], ScriptItem] = field(default=lambda: Say(ANSWER))
+    asked: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+
+    def agent(self, session: str, **options: object) -> HarnessAgent:
+        given = {"store": f"sessions:{self.folder / '.harness'}", "settings": settings(self.folder / "r")} | options
+        model = ScriptedModel(self._answer)
+        return HarnessAgent(model, workspace=self.folder / "r", scope=SCOPE, session=session, **given)  # type: ignore[arg-type]
+
+    @property
+    def files(self) -> dict[str, str]:
+        found = sorted((self.folder / ".harness" / "sessions").glob("*.md"))
+        return {path.name: path.read_text(encoding="utf-8") for path in found}
+
+    @property
+    def file(self) -> str:
+        (text,) = self.files.values()
+        return text
+
+    async def summed_up(self) -> None:
+        """Wait until the only session has its summary."""
+        with anyio.fail_after(5):
+            while "pending" in self.file:
+                await anyio.sleep(0.01)
+
+    def _answer(self, request: RecordedRequest) -> ScriptItem:
+        if not request.tools:
+            self.asked.append("\n".join(message.text for message in request.messages))
+            return self.closing()
+        self.systems.append("\n".join(each.text for each in request.messages if each.role == "system"))
+        last = [message for message in request.messages if mark_of(message) is None][-1]
+        if last.role == "user" and last.text.startswith("Remember: "):
+            return Call("remember", {"content": last.text.removeprefix("Remember: "), "tags": ["layout"]})
+        return Say("Good." if last.role == "tool" else f"I see. {LONG}")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.mark.req("GO-G24")
+async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_no_other_is(bench: Bench) -> None:
+    async with bench.agent("one") as agent:
+        await agent.send("Our fixtures live in testdata/golden.")
+        assert bench.asked == []
+    (asked,) = bench.asked
+    assert "Our fixtures live in testdata/golden." in asked
+    assert "one paragraph" in asked.lower() or "a paragraph" in asked.lower()
+    assert "3 to 5 single words" in asked
+    assert "tags: fixtures, testing" in bench.file
+    assert "They settled where the fixtures live, in testdata/golden." in bench.file
+    async with bench.agent("two"):
+        pass
+    async with bench.agent("one"):
+        pass
+    assert len(bench.asked) == 1, "nothing was said"
+    assert len(bench.files) == 1
+
+
+@pytest.mark.req("GO-G24-cost")
+async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: Bench) -> None:
+    bench.closing = lambda: Say("A sentence that goes on about it. " * 200 + "\nTAGS: long")
+    async with bench.agent("one") as agent:
+        await agent.send("Our fixtures live in testdata/golden.")
+    (line,) = [line for line in bench.file.splitlines() if line.startswith("closing: ")]
+    assert "tokens in" in line
+    assert "cost" in line
+    assert int(line.split()[1]) > 0
+    assert len(bench.file.split("## Summary")[1].encode()) < 1_024
+
+
+@pytest.mark.req("GO-G24-manual")
+async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench: Bench) -> None:
+    async with bench.agent("one", closing_summary="off") as agent:
+        await agent.send("Remember: Our fixtures live in testdata/golden.")
+    assert bench.asked == []
+    assert "- Our fixtures live in testdata/golden." in bench.file
+
+
+@pytest.mark.req("GO-G26-orthogonal")
+async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -> None:
+    compaction = CompactionConfig(trigger_messages=4, keep_messages=2, model="offline")
+    async with bench.agent("one", compaction=compaction) as agent:
+        await agent.send("The first thing: the vendor is called Halvorsen.")
+        for number in range(4):
+            await agent.send(f"Number {number}.")
+        assert not any("Halvorsen" in message.text for message in agent.window if mark_of(message) is None)
+        await agent.clear()
+        await agent.send("A last word.")
+    assert "The first thing: the vendor is called Halvorsen." in bench.asked[-1]
+    assert "A last word." in bench.asked[-1]
+
+
+@pytest.mark.req("GO-D10")
+@pytest.mark.parametrize("failure", [Fail(503, "the model is on fire"), Say("TAGS: nothing")])
+async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench: Bench, failure: ScriptItem) -> None:
+    bench.closing = lambda: failure
+    async with bench.agent("one") as agent:
+        await agent.send("Remember: Our fixtures live in testdata/golden.")
+        await agent.send("We decided to keep MySQL until spring.")
+    assert "pending" in bench.file
+    assert "on fire" not in bench.file
+    assert "- Our fixtures live in testdata/golden." in bench.file
+    asked = len(bench.asked)
+    bench.closing = lambda: Say(ANSWER)
+    async with bench.agent("two", closing_summary="off") as agent:
+        preamble = await agent.store.preamble()
+        assert "on fire" not in preamble
+        assert "MySQL" in preamble or "fixtures" in preamble
+        await agent.send("Hello.")
+    async with bench.agent("three") as agent:
+        await bench.summed_up()
+    assert len(bench.asked) == asked + 1
+    assert "They settled where the fixtures live" in bench.file
+    assert "- Our fixtures live in testdata/golden." in bench.file
+
+
+@pytest.mark.req("GO-G24-sync")
+async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench: Bench) -> None:
+    events: list[Event] = []
+    bench.closing = Hang
+    agent = bench.agent("one", on_event=events.append)
+    async with agent:
+        await agent.send("Remember: Our fixtures live in testdata/golden.")
+        with anyio.CancelScope() as person:
+            async with anyio.create_task_group() as group:
+
+                @group.start_soon
+                async def interrupting() -> None:
+                    while not bench.asked:
+                        await anyio.lowlevel.checkpoint()
+                    person.cancel()
+
+                await agent.sum_up()
+        assert person.cancelled_caught
+    assert next(event.status for event in events if event.stage == "summarize") == "started"
+    assert len(bench.asked) == 1, "it is not asked for again on leaving"
+    assert "pending" in bench.file
+    assert "- Our fixtures live in testdata/golden." in bench.file
+    bench.closing = lambda: Say(ANSWER)
+    async with bench.agent("two"):
+        await bench.summed_up()
+    assert "They settled" in bench.file
+
+
+@pytest.mark.req("GO-G22-close")
+async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench: Bench) -> None:
+    async def left() -> None:
+        async with bench.agent("one") as agent:
+            await agent.send("Remember: Our fixtures live in testdata/golden.")
+            assert bench.files == {}
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await left()
+    assert bench.asked == []
+    assert "- Our fixtures live in testdata/golden." in bench.file
+
+
+async def test_in_the_background_leaving_asks_nothing_and_the_next_agent_does(bench: Bench) -> None:
+    async with bench.agent("one", closing_summary="background") as agent:
+        await agent.send("Our fixtures live in testdata/golden.")
+    assert bench.asked == []
+    assert "pending" in bench.file
+    async with bench.agent("two", closing_summary="background"):
+        await bench.summed_up()
+    assert "They settled" in bench.file
+
+
+@pytest.mark.req("GO-AT1")
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_a_user_asked_to_remember_is_in_the_summary_and_an_entry(bench: Bench, fails: bool) -> None:
+    if fails:
+        bench.closing = lambda: Fail(500, "down")
+    async with bench.agent("one") as agent:
+        await agent.send("Remember: Our fixtures live in `testdata/golden/`.")
+    before, _, after = bench.file.partition("## Facts")
+    assert "testdata/golden" in before.partition("## Summary")[2]
+    assert "- Our fixtures live in `testdata/golden/`." in after
+
+
+@pytest.mark.req("GO-AT2")
+async def test_the_next_session_knows_it_from_its_prompt(bench: Bench) -> None:
+    async with bench.agent("one") as agent:
+        await agent.send("Remember: Our fixtures live in `testdata/golden/`.")
+        await agent.send("Remember: We answer with tables, never with lists.")
+    async with bench.agent("two") as agent:
+        result = await agent.send("Where do our test fixtures live?")
+    assert not any(message.tool_calls for message in result.messages)
+    assert "Our fixtures live in `testdata/golden/`." in bench.systems[-1]
+    assert "We answer with tables, never with lists." in bench.systems[-1]
+    assert "They settled where the fixtures live" in bench.systems[-1]
+
+
+async def test_a_model_that_is_unreachable_never_keeps_anybody_from_leaving(bench: Bench) -> None:
+    bench.closing = lambda: Fail(503, "gone")
+    async with bench.agent("one") as agent:
+        await agent.send("Our fixtures live in testdata/golden.")
+    assert ModelUnavailable.__name__ not in bench.file
