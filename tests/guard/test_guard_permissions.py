@@ -58,7 +58,6 @@ def test_every_rule_is_read_back_from_its_line(rule: PermissionRule) -> None:
         ("deny shell(git push --force*)", "deny", "shell", "git push --force*"),
         ("  ASK\twrite_file ( src/* ) ", "ask", "write_file", " src/* "),
         ("allow *", "allow", "*", ""),
-        ("allow shell()", "allow", "shell", ""),
         ('deny shell(echo ")" (x))', "deny", "shell", 'echo ")" (x)'),
         ("deny read_file(C:\\new\\users\\*)", "deny", "read_file", "C:\\new\\users\\*"),
         ("deny shell(a\\u000ab)", "deny", "shell", "a\nb"),
@@ -86,13 +85,25 @@ def test_a_line_is_read_as_a_person_means_it(line: str, made: Decision, tool: st
         "deny shell(a) b",
         "deny git push",
         "deny shell x(y)",
+        "allow shell()",
+        "deny shell ()",
         "x" * 10_000,
+        None,
+        5,
+        ["deny shell"],
+        b"deny shell",
     ],
 )
-def test_a_line_that_is_no_rule_is_refused_with_the_form_to_use(line: str) -> None:
+def test_a_line_that_is_no_rule_is_refused_with_the_form_to_use(line: object) -> None:
     with pytest.raises(InvalidSetting, match=r"such as `deny shell\(git push\*\)`") as refused:
-        parse_rule(line)
+        parse_rule(line)  # type: ignore[arg-type]
     assert len(str(refused.value)) < 400
+
+
+def test_empty_parentheses_do_not_mean_every_call() -> None:
+    with pytest.raises(InvalidSetting, match="Leave the parentheses out to mean every call"):
+        parse_pattern("shell()")
+    assert parse_pattern("shell( )") == ToolPattern(tool="shell", argument=" ")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from ricordo.tools import Approval, Effect, Tool, ToolContext, ToolOutput, tool
 
 pytestmark = pytest.mark.anyio
 
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
 CONTEXT = ToolContext(call_id="c1", scope=Scope(user="me"), agent="main", session="s1")
 
 
@@ -285,13 +286,47 @@ async def test_a_rule_is_taken_back_by_its_line_or_its_pattern(text: str, remove
     assert kept.kept == 2 + removes
 
 
-async def test_a_text_that_is_no_rule_changes_nothing() -> None:
+@pytest.mark.parametrize("text", ["git push", "", "shell()", None, 5])
+async def test_a_text_that_is_no_rule_changes_nothing(text: str) -> None:
     kept = HeldStanding()
     permissions = Permissions(kept)
     for act in (permissions.allow, permissions.deny, permissions.ask, permissions.remove):
         with pytest.raises(InvalidSetting, match="such as"):
-            await act("git push")
+            await act(text)
     assert kept.kept == 0
+
+
+@pytest.mark.parametrize("why", [None, 5])
+async def test_a_reason_that_is_no_text_changes_nothing(why: str) -> None:
+    kept = HeldStanding()
+    with pytest.raises(InvalidSetting, match="is a text, empty for no reason"):
+        await Permissions(kept).deny("shell", why=why)
+    assert kept.kept == 0
+
+
+@pytest.mark.parametrize("text", [f"shell(echo {TOKEN}*)", TOKEN, f"shell(echo \\u0067{TOKEN[1:]})"])
+async def test_a_rule_with_a_secret_is_refused_for_it_would_be_another_one_on_disk(text: str) -> None:
+    kept = HeldStanding()
+    permissions = Permissions(kept)
+    for act in (permissions.allow, permissions.deny, permissions.ask):
+        with pytest.raises(InvalidSetting, match="A rule holds no secrets"):
+            await act(text)
+    assert kept.kept == 0
+
+
+async def test_a_rule_for_a_tool_that_is_not_there_is_kept_and_told_to_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    permissions = Permissions(HeldStanding())
+    await permissions.deny("shel(git push*)")
+    assert caplog.messages == [], "before the tools are known nothing is told"
+    permissions.know(["shell", "read_file"], rules("allow shell", "deny read_fil(a)", "ask mcp__*"))
+    await permissions.deny("shel(git pull*)")
+    await permissions.deny("shell(git push*)")
+    await permissions.ask("*")
+    told = "The rule `%s` decides nothing here: no tool has that name. Did you mean %s?"
+    assert caplog.messages == [told % ("deny read_fil(a)", "read_file"), told % ("deny shel(git pull*)", "shell")]
+    assert [permissions.names_no_tool(rule) for rule in permissions.rules] == [True, True, False, False]
 
 
 @dataclass(frozen=True, kw_only=True)

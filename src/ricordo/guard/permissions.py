@@ -151,6 +151,7 @@ def forbids_some(rules: Iterable[PermissionRule], tool: str) -> bool:
 
 def parse_rule(text: str, *, why: str = "", source: str = "") -> PermissionRule:
     """Return the rule that a line says, such as `deny shell(git push*)`. Raises: InvalidSetting, which says how."""
+    text = _line(text)
     said, rest = (*text.split(None, 1), "", "")[:2]
     decision = next((each for each in _decisions() if each == said.casefold()), None)
     if decision is None:
@@ -165,11 +166,17 @@ def render_rule(rule: PermissionRule) -> str:
 
 def parse_pattern(text: str) -> ToolPattern:
     """Return the pattern that a rule says after its first word, such as `shell(git push*)`. Raises: InvalidSetting."""
+    text = _line(text)
     matched = _PATTERN.fullmatch(text.strip())
     if matched is None:
         raise InvalidSetting(
             "A permission rule names a tool, and in parentheses after it what the call acts on, with `*` for anything, "
             f"{_FORM}: not {_shown(text)}."
+        )
+    if matched[2] == "":
+        raise InvalidSetting(
+            f"A permission rule has something in its parentheses: {_shown(text)} has nothing there. Leave the "
+            f"parentheses out to mean every call, {_FORM}."
         )
     return ToolPattern(tool=_unescaped(matched[1]), argument=_unescaped(matched[2] or ""))
 
@@ -227,6 +234,13 @@ def _paths(text: str) -> Iterator[str]:
     yield start + path
     if not start and not path.startswith(("/", "../")) and path != "..":
         yield f"./{path}"
+
+
+def _line(text: object) -> str:
+    """Return the text of a rule. Raises `InvalidSetting` for what a type can't keep out."""
+    if not isinstance(text, str):
+        raise InvalidSetting(f"A permission rule is a line of text, {_FORM}: not {repr(text)[:_LONGEST_SHOWN]}.")
+    return text
 
 
 def _decisions() -> tuple[Decision, ...]:

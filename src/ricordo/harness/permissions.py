@@ -7,13 +7,16 @@ Invariant: where a rule may forbid a call and can't be read, nothing that acts i
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidSetting, RicordoError
+from ricordo.guard import has_secret
 from ricordo.guard.commands import COMMAND_TOOLS
 from ricordo.guard.permissions import (
     Called,
@@ -35,6 +38,7 @@ from ricordo.tools import Approval, Approve, Tool, ToolContext, effect_of
 
 __all__ = ["Permissions", "StandingGate", "called_of"]
 
+_LOG = logging.getLogger("ricordo.agent")
 _ACTED_ON = frozenset({"command", "path", "file_path", "url", "query", "pattern"})
 _SHELL = "shell"
 """The tool that would show a person the same as a question of the gate does; others show more, such as a diff."""
@@ -132,6 +136,20 @@ class Permissions:
     def __init__(self, keeper: KeepsStanding) -> None:
         """Work on what `keeper` holds."""
         self._keeper = keeper
+        self._tools: frozenset[str] = frozenset()
+
+    def know(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:
+        """Take these for the names of all tools there are: the log is told of a rule that names another.
+
+        It is told so at once of those `given`, and of each that is added from now on.
+        """
+        self._tools = frozenset(tools)
+        for rule in given:
+            self._tell_of(rule)
+
+    def names_no_tool(self, rule: PermissionRule) -> bool:
+        """Tell whether a rule names, without a `*`, a tool that the agent does not have."""
+        return bool(self._tools) and "*" not in rule.pattern.tool and rule.pattern.tool not in self._tools
 
     @property
     def rules(self) -> tuple[PermissionRule, ...]:
@@ -145,8 +163,9 @@ class Permissions:
     async def deny(self, text: str, *, why: str = "") -> PermissionRule:
         """Refuse calls, such as `shell(git push*)` or `write_file`; the model is told `why`.
 
-        It takes the place of what was decided for the same pattern. Raises: InvalidSetting for a text that is no
-        pattern; StorageError, and then nothing has changed.
+        It takes the place of what was decided for the same pattern. One that names a tool that the agent does not have
+        is kept, and told to the log. Raises: InvalidSetting for a text that is no pattern, and for one with a secret;
+        StorageError, and then nothing has changed.
         """
         return await self._add("deny", text, why)
 
@@ -170,14 +189,24 @@ class Permissions:
         return True
 
     async def _add(self, decision: Decision, text: str, why: str) -> PermissionRule:
-        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=why, source="user")
+        rule = PermissionRule(decision=decision, pattern=parse_pattern(text), why=_text(why), source="user")
+        if has_secret(text) or has_secret(render_rule(rule)):
+            raise InvalidSetting("A rule holds no secrets: with a mark in its place it would match other calls.")
 
         def change(standing: Standing) -> Standing:
             others = [other for other in standing.permissions if other.pattern != rule.pattern]
             return _with(standing, [*others, rule])
 
         await self._keeper.stand(change)
+        self._tell_of(rule)
         return rule
+
+    def _tell_of(self, rule: PermissionRule) -> None:
+        if not self.names_no_tool(rule):
+            return
+        near = get_close_matches(rule.pattern.tool, self._tools, n=1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        _LOG.warning("The rule `%s` decides nothing here: no tool has that name.%s", render_rule(rule), meant)
 
 
 def called_of(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> Called:
@@ -200,6 +229,12 @@ def _named(text: str) -> tuple[Decision | None, ToolPattern]:
     except InvalidSetting:
         return None, parse_pattern(text)
     return rule.decision, rule.pattern
+
+
+def _text(why: object) -> str:
+    if not isinstance(why, str):
+        raise InvalidSetting(f"Why a rule was made is a text, empty for no reason, not {why!r}.")
+    return why
 
 
 def _with(standing: Standing, rules: Sequence[PermissionRule]) -> Standing:

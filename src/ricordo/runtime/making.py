@@ -310,7 +310,10 @@ class Making:
 
         found = workers(options.sub_agents, parent=self._agent, known=tool_set.known, local=local)
         standing = beside.tools(found, planning=options.planning, background=background)
-        return tool_set.tools(compactions, standing)
+        tools = tool_set.tools(compactions, standing)
+        if options.parentage is None:
+            beside.permissions.know({tool.spec.name for tool in tools} | tool_set.known(), options.permissions)
+        return tools
 
     async def _begin(self, options: AgentOptions) -> Session:
         """Open a session of a sub-agent, beside this one."""
