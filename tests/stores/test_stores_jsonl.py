@@ -37,6 +37,22 @@ async def test_each_entry_is_one_line_of_json(tmp_path: Path) -> None:
     assert [(hit.path, hit.line_number) for hit in hits] == [("memory.jsonl", 2), ("memory.jsonl", 1)]
 
 
+@pytest.mark.req("GO-BK-jsonl")
+async def test_lines_are_found_by_content_and_tags_and_shown_as_markdown_beside_a_torn_one(tmp_path: Path) -> None:
+    file = tmp_path / "notes" / "memory.jsonl"
+    async with Shelves(folder=tmp_path).open("jsonl:notes") as backend:
+        store = backend.bind(SHOP)
+        await store.save(Entry(content="We deploy\nonly from main.", tags=("release",)))
+        await store.save(Entry(content="The release is weekly.", kind="decision", tags=("ops", "ci")))
+        lines = file.read_bytes().splitlines()
+        assert [json.loads(line)["tags"] for line in lines] == [["release"], ["ops", "ci"]]
+        file.write_bytes(file.read_bytes()[:-1] + b'\n{"id":"x","content":"Tor')
+        found = {query: [hit.entry.content[:3] for hit in await store.recall(query)] for query in ("RELEASE", "ci", "")}
+        assert found == {"RELEASE": ["The", "We "], "ci": ["The"], "": ["The", "We "]}
+        shown = unfence(await store.preamble())
+        assert shown == ("- The release is weekly. #ops #ci", "- We deploy\n  only from main. #release")
+
+
 @pytest.mark.parametrize("torn", [b'{"id":"x","content":"Tor', b"\xff\xfe", b"{", b'{"content":"\xf0\x9f'])
 async def test_a_torn_last_line_hides_no_entry_and_is_closed_by_the_next(torn: bytes, tmp_path: Path) -> None:
     shelves = Shelves(folder=tmp_path)
@@ -133,14 +149,6 @@ async def test_two_backends_see_what_the_other_saved(tmp_path: Path) -> None:
             await (one, other)[number % 2].bind(SHOP).save(Entry(content=f"{number}"))
             assert await contents(one.bind(SHOP)) == await contents(other.bind(SHOP))
         assert await contents(one.bind(SHOP)) == ["3", "2", "1", "0"]
-
-
-async def test_the_preamble_shows_bullets(tmp_path: Path) -> None:
-    async with Shelves(folder=tmp_path).open("jsonl:notes") as backend:
-        store = backend.bind(SHOP)
-        await store.save(Entry(content="We deploy only from main.", tags=("ops",)))
-        await store.save(Entry(content="Tabs,\nnot spaces.", kind="preference"))
-        assert unfence(await store.preamble()) == ("- Tabs,\n  not spaces.", "- We deploy only from main. #ops")
 
 
 @pytest.mark.parametrize(("code", "expected"), [(errno.ENOSPC, StorageFull), (errno.EROFS, StorageReadOnly)])

@@ -75,7 +75,8 @@ class _KvDriver(PlainDriver):
         self._held: tuple[tuple[int, int], list[Entry]] | None = None
 
     async def write(self, entry: Entry) -> Entry:
-        await self._whole(partial(self.database.write, partial(_put, entry)))
+        value = dumps(to_json(entry)).encode()
+        await self._whole(partial(self.database.write, partial(_put, entry, value), room=len(value)))
         return entry
 
     async def preface(self, budget: Tokens | None) -> str:
@@ -128,14 +129,14 @@ async def open_kv(opening: Opening) -> AsyncIterator[Backend]:
             await store.close()
 
 
-def _put(entry: Entry, transaction: lmdb.Transaction) -> None:
-    """Write an entry under the key after the last one."""
+def _put(entry: Entry, value: bytes, transaction: lmdb.Transaction) -> None:
+    """Write the value of an entry under the key after the last one."""
     time, number = (rfc3339(entry.time).encode() if entry.time else b""), 0
     keys = (_KEY.fullmatch(key) for key in transaction.cursor().iterprev(values=False))
     last = next(filter(None, keys), None)
     if last and last["time"] >= time:
         time, number = last["time"], int(last["number"]) + 1
-    transaction.put(b"%b/%012d" % (time, number), dumps(to_json(entry)).encode())
+    transaction.put(b"%b/%012d" % (time, number), value)
 
 
 def _remove(entry_id: str, path: str, transaction: lmdb.Transaction) -> Entry:

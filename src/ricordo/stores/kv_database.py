@@ -29,6 +29,7 @@ __all__ = ["KvDatabase"]
 _T = TypeVar("_T")
 
 _FIRST_SIZE = 16 * 1024 * 1024
+_ROOM_FOR_THE_TREE = 64 * 1024
 _BROKEN = (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError, lmdb.IncompatibleError)
 _FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _READ_ONLY = tuple(os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM))
@@ -56,12 +57,13 @@ class KvDatabase:
         """
         return await self._in_thread(partial(self._environment.read, act))
 
-    async def write(self, act: Callable[[lmdb.Transaction], _T]) -> _T:
+    async def write(self, act: Callable[[lmdb.Transaction], _T], *, room: int = 0) -> _T:
         """Return what `act` returns; what it did is durable then. It is called again when the file has to grow.
 
-        Raises: DocumentInvalid for a broken file; StorageError, and then nothing was written.
+        `room` is how many bytes it writes. Raises: DocumentInvalid for a broken file; StorageError, and then nothing
+        was written.
         """
-        return await self._in_thread(partial(self._write, act))
+        return await self._in_thread(partial(self._write, act, room))
 
     @property
     def openings(self) -> int:
@@ -83,7 +85,7 @@ class KvDatabase:
     async def _in_thread(self, act: Callable[[], _T]) -> _T:
         return await uncut(partial(run_sync, act, limiter=self._limiter))
 
-    def _write(self, act: Callable[[lmdb.Transaction], _T]) -> _T:
+    def _write(self, act: Callable[[lmdb.Transaction], _T], room: int) -> _T:
         if not self._path.resolve().is_relative_to(self._within.resolve()):
             raise PathRefused(f"{self._path} leads out of its folder through a symbolic link.")
         disk = Disk()
@@ -93,7 +95,7 @@ class KvDatabase:
                 disk.sync_folder(str(folder.parent))
         except OSError as error:
             raise translated(error, str(self._path)) from error
-        return self._environment.write(act)
+        return self._environment.write(act, room)
 
 
 class _Environment:
@@ -131,9 +133,15 @@ class _Environment:
             environment = self._opened(write=False)
             return None if environment is None else self._run(environment, act, write=False)
 
-    def write(self, act: Callable[[lmdb.Transaction], _T]) -> _T:
+    def write(self, act: Callable[[lmdb.Transaction], _T], room: int) -> _T:
         with self._lock:
-            return self._run(self._opened(write=True) or self._open(), act, write=True)
+            environment = self._opened(write=True) or self._open()
+
+            def with_room(transaction: lmdb.Transaction) -> _T:
+                self._reserve(environment, room)
+                return act(transaction)
+
+            return self._run(environment, with_room, write=True)
 
     def set_aside(self) -> str:
         with self._lock:
@@ -167,6 +175,25 @@ class _Environment:
             self._close()
             raise _ours(error, self._path) from error
 
+    def _reserve(self, environment: lmdb.Environment, room: int) -> None:
+        """Make the file long enough for a commit, where the system can: LMDB calls a full disk an input/output error.
+
+        The transaction keeps other writers out meanwhile. Raises: StorageFull.
+        """
+        if not hasattr(os, "posix_fallocate"):
+            return
+        used = _used(environment)
+        missing = used + room + _ROOM_FOR_THE_TREE - Path(self._path).stat().st_size
+        if missing > 0:
+            try:
+                descriptor = Disk().open(self._path, os.O_RDWR)
+                try:
+                    os.posix_fallocate(descriptor, used, room + _ROOM_FOR_THE_TREE)
+                finally:
+                    os.close(descriptor)
+            except OSError as error:
+                raise translated(error, self._path) from error
+
     def _opened(self, *, write: bool) -> lmdb.Environment | None:
         """Return the open environment; None where there is no file and none is needed."""
         file = _identity(self._path)
@@ -187,10 +214,10 @@ class _Environment:
             environment = lmdb.open(
                 self._path, subdir=False, mode=0o600, map_size=_FIRST_SIZE, readonly=read_only, lock=not read_only
             )
-            needed = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+            used = _used(environment)
         except lmdb.Error as error:
             raise _ours(error, self._path) from error
-        if needed > Path(self._path).stat().st_size and not _is_readable(self._path):
+        if used > Path(self._path).stat().st_size and not _is_readable(self._path):
             environment.close()
             raise DocumentInvalid(f"{self._path} is cut off.")
         Disk().sync_folder(str(Path(self._path).parent))
@@ -202,6 +229,11 @@ class _Environment:
         if self._held is not None:
             self._held.close()
         self._held = None
+
+
+def _used(environment: lmdb.Environment) -> int:
+    """Return how many bytes of its file an environment uses."""
+    return (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
 
 
 def _identity(path: str) -> tuple[int, int] | None:

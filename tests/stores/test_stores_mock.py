@@ -1,0 +1,45 @@
+"""Mock and none: a list that tests can look into, and a store that keeps nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from plain_stores import SHOP, Shelves
+from ricordo.errors import InvalidSetting
+from ricordo.guard import unfence
+from ricordo.scopes import Scope
+from ricordo.stores.capabilities import Forgets, Lists
+from ricordo.stores.mock import MockStore
+from ricordo.workspace.entry import Entry
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_saved_holds_what_everybody_saved_in_its_order(tmp_path: Path) -> None:
+    async with Shelves(folder=tmp_path).open("mock:") as backend:
+        assert isinstance(backend, MockStore)
+        store, other = backend.bind(SHOP), backend.bind(Scope(user="you"))
+        one = await store.save(Entry(content="One.", kind="decision"))
+        two = await other.save(Entry(content="Two."))
+        wide = await store.save(Entry(content="Wide.", scope=Scope(user="me"), reason="all my projects"))
+        assert backend.saved == [one, two, wide]
+        assert [hit.entry for hit in await store.recall("")] == [wide, one]
+        assert [hit.entry for hit in await store.recall("ONE")] == [one]
+        assert unfence(await store.preamble()) == ("Wide.", "One.")
+        forgets = store.offers(Forgets)
+        assert forgets is not None
+        await forgets.forget(one.id, who="me")
+        assert backend.saved == [two, wide]
+
+
+async def test_where_nothing_is_kept_nothing_is_found(tmp_path: Path) -> None:
+    shelves = Shelves(folder=tmp_path)
+    async with shelves.open("none:") as backend:
+        store = backend.bind(SHOP)
+        saved = await store.save(Entry(content="One."))
+        assert saved.id
+        assert (await store.recall(""), await store.preamble()) == ([], "")
+        assert (store.offers(Lists), store.offers(Forgets)) == (None, None)
+    with pytest.raises(InvalidSetting, match="it has none"):
+        async with shelves.open("none:?keep=all"):
+            pass
