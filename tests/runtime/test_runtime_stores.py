@@ -212,6 +212,55 @@ def test_importing_the_registry_loads_no_plain_backend_and_no_heavy_package() ->
     assert [name for name in backends if f"'ricordo.stores.{name}'" in told] == []
 
 
+_PARTS = """
+import sys, anyio
+from importlib import import_module
+PARTS = {parts!r}
+for part in PARTS:
+    import_module(part)
+    heavy = [name for name in ("ricordo.harness.loop", "ricordo.agent", "ricordo.runtime") if name in sys.modules]
+    assert not heavy, (part, heavy)
+
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.events import Emitter
+from ricordo.guard import Redactor
+from ricordo.harness.closing import closing_by_rules
+from ricordo.messages import Message, Text
+from ricordo.scopes import Scope
+from ricordo.stores.contract import StoreParts
+from ricordo.stores.ring import RingStore
+from ricordo.tools.contract import ToolContext
+from ricordo.tools.recall import recall_tool
+from ricordo.tools.remember import remember_tool
+
+async def used():
+    scope = Scope(user="me", project="shop")
+    clock = SystemClock()
+    parts = StoreParts(redactor=Redactor(b"0" * 32), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock))
+    store = RingStore(parts, scope).bind(scope)
+    context = ToolContext(call_id="1", scope=scope, agent="main", session="s")
+    print(await remember_tool(store)({{"content": "We deploy only from main."}}, context))
+    print(await recall_tool(store)({{"query": "deploy"}}, context))
+    said = (Message(role="user", parts=(Text(text="We deploy only from main."),)),)
+    print(closing_by_rules(said).summary)
+
+anyio.run(used)
+"""
+
+
+@pytest.mark.req("GO-LAYOUT")
+def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
+    backends = [f"ricordo.stores.{built_in.home.partition(':')[0]}" for built_in in registry._BUILT_IN.values()]
+    tools = [f"ricordo.tools.{name}" for name in ("remember", "recall", "memory_search", "memory_get", "forget")]
+    parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.harness.closing"]
+    assert len(set(parts)) == len(parts)
+    code = _PARTS.format(parts=parts)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "remembered" in done.stdout
+    assert done.stdout.count("We deploy only from main.") == 2
+
+
 async def test_layered_is_the_memory_of_a_root_behind_the_three_operations(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
