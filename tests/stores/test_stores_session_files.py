@@ -10,9 +10,10 @@ import pytest
 
 from hand_clock import HandClock
 from kept_session_files import SHOP, backend, closes, forgets, keeps, lists, notes, opened
-from ricordo.errors import EntryNotFound
+from ricordo.errors import EntryNotFound, InvalidSetting
 from ricordo.index.contract import Query
 from ricordo.messages import Usage
+from ricordo.runtime.stores import open_store
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 
@@ -268,7 +269,6 @@ async def test_a_saved_summary_is_the_summary(tmp_path: Path) -> None:
         assert await keeps(store).pending_sessions() == ()
 
 
-@pytest.mark.req("GO-I12")
 async def test_a_clock_that_stands_or_runs_backwards_reorders_nothing(tmp_path: Path) -> None:
     clock = HandClock()
     said = [f"Fact {number}." for number in (3, 1, 4, 2)]
@@ -305,7 +305,6 @@ async def test_everybody_has_a_folder_of_their_own(tmp_path: Path) -> None:
     assert found_in(tmp_path)[0].endswith("projects/farm/index.json")
 
 
-@pytest.mark.req("GO-D13")
 async def test_only_the_owner_can_read_what_was_written(tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with opened(root, session="s") as store:
@@ -314,3 +313,22 @@ async def test_only_the_owner_can_read_what_was_written(tmp_path: Path) -> None:
         await keeps(store).close_session(notes("s", "Two."))
     for path in root.rglob("*"):
         assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
+async def test_a_path_without_a_scheme_opens_session_files(tmp_path: Path) -> None:
+    harness = tmp_path / ".harness"
+    for number in range(2):
+        async with open_store(str(harness), scope=SHOP) as store:
+            await store.save(Entry(content=f"Fact {number}."))
+    assert {path.name for path in harness.iterdir()} >= {"sessions", "index.json", ".gitignore"}
+    assert len(list((harness / "sessions").iterdir())) == len(list((harness / "sessions").glob("2*.md"))) == 2
+    async with open_store(f"sessions:{harness}?last=1", scope=SHOP) as store:
+        assert [entry.content for entry in await lists(store).entries()] == ["Fact 1.", "Fact 0."]
+        assert (await store.preamble()).count("Saved:") == 1
+
+
+@pytest.mark.parametrize("options", ["last=two", "first=2"])
+async def test_an_option_that_says_nothing_is_refused(tmp_path: Path, options: str) -> None:
+    with pytest.raises(InvalidSetting):
+        async with open_store(f"sessions:{tmp_path / 'notes'}?{options}", scope=SHOP):
+            pass

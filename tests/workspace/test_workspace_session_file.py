@@ -77,7 +77,7 @@ files = st.builds(
     closing=st.just(Amounts()) | spent.map(lambda one: replace(one, minutes=None, turns=None)),
     tags=st.lists(one_line.map(tag_of).filter(bool), max_size=3, unique=True).map(tuple),
     summary=lines.map(str.strip) | st.just("# Not a heading\n```\n## Facts\n- no\n\\# one"),
-    pending=st.booleans(),
+    outdated=st.booleans(),
     open_threads=st.lists(one_line, max_size=3).map(tuple),
     files_read=st.lists(one_line, max_size=3).map(tuple),
     entries=st.lists(saved, max_size=5, unique_by=lambda one: (one.id, one.time)).map(tuple),
@@ -187,15 +187,25 @@ def test_the_name_tells_the_time_where_nothing_else_does() -> None:
     assert parse_session(b"# 2026-99-13 09:47\n", "sessions/README.md") is None
 
 
-def test_a_digest_that_a_person_rewrote_is_a_summary() -> None:
-    waiting = replace(FULL, pending=True, summary="Saved: this.")
+@pytest.mark.parametrize("state", ["pending", "outdated"])
+def test_a_waiting_summary_that_a_person_rewrote_waits_no_more(state: str) -> None:
+    waiting = replace(FULL, pending=state == "pending", outdated=state == "outdated", summary="Saved: this.")
     data = updated_session(b"", PATH, waiting)
-    assert b"\nsummary: pending " in data
+    assert f"\nsummary: {state} ".encode() in data
     assert parse_session(data, PATH) == waiting
     read = parse_session(data.replace(b"Saved: this.", b"We saved this, and more."), PATH)
     assert read is not None
     assert not read.pending
+    assert not read.outdated
     assert parse_session(updated_session(data, PATH, FULL), PATH) == FULL
+
+
+def test_other_line_ends_change_nothing() -> None:
+    data = updated_session(b"", PATH, FULL).replace(b"\n", b"\r\n")
+    assert parse_session(data, PATH) == FULL
+    assert updated_session(data, PATH, FULL).rstrip() == data.rstrip()
+    rest = replace(FULL, entries=FULL.entries[1:])
+    assert parse_session(updated_session(data, PATH, rest), PATH) == rest
 
 
 def test_an_edited_entry_is_not_added_again() -> None:

@@ -68,14 +68,15 @@ def forgotten(file: SessionFile | None, *, entry: Entry, start: datetime) -> Ses
 def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, added: bool) -> SessionFile:
     """Return the file with its summary: the one of the notes, one that was saved, the one it has, or a digest."""
     if text and not notes.pending:
-        return replace(file, summary=text, pending=False)
+        return replace(file, summary=text, pending=False, outdated=False)
     if file.summary and not file.pending:
-        return replace(file, pending=notes.pending and added)
+        return replace(file, outdated=file.outdated or (notes.pending and added))
     written = [entry.content for entry in file.entries if entry.kind == "session-summary"]
     if written:
         return replace(file, summary=written[-1].strip(), pending=False)
     if notes.pending:
-        return replace(file, summary=text or digest(file.entries), pending=True)
+        kept = "" if added else file.summary
+        return replace(file, summary=text or kept or digest(file.entries), pending=True)
     return file
 
 

@@ -30,7 +30,7 @@ __all__ = ["Draft", "RunningSessions", "SessionDrafts"]
 
 _PREFIX, _SUFFIX = ".draft-", ".jsonl"
 _STRIPES = 256
-_TRY_SECONDS = 0.3
+_TRY_SECONDS = 0.2
 _TRIES = 20
 
 

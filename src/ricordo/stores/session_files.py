@@ -49,25 +49,32 @@ class SessionFilesStore(Backend):
         self._home = home
         self._last = last
         self._running = RunningSessions(home.files)
-        self._drivers: list[SessionFilesDriver] = []
+        self._busy: set[SessionFilesDriver] = set()
 
     async def close(self) -> None:
         """Write what runs to session files. Raises `StorageError`, and then the drafts stay for the next one."""
-        for driver in self._drivers:
+        for driver in [*self._busy]:
             await driver.close()
 
     def _driver(self, scope: Scope) -> Driver:
         """Return the driver of `scope`, whose session begins now."""
-        driver = SessionFilesDriver(self._home, scope, self._parts, self._running, last=self._last)
-        self._drivers.append(driver)
-        return driver
+        return SessionFilesDriver(self._home, scope, self._parts, self._running, self._busy, last=self._last)
 
 
 class SessionFilesDriver(PlainDriver):
     """Saves into drafts, closes them, and answers from the files and the drafts."""
 
-    def __init__(self, home: Home, scope: Scope, parts: StoreParts, running: RunningSessions, *, last: int) -> None:
-        """Begin a session, which writes nothing before something is saved."""
+    def __init__(
+        self,
+        home: Home,
+        scope: Scope,
+        parts: StoreParts,
+        running: RunningSessions,
+        busy: "set[SessionFilesDriver]",
+        *,
+        last: int,
+    ) -> None:
+        """Begin a session, which writes nothing before something is saved; this is in `busy` while one is open."""
         folder = home.folder(scope)
         self._scope, self._parts, self._running, self._last = scope, parts, running, last
         self._folder = folder
@@ -76,6 +83,7 @@ class SessionFilesDriver(PlainDriver):
         self._session = scope.session or parts.ids.new()
         self._began = {self._session: parts.clock.now()}
         self._open: dict[str, None] = {}
+        self._busy = busy
         self._recovered = False
 
     async def write(self, entry: Entry) -> Entry:
@@ -85,6 +93,7 @@ class SessionFilesDriver(PlainDriver):
         if session not in self._open:
             await self._running.hold(self._name(session))
             self._open[session] = None
+            self._busy.add(self)
         started = self._began.setdefault(session, self._parts.clock.now())
         await self._drafts.append(session, entry, started)
         return entry
@@ -158,6 +167,8 @@ class SessionFilesDriver(PlainDriver):
 
     async def _end(self, session: str) -> None:
         self._open.pop(session, None)
+        if not self._open:
+            self._busy.discard(self)
         await self._running.release(self._name(session))
 
     async def _state(self) -> tuple[list[SessionRow], list[Draft]]:

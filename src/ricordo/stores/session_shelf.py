@@ -7,7 +7,8 @@ Invariants: no answer comes from a row that is not its file's; an index that is 
 nothing but the time to make it again.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import logging
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +18,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, VersionConflict
-from ricordo.files import ABSENT, FileStore
+from ricordo.files import ABSENT, FileStore, Stored
 from ricordo.files.broken import kept_aside
 from ricordo.files.contract import FileInfo
 from ricordo.workspace.session_file import SessionFile, parse_session, updated_session
@@ -25,6 +26,7 @@ from ricordo.workspace.session_index import SessionIndex, SessionRow, decode_ind
 
 __all__ = ["SessionShelf"]
 
+_LOG = logging.getLogger("ricordo.stores")
 _TRIES = 20
 _PATIENCE_SECONDS = 2.0
 
@@ -37,6 +39,7 @@ class SessionShelf:
         self._files = files
         self._folder = folder
         self._index: SessionIndex | None = None
+        self._written = ("", SessionIndex())
         self._others: dict[str, FileInfo] = {}
 
     @asynccontextmanager
@@ -93,18 +96,19 @@ class SessionShelf:
         for _ in range(_TRIES):
             try:
                 stored = await self._files.read(path)
-                expected, there = stored.version, await run_sync(_decoded, stored.data)
+                expected, there = stored.version, await self._decoded(stored)
                 if there is None:
-                    await kept_aside(self._files, path, stored)
+                    _LOG.warning("%s is kept as %s.", path, await kept_aside(self._files, path, stored))
             except FileMissing:
                 expected, there = ABSENT, SessionIndex()
             wanted = _with_fields_of(there or SessionIndex(), index)
             if (there and wanted == there) or (expected == ABSENT and not wanted.rows):
                 break
             with suppress(VersionConflict):
-                await self._files.replace(path, await run_sync(encode_index, wanted), expected=expected)
+                version = await self._files.replace(path, await run_sync(encode_index, wanted), expected=expected)
+                self._written = (version, wanted)
                 break
-        self._index = index
+        self._index = wanted
 
     async def _create(self, file: SessionFile, start: datetime) -> str:
         name, number = f"{start.astimezone():%Y-%m-%d-%Hh%M}", 1
@@ -143,7 +147,12 @@ class SessionShelf:
             stored = await self._files.read(f"{self._folder}index.json")
         except (FileMissing, StorageError):
             return None
-        return await run_sync(_decoded, stored.data)
+        return await self._decoded(stored)
+
+    async def _decoded(self, stored: Stored) -> SessionIndex | None:
+        """Return the index that was read, None for a broken one; what was written here is not parsed again."""
+        version, written = self._written
+        return written if stored.version == version else await run_sync(_decoded, stored.data)
 
     async def _has_index(self) -> bool:
         return await self._files.info(f"{self._folder}index.json") is not None
@@ -181,8 +190,8 @@ def _decoded(data: bytes) -> SessionIndex | None:
 
 def _with_fields_of(there: SessionIndex, index: SessionIndex) -> SessionIndex:
     """Return `index` with the fields that others have in the one that is there."""
-    rows: Mapping[str, SessionRow] = {
-        path: replace(row, extra=there.rows[path].extra if path in there.rows else row.extra)
-        for path, row in index.rows.items()
-    }
+    rows: dict[str, SessionRow] = {}
+    for path, row in index.rows.items():
+        other = there.rows.get(path, row)
+        rows[path] = row if other.extra == row.extra else replace(row, extra=other.extra)
     return SessionIndex(rows=rows, extra=there.extra)

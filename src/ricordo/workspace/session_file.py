@@ -52,6 +52,7 @@ _KIND_OF = {name: kind for kind, name in _SECTION_OF.items()} | {_NOTES: "note"}
 _ORDER = (_SUMMARY, "Decisions", _THREADS, "Facts", "Preferences", "Lessons", _NOTES, _FILES)
 _NAMES = {name.casefold(): name for name in _ORDER}
 _PROSE = frozenset({_SUMMARY, _THREADS, _FILES})
+_PENDING, _OUTDATED = "pending", "outdated"
 _SEQUENCE = "seq"
 _KIND_FIELD = b"[kind:: "
 _MARK = r"(?=#{1,6}(?:\s|$)|```|~~~)"
@@ -67,7 +68,7 @@ class SessionFile:
     """One session: when it was, what it was about, and the entries that were saved in it, the oldest first.
 
     `started` is aware. `worked` is what the session took, `closing` the request that summed it up. With `pending` the
-    summary is a digest made by rules, until one is made.
+    summary is a digest made by rules, until one is made; with `outdated` the session went on after it was made.
     """
 
     started: datetime
@@ -77,6 +78,7 @@ class SessionFile:
     tags: tuple[str, ...] = ()
     summary: str = ""
     pending: bool = False
+    outdated: bool = False
     open_threads: tuple[str, ...] = ()
     files_read: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
@@ -101,7 +103,9 @@ def parse_session(data: bytes, path: str) -> SessionFile | None:
     if started is None:
         return None
     summary = _summary(sections)
-    state, _, check = head.value("summary").partition(" ")
+    state, _, check = head.value("summary").lower().partition(" ")
+    # what a person has rewritten waits for no other summary
+    waits = check.strip() in {"", _check(summary)}
     return SessionFile(
         started=started,
         session=unescape(head.value("session")),
@@ -109,8 +113,8 @@ def parse_session(data: bytes, path: str) -> SessionFile | None:
         closing=amounts(head.value("closing")),
         tags=head.words("tags"),
         summary=summary,
-        # a digest that a person has rewritten is a summary
-        pending=state.lower() == "pending" and check.strip() in {"", _check(summary)},
+        pending=waits and state == _PENDING,
+        outdated=waits and state == _OUTDATED,
         open_threads=_items(sections, _THREADS),
         files_read=_items(sections, _FILES),
         entries=tuple(entry for _, entry in _in_order(sections, path)),
@@ -137,20 +141,24 @@ def updated_session(data: bytes, path: str, wanted: SessionFile) -> bytes:
         if now != then:
             _put(sections, name, text)
     _cut(sections, path, {(entry.id, entry.time) for entry in wanted.entries})
+    bullets: dict[str, list[str]] = {}
     for entry in _numbered(_in_order(sections, path), wanted.entries):
-        _add(sections, entry)
+        bullets.setdefault(_SECTION_OF.get(entry.kind, _NOTES), []).append(render_entry(entry))
+    for name, added in bullets.items():
+        _add(_section(sections, name), "".join(added))
     _part(head, sections)
     return joined(head, sections)
 
 
 def _fields(wanted: SessionFile, present: SessionFile | None) -> dict[str, str]:
     """Return the fields that differ from those of the present document."""
+    state = _PENDING if wanted.pending else _OUTDATED if wanted.outdated else ""
     fields = {
         "tags": ", ".join(wanted.tags),
         "duration": shown_amounts(wanted.worked),
         "session": escape_value(wanted.session) if wanted.session else "",
         "started": rfc3339(wanted.started),
-        "summary": f"pending {_check(wanted.summary)}" if wanted.pending else "",
+        "summary": f"{state} {_check(wanted.summary)}" if state else "",
         "closing": "" if wanted.closing == Amounts() else shown_amounts(wanted.closing),
     }
     if present is None:
@@ -161,7 +169,7 @@ def _fields(wanted: SessionFile, present: SessionFile | None) -> dict[str, str]:
 
 
 def _check(summary: str) -> str:
-    """Return eight hex digits by which it is seen whether a person has changed the digest."""
+    """Return eight hex digits by which it is seen whether a person has changed the summary."""
     return version_of(" ".join(summary.split()).encode("utf-8", "replace"))[:8]
 
 
@@ -195,7 +203,7 @@ def _in_order(sections: Sequence[Section], path: str) -> list[tuple[int, Entry]]
     """Return the entries with their numbers (0: none), the oldest first."""
     found: list[tuple[tuple[int, bool, str], Entry]] = []
     for section in sections:
-        data = section.body.encode("utf-8", "surrogateescape")
+        data = _plain(section)
         for one in _located(section, path):
             block = data[one.offset : one.offset + one.length]
             entry, number = one.entry, 0
@@ -215,19 +223,25 @@ def _located(section: Section, path: str) -> list[Located]:
     if name in _PROSE:
         return []
     only = None if name in _ORDER else _says_its_kind
-    return parse_entries(section.body.encode("utf-8", "surrogateescape"), f"{path}#{name}", only=only)
+    return parse_entries(_plain(section), f"{path}#{name}", only=only)
+
+
+def _plain(section: Section) -> bytes:
+    """Return what stands in a section, as if no editor had changed its line ends."""
+    return section.body.replace("\r\n", "\n").encode("utf-8", "surrogateescape")
 
 
 def _cut(sections: list[Section], path: str, stays: Collection[tuple[str, datetime | None]]) -> None:
     """Take out all other entries, and sections of ours in which nothing is left then."""
     for section in [*sections]:
-        body = rest = section.body.encode("utf-8", "surrogateescape")
+        body = rest = _plain(section)
         for one in reversed(_located(section, path)):
             if (one.entry.id, one.entry.time) not in stays:
                 rest = rest[: one.offset] + rest[one.offset + one.length :]
-        section.body = rest.decode("utf-8", "surrogateescape")
-        if rest != body and not rest.strip() and _name(section) in _ORDER:
-            sections.remove(section)
+        if rest != body:
+            section.body = rest.decode("utf-8", "surrogateescape")
+            if not rest.strip() and _name(section) in _ORDER:
+                sections.remove(section)
 
 
 def _says_its_kind(bullet: bytes) -> bool:
@@ -248,14 +262,13 @@ def _numbered(present: Sequence[tuple[int, Entry]], wanted: Sequence[Entry]) -> 
         yield replace(entry, extra=(*entry.extra, (_SEQUENCE, str(place))))
 
 
-def _add(sections: list[Section], entry: Entry) -> None:
-    section = _section(sections, _SECTION_OF.get(entry.kind, _NOTES))
-    bullet, body = render_entry(entry), section.body.rstrip("\r\n")
+def _add(section: Section, bullets: str) -> None:
+    body = section.body.rstrip(_ENDS)
     if "```" in body or "~~~" in body:
         # below a fence that nobody closed it would be no bullet
-        section.body = f"\n{bullet}{section.body}"
+        section.body = f"\n{bullets}{section.body}"
     else:
-        section.body = f"{body}\n{bullet}\n"
+        section.body = f"{body}\n{bullets}\n"
 
 
 def _put(sections: list[Section], name: str, text: str) -> None:
@@ -279,8 +292,8 @@ def _section(sections: list[Section], name: str) -> Section:
 
 def _part(head: Head, sections: list[Section]) -> None:
     """Let a blank line stand above each heading, and none at the end of the document."""
-    if head.lines and sections:
-        head.lines[-1] = f"{head.lines[-1].rstrip(_ENDS)}\n" + "\n" * (head.lines[-1].strip() != "")
+    if head.lines and sections and head.lines[-1].strip():
+        head.lines[-1] = head.lines[-1].rstrip(_ENDS) + "\n\n"
     for section in sections[:-1]:
         if not section.body.endswith(("\n\n", "\n\r\n")):
             section.body = section.body.rstrip(_ENDS) + "\n\n"

@@ -15,7 +15,7 @@ from ricordo.messages import Usage
 __all__ = ["Amounts", "Head", "Section", "amounts", "joined", "shown_amounts", "split_document", "start_of", "tag_of"]
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
-_HEADING = re.compile(r"##[ \t]+(?P<name>\S.*)")
+_HEADING = re.compile(r"^##[ \t]+(?P<name>\S[^\n]*)(?:\n|\Z)", re.MULTILINE)
 _FIELDS = ("tags", "duration", "session", "started", "summary", "closing")
 _FIELD = re.compile(rf"(?i)(?P<name>{'|'.join(_FIELDS)}):(?P<value>.*)")
 _MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)(?:[T -]+(?P<hour>\d\d)[:h](?P<minute>\d\d))?")
@@ -136,17 +136,15 @@ def shown_amounts(amount: Amounts) -> str:
 
 def split_document(data: bytes) -> tuple[Head, list[Section]]:
     """Return the frame of a document; bytes that are no UTF-8 are kept as they are."""
-    head = Head()
-    sections: list[Section] = []
-    for line in _LINE.findall(data.decode("utf-8", "surrogateescape")):
-        match = _HEADING.fullmatch(line.rstrip())
-        if match:
-            sections.append(Section(name=match["name"], heading=line))
-        elif sections:
-            sections[-1].body += line
-        else:
-            head.lines.append(line)
-    return head, sections
+    text = data.decode("utf-8", "surrogateescape")
+    found = list(_HEADING.finditer(text))
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    head = text[: found[0].start()] if found else text
+    sections = [
+        Section(name=match["name"].rstrip(), heading=match.group(), body=text[match.end() : end])
+        for match, end in zip(found, ends, strict=bool(found))
+    ]
+    return Head(lines=_LINE.findall(head)), sections
 
 
 def joined(head: Head, sections: list[Section]) -> bytes:

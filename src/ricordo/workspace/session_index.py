@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from ricordo.clock import milliseconds, rfc3339
 from ricordo.errors import DocumentInvalid, InvalidMessage
@@ -31,6 +32,7 @@ _OWN = frozenset(
 @dataclass(frozen=True, kw_only=True)
 class SessionRow:
     """What the index knows of a session: `path` is relative to the folder of the index, `summary` is never a body.
+    `pending` says that it has no summary yet, or one that is outdated.
 
     `size` is in bytes; below 0 it says that the row was not made by us, so its file is read again.
     """
@@ -47,6 +49,11 @@ class SessionRow:
     size: int = -1
     modified_ns: int = 0
     extra: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """Its JSON, made once: most rows of an index that is written again are as they were."""
+        return json.dumps(_written(self), ensure_ascii=False, indent=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +72,7 @@ def row_of(file: SessionFile, path: str, info: FileInfo, extra: Mapping[str, Jso
         summary=file.summary or digest(file.entries),
         tags=file.tags,
         session=file.session,
-        pending=file.pending,
+        pending=file.pending or file.outdated,
         threads=file.open_threads,
         files=file.files_read,
         entries=file.entries,
@@ -83,11 +90,11 @@ def row_age(row: SessionRow) -> tuple[datetime, int, str]:
 
 def encode_index(index: SessionIndex) -> bytes:
     """Return the document of an index, the oldest session first."""
-    rows = sorted(index.rows.values(), key=row_age)
-    value = {"sessions": [_written(row) for row in rows], **index.extra}
-    text = json.dumps(value, ensure_ascii=False, indent=1)
+    rows = ",\n".join(row.text for row in sorted(index.rows.values(), key=row_age))
+    others = [f"{json.dumps(name)}: {json.dumps(value, indent=1)}" for name, value in index.extra.items()]
+    text = ",\n".join([f'"sessions": [\n{rows}\n]', *others])
     # a lone surrogate travels as an escape, which is what JSON has for it
-    return f"{text}\n".encode("utf-8", "backslashreplace")
+    return f"{{\n{text}\n}}\n".encode("utf-8", "backslashreplace")
 
 
 def decode_index(data: bytes) -> SessionIndex:

@@ -1,0 +1,140 @@
+"""The preamble of session files: what is remembered, what is open, the last sessions, never more than was agreed."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hand_clock import HandClock
+from kept_session_files import keeps, notes, opened
+from ricordo.guard import unfence
+from ricordo.stores.session_preamble import BUDGET, session_preamble, shortened
+from ricordo.tokens import Tokens, estimate_text
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.session_index import SessionRow
+
+START = HandClock().now()
+PARAGRAPH = "We moved the golden fixtures to testdata/golden and fixed the two tests that still read the old folder."
+LONG = "The migration took most of the day because every table has its own exporter. " * 40
+
+texts = st.text(max_size=80) | st.just(LONG) | st.just("漢字かな交じり文。" * 60) | st.just("x" * 3_000)
+rows = st.lists(
+    st.builds(
+        SessionRow,
+        path=st.just("sessions/x.md"),
+        date=st.integers(0, 10**6).map(lambda second: START + timedelta(seconds=second)),
+        summary=texts,
+        tags=st.lists(st.text(max_size=12), max_size=4).map(tuple),
+        threads=st.lists(texts, max_size=12).map(tuple),
+    ),
+    max_size=7,
+)
+entries = st.lists(
+    st.builds(
+        Entry,
+        content=texts.filter(lambda text: bool(text.strip())),
+        kind=st.sampled_from(["fact", "preference", "decision", "person"]),
+        pinned=st.booleans(),
+        id=st.integers(0, 99).map("{:026d}".format),
+    ),
+    max_size=12,
+)
+
+
+def row(number: int, summary: str, *, tags: tuple[str, ...] = (), threads: tuple[str, ...] = ()) -> SessionRow:
+    date = START + timedelta(days=number)
+    return SessionRow(path=f"sessions/{number}.md", date=date, summary=summary, tags=tags, threads=threads)
+
+
+@pytest.mark.anyio
+@pytest.mark.req("GO-G17")
+async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
+    clock = HandClock()
+    async with opened(tmp_path, clock) as store:
+        assert await store.preamble() == ""
+        for number in range(7):
+            clock.turn(days=1)
+            told = notes(f"s{number}", f"Talk {number}.", f"tag{number}", "misc", started=clock.now())
+            await keeps(store).close_session(told)
+        shown = unfence(await store.preamble())
+    days = [(START + timedelta(days=number + 1)).astimezone() for number in range(7)]
+    lines = [f"- {days[number]:%Y-%m-%d %H:%M} (tag{number}, misc): Talk {number}." for number in range(6, -1, -1)]
+    assert shown == ("\n".join(["Recent sessions, newest first:", *lines[:5]]),)
+    async with opened(tmp_path, clock, last=2) as store:
+        assert unfence(await store.preamble()) == ("\n".join(["Recent sessions, newest first:", *lines[:2]]),)
+
+
+@pytest.mark.req("GO-G17-size")
+def test_five_typical_paragraphs_stay_whole_below_a_kilobyte() -> None:
+    shown = session_preamble([], [row(number, PARAGRAPH, tags=("fixtures", "tests")) for number in range(5)], last=5)
+    assert shown.count(PARAGRAPH) == 5
+    assert len(shown.encode()) < 1_024
+
+
+@pytest.mark.req("GO-G17-size")
+def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
+    shown = session_preamble([], [row(number, LONG if number % 2 else "Short.") for number in range(5)], last=5)
+    lines = (unfence(shown) or ("",))[0].splitlines()[1:]
+    assert [line.endswith(" … (cut)") for line in lines] == [False, True, False, True, False]
+    assert [line.endswith(": Short.") for line in lines] == [True, False, True, False, True]
+    assert all("exporter. … (cut)" in line for line in lines if "cut" in line)
+    assert len(shown.encode()) < 1_100
+
+
+@pytest.mark.req("GO-G17-size")
+@given(entries, rows, st.integers(1, 1_500) | st.none())
+def test_it_never_takes_more_than_its_budget(kept: list[Entry], listed: list[SessionRow], budget: int | None) -> None:
+    tokens = None if budget is None else Tokens(budget)
+    shown = session_preamble(kept, listed, last=5, budget=tokens)
+    assert estimate_text(shown) <= (tokens or BUDGET).count
+    assert session_preamble(kept, listed, last=5, budget=tokens) == shown
+    assert shown == "" or unfence(shown)
+
+
+def test_what_is_remembered_comes_first_then_open_threads_then_sessions() -> None:
+    kept = [
+        Entry(content="Newest fact.", id="4"),
+        Entry(content="A person.", id="3", kind="person"),
+        Entry(content="Concluded.", id="2", kind="decision", by="flush"),
+        Entry(content="Pinned.", id="1", kind="preference", pinned=True),
+        Entry(content="Old.", id="0", state="superseded"),
+    ]
+    shown = unfence(
+        session_preamble(kept, [row(2, "Two.", threads=("Fix it",)), row(1, "One.", threads=("Old",))], last=5)
+    )
+    assert shown is not None
+    assert shown[:3] == ("Pinned.", "Newest fact.", "Left open in the last session:\n- Fix it")
+    assert [line.rpartition(" ")[2] for line in shown[3].splitlines()] == ["first:", "Two.", "One."]
+    assert len(shown) == 4
+
+
+def test_many_memories_leave_room_for_sessions_and_say_how_many_are_missing() -> None:
+    kept = [Entry(content=f"Fact {number}: {PARAGRAPH}", id=f"{number}") for number in range(500)]
+    shown = session_preamble(kept, [row(number, PARAGRAPH) for number in range(5)], last=5)
+    inside = unfence(shown) or ()
+    assert inside[-1].count(PARAGRAPH) == 5
+    assert 5 < len(inside) < 30
+    assert f"{500 - len(inside) + 1} memories did not fit here." in shown
+
+
+@pytest.mark.anyio
+async def test_a_pending_session_shows_its_digest(tmp_path: Path) -> None:
+    async with opened(tmp_path, session="s") as store:
+        await store.save(Entry(content="Fixtures live in testdata/golden/.", kind="person"))
+    async with opened(tmp_path) as store:
+        assert "Saved: Fixtures live in testdata/golden/." in await store.preamble()
+        assert await keeps(store).pending_sessions() == ("s",)
+        told = replace(notes("s", "Asked where fixtures live."), pending=True)
+        await keeps(store).close_session(told)
+        assert "Asked where fixtures live." in await store.preamble()
+        assert await keeps(store).pending_sessions() == ("s",)
+
+
+def test_a_text_is_cut_after_a_sentence_or_a_word() -> None:
+    assert shortened("Two  words.", 20) == "Two words."
+    assert shortened("One is here. Two is long and goes on and on.", 30) == "One is here. … (cut)"
+    assert shortened("A sentence that has no end before the limit at all", 30) == "A sentence that has no … (cut)"
+    assert shortened("x" * 50, 20) == "x" * 12 + " … (cut)"
