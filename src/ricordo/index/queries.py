@@ -78,11 +78,16 @@ def _spread(numbers: Iterable[int], allowed: Mapping[int, tuple[str, str]]) -> l
 
 
 def newest(connection: Connection, query: Query, limit: int) -> list[Candidate]:
-    """Return the newest chunks that pass the filters, the newest first; those without a time last."""
+    """Return the newest chunks that pass the filters, the newest first; those without a time last.
+
+    Of two with one time in one document the later one is the newer one.
+    """
     conditions, values = _filters(query)
     found = connection.execute(
         f"""SELECT chunk.id FROM chunk {_JOINS} WHERE TRUE {conditions}
-        ORDER BY coalesce(bullet.time, chunk.time) DESC, path, chunk.line, chunk.part LIMIT ?""",
+        ORDER BY coalesce(bullet.time, chunk.time) DESC, path,
+            CASE WHEN coalesce(bullet.time, chunk.time) IS NULL THEN chunk.line ELSE -chunk.line END, chunk.part
+        LIMIT ?""",
         (*values, limit),
     )
     return _candidates(connection, [row[0] for row in found])

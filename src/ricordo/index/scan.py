@@ -6,7 +6,7 @@ once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import anyio.to_thread
 
@@ -63,10 +63,16 @@ def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: i
     ):
         return found[:limit]
     if not query.text.strip():
-        newest = sorted(_in_order(passing), key=lambda candidate: candidate.chunk.time or _NEVER, reverse=True)
-        return as_they_come(newest[:limit], score=0.0)
+        return as_they_come(sorted(passing, key=_newest_first)[:limit], score=0.0)
     literal = [candidate for candidate in _in_order(passing) if holds_literally(candidate.chunk.content, query.text)]
     return as_they_come(literal[:limit], score=LITERAL_SCORE, typed=query.text.strip())
+
+
+def _newest_first(candidate: Candidate) -> tuple[timedelta, str, int, int]:
+    """Order by time; of two with one time in one document the later one is the newer one."""
+    chunk = candidate.chunk
+    line = -chunk.line_number if chunk.time else chunk.line_number
+    return (_NEVER - (chunk.time or _NEVER), chunk.path, line, chunk.part)
 
 
 def _in_order(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -153,8 +153,11 @@ def _absent(passages: Iterable[Passage]) -> frozenset[str]:
 
 def _order(row: _Scored) -> tuple[float, float, int, str, int, int]:
     chunk = row.passage.match.chunk
-    newest_first = -row.time.timestamp() if row.time != _NEVER else 0.0
-    return (-row.score, newest_first, row.passage.nearness, chunk.path, chunk.line_number, chunk.part)
+    timed = row.time != _NEVER
+    newest_first = -row.time.timestamp() if timed else 0.0
+    # of two memories of one time in one file the later one was saved later
+    line = -chunk.line_number if timed and chunk.markup else chunk.line_number
+    return (-row.score, newest_first, row.passage.nearness, chunk.path, line, chunk.part)
 
 
 def _scored(passage: Passage, asked: _Asked) -> _Scored:

@@ -1,0 +1,28 @@
+"""An empty query lists the newest: of two entries of one moment, the one that was written later."""
+
+from pathlib import Path
+
+import pytest
+
+from ricordo.files.local import LocalFiles
+from ricordo.index.contract import Query
+from ricordo.index.keyword import KeywordIndex
+
+pytestmark = pytest.mark.anyio
+
+LEDGER = """- Earlier. [at:: 2026-11-21T08:00:00.000Z] ^01jd0000000000000000000001
+- First of the moment. [at:: 2026-11-21T09:00:00.000Z] ^01jd0000000000000000000002
+- Last of the moment. [at:: 2026-11-21T09:00:00.000Z] ^01jd0000000000000000000003
+- Written later about an earlier time. [at:: 2026-11-21T07:00:00.000Z] ^01jd0000000000000000000004
+"""
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["index", "scan"])
+async def test_of_one_moment_the_later_line_comes_first(kept: bool, tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "root")
+    await files.create("workspace/memory/2026-11-21.md", LEDGER.encode())
+    path = tmp_path / "index.db" if kept else Path("/dev/null/none.db")
+    index = await KeywordIndex.open(path, files)
+    found = [match.content for match in await index.search(Query(text=""), 9)]
+    await index.close()
+    assert found == ["Last of the moment.", "First of the moment.", "Earlier.", "Written later about an earlier time."]
