@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import anyio
 
-from ricordo.database.sqlite import Commit, Database
+from ricordo.database.sqlite import Commit, Database, Schema
 from ricordo.errors import DocumentInvalid, StorageError
 from ricordo.index.tables import SCHEMA
 
@@ -23,11 +23,14 @@ _T = TypeVar("_T")
 class IndexFile:
     """The database at one path. `trouble` says why it could not be used last time, empty when it could."""
 
-    def __init__(self, path: Path, *, commit: Commit | None, busy_seconds: float) -> None:
-        """Prepare the database at `path` without touching it."""
+    def __init__(
+        self, path: Path, *, commit: Commit | None = None, busy_seconds: float = 5.0, schema: Schema = SCHEMA
+    ) -> None:
+        """Prepare the database at `path` without touching it; its tables are those of the keyword index by default."""
         self.trouble = ""
         self._path = path
         self._commit = commit
+        self._schema = schema
         self._busy_seconds = busy_seconds
         self._opening = anyio.Lock()
         self._database: Database | None = None
@@ -82,7 +85,7 @@ class IndexFile:
         self._tried_at = time.monotonic()
         try:
             database = await Database.open(
-                self._path, schema=SCHEMA, busy_seconds=self._busy_seconds, commit=self._commit, cache=True
+                self._path, schema=self._schema, busy_seconds=self._busy_seconds, commit=self._commit, cache=True
             )
         except StorageError as error:
             self.trouble = str(error)

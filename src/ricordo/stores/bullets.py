@@ -1,0 +1,107 @@
+"""Bullet files: a Markdown document to which entries are added as bullets, and which people edit too.
+
+Invariants: an entry that was added is read back, also below code that a person left open; adding and taking out
+entries leaves every other byte as it is.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.audit import chosen_id
+from ricordo.files import Appended, FileStore, Stored
+from ricordo.index.markdown import is_whole_block
+from ricordo.stores.held_file import HeldFile, rewritten
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, parse_entries, render_entry, without_entries
+
+__all__ = ["BulletFile", "Bullets"]
+
+_FENCE = re.compile(rb"^(`{3,}|~{3,})", re.MULTILINE)
+_PROBE = b"\n- probe ^probe\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bullets:
+    """What a document says: its bytes, and its entries in their order; `fence` closes the code that it ends in."""
+
+    data: bytes = b""
+    located: tuple[Located, ...] = ()
+    fence: bytes = b""
+
+
+class BulletFile:
+    """One document; `header` is what it begins with where it is created."""
+
+    def __init__(self, files: FileStore, path: str, *, header: bytes = b"") -> None:
+        """Read nothing yet."""
+        self.path = path
+        self._files = files
+        self._header = header
+        self._held: HeldFile[Bullets] = HeldFile(files, path, partial(_read, path), partial(_extended, path))
+        self._sound_size = -1
+
+    async def bullets(self) -> Bullets:
+        """Return what the document says now; nothing where there is none. Raises `StorageError`."""
+        return await self._held.value()
+
+    async def append(self, entry: Entry) -> tuple[Appended, bytes]:
+        """Add the bullet of an entry, durably, and return what was added and where. Raises `StorageError`."""
+        info = await self._files.info(self.path)
+        fence = b"" if info is None or info.size == self._sound_size else (await self.bullets()).fence
+        bullet = await run_sync(_rendered, entry)
+        block = fence + b"\n\n" + bullet if fence else bullet
+        appended = await self._files.append(self.path, block, header=self._header)
+        self._sound_size = appended.offset + appended.length
+        return appended, block
+
+    async def forget(self, entry_id: str) -> Entry:
+        """Cut an entry out, also by the beginning or the end of its id, and return it. Raises `EntryNotFound`."""
+
+        async def without(stored: Stored) -> tuple[bytes, Entry]:
+            return await run_sync(_without, self.path, stored.data, entry_id)
+
+        return await rewritten(self._files, self.path, without)
+
+
+def _rendered(entry: Entry) -> bytes:
+    return render_entry(entry).encode("utf-8", "surrogatepass")
+
+
+def _read(path: str, data: bytes) -> Bullets:
+    return Bullets(data=data, located=tuple(parse_entries(data, path)), fence=_open_fence(data))
+
+
+def _extended(path: str, before: Bullets, tail: bytes) -> Bullets:
+    """Return the document with `tail` after it; bullets that mean the same alone are read alone."""
+    data = before.data + tail
+    if before.fence or not is_whole_block(tail):
+        return _read(path, data)
+    line, offset = before.data.count(b"\n"), len(before.data)
+    added = (
+        replace(found, line=found.line + line, end_line=found.end_line + line, offset=found.offset + offset)
+        for found in parse_entries(tail, path)
+    )
+    return Bullets(data=data, located=(*before.located, *added))
+
+
+def _open_fence(data: bytes) -> bytes:
+    """Return the line that closes the code in which the document ends; empty where it ends in none."""
+    marks = [match[1] for match in _FENCE.finditer(data)]
+    if not marks or _shows_a_probe(data):
+        return b""
+    return next((mark for mark in reversed(marks) if _shows_a_probe(data + b"\n" + mark)), b"")
+
+
+def _shows_a_probe(data: bytes) -> bool:
+    found = parse_entries(data + _PROBE, "", only=lambda bullet: b"^probe" in bullet)
+    return any(one.entry.id == "probe" for one in found)
+
+
+def _without(path: str, data: bytes, entry_id: str) -> tuple[bytes, Entry]:
+    located = parse_entries(data, path)
+    chosen = chosen_id([found.entry.id for found in located], entry_id)
+    gone = next(found.entry for found in reversed(located) if found.entry.id == chosen)
+    return without_entries(data, path, {chosen}), gone

@@ -1,0 +1,138 @@
+"""Embedding for a store: asked for at most so long, and a failure is an answer, as what was saved is saved already.
+
+Invariant: no text is embedded twice that has its vector, and what could not be embedded is tried again later.
+"""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import anyio
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.errors import ModelError, ModelOverflow, ModelRefused, ReplyInvalid
+from ricordo.index.vector import Vector, VectorIndex
+from ricordo.models import Embedder
+from ricordo.stores.nearest import embedded_text, entry_digest
+from ricordo.workspace.entry import Entry
+
+__all__ = ["Embedding", "Embeds", "entry_digest"]
+
+_LOG = logging.getLogger("ricordo.stores")
+_BATCH = 64
+_SILENT_SECONDS = 60.0
+"""How long an embedder that did not answer in time is not asked again."""
+_ABOUT_A_TEXT = (ModelOverflow, ModelRefused, ReplyInvalid)
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """A backend that finds entries by their vectors."""
+
+    async def not_embedded(self) -> tuple[str, ...]:
+        """Return the ids of the entries without a vector of the embedder, newest first: they are found by text."""
+        ...
+
+
+class Embedding:
+    """The way from entries to the vectors of one index."""
+
+    def __init__(self, embedder: Embedder, index: VectorIndex) -> None:
+        """Embed by `embedder` into `index`."""
+        self.index = index
+        self._embedder = embedder
+        self._refused: set[tuple[str, str]] = set()
+        self._silent_until = -1.0
+        self._has_warned = False
+        self._is_filling = False
+
+    async def vector(self, text: str, *, seconds: float) -> NDArray[np.float32] | None:
+        """Return the vector of a text; None when the embedder fails, or takes longer than `seconds`."""
+        try:
+            rows = await self._rows([text], seconds)
+        except ModelError as error:
+            self._warn(error)
+            return None
+        return None if rows is None else rows[0]
+
+    async def embed(self, entries: Sequence[Entry], *, seconds: float) -> bool:
+        """Give entries their vectors; tell whether all of them have one now."""
+        try:
+            rows = await self._rows([embedded_text(entry) for entry in entries], seconds)
+        except _ABOUT_A_TEXT as error:
+            if len(entries) > 1:
+                return all([await self.embed([entry], seconds=seconds) for entry in entries])
+            self._warn(error)
+            self._refused.update((entry.id, entry_digest(entry)) for entry in entries)
+            return False
+        except ModelError as error:
+            self._warn(error)
+            return False
+        if rows is None:
+            return False
+        vectors = [
+            Vector(id=entry.id, digest=entry_digest(entry), numbers=row)
+            for entry, row in zip(entries, rows, strict=True)
+        ]
+        return await self.index.add(vectors)
+
+    async def fill(self, entries: Sequence[Entry], *, seconds: float) -> bool:
+        """Embed for at most `seconds` what has no vector, in its order; tell whether nothing is left to be tried.
+
+        What belongs to none of `entries`, or to another model, is removed once all of them have a vector.
+        """
+        if self._is_filling:
+            return False
+        self._is_filling = True
+        try:
+            return await self._filled(entries, time.monotonic() + seconds)
+        finally:
+            self._is_filling = False
+
+    def missing(self, entries: Sequence[Entry], digests: Mapping[str, str]) -> list[Entry]:
+        """Return the entries without a vector of the text that they have now."""
+        return [entry for entry in entries if digests.get(entry.id) != entry_digest(entry)]
+
+    async def _filled(self, entries: Sequence[Entry], deadline: float) -> bool:
+        missing = self.missing(entries, await self.index.digests())
+        todo = [entry for entry in missing if (entry.id, entry_digest(entry)) not in self._refused]
+        while todo and (left := deadline - time.monotonic()) > 0:
+            batch, todo = todo[:_BATCH], todo[_BATCH:]
+            tried = await self.embed(batch, seconds=left)
+            if not tried and any((entry.id, entry_digest(entry)) not in self._refused for entry in batch):
+                return False
+        if todo:
+            return False
+        # the length of the vectors may have turned out to be another one
+        if not self.missing(entries, await self.index.digests()):
+            await self.index.retain({entry.id for entry in entries})
+        return True
+
+    async def _rows(self, texts: list[str], seconds: float) -> NDArray[np.float32] | None:
+        if time.monotonic() < self._silent_until:
+            return None
+        try:
+            with anyio.fail_after(seconds):
+                rows = await self._embedder.embed(texts)
+        except TimeoutError:
+            self._silent_until = time.monotonic() + _SILENT_SECONDS
+            self._warn(f"no answer within {seconds:.0f} s")
+            return None
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True) if rows.ndim == 2 else np.zeros((0, 1))
+        if len(lengths) != len(texts) or not np.all(np.isfinite(lengths)) or not np.all(lengths > 0):
+            raise ReplyInvalid(f"{self._embedder.model_id} gave no vector for a text.")
+        self._has_warned = False
+        unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+        return unit
+
+    def _warn(self, trouble: object) -> None:
+        """Say once that embedding fails, until it works again."""
+        if not self._has_warned:
+            _LOG.warning(
+                "%s: %s. What is saved is kept, and found by its text until it can be embedded.",
+                self._embedder.model_id,
+                str(trouble).rstrip("."),
+            )
+        self._has_warned = True

@@ -1,0 +1,163 @@
+"""Full text: entries in plain files, found in the order of BM25 alone; the preamble is the newest of them.
+
+Invariant: the index is a cache beside the files. Deleted, or put aside as broken, it is made again of them and gives
+the same answers; where it can't be used the files are searched as they are.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.errors import InvalidSetting
+from ricordo.files import FileStore
+from ricordo.index.contract import MEMORY_SORTS, Match, Query, SearchIndex
+from ricordo.recall.hits import Hit
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.ledgers import DEFAULT_NEWEST, Ledgers, newest_option, newest_text, seen_path, standing
+from ricordo.stores.opening import Opening
+from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.layout import LEDGERS
+
+__all__ = ["FulltextStore", "open_fulltext"]
+
+_INDEX = "memory_fulltext.db"
+_MORE = 50
+"""How many matches are asked for beyond the limit: some are pieces of one entry, or were superseded."""
+
+_OpenIndex: TypeAlias = Callable[[Path, FileStore], Awaitable[SearchIndex]]
+
+
+class FulltextStore(Backend):
+    """Entries in daily files below `memory/`, and their index."""
+
+    def __init__(
+        self, parts: StoreParts, home: Home, folder: Path, index: _OpenIndex, *, newest: int = DEFAULT_NEWEST
+    ) -> None:
+        """Keep everybody's entries in their folder of `home`, and the indexes that `index` opens below `folder`.
+
+        `newest` is how many entries the preamble shows at most.
+        """
+        super().__init__(parts)
+        self._home = home
+        self._folder = folder
+        self._index = index
+        self._newest = newest
+        self._drivers: dict[str, _FulltextDriver] = {}
+
+    async def close(self) -> None:
+        """Let the indexes go; a second time does nothing."""
+        for driver in self._drivers.values():
+            await driver.close_index()
+
+    def _driver(self, scope: Scope) -> Driver:
+        folder = self._home.folder(scope)
+        if folder not in self._drivers:
+            ledgers = Ledgers(self._home.files, folder)
+            index = partial(self._index, self._folder / f"{folder}{_INDEX}", ledgers.view)
+            self._drivers[folder] = _FulltextDriver(ledgers, index, self._newest)
+        return self._drivers[folder]
+
+
+class _FulltextDriver(PlainDriver):
+    path = "memory/"
+
+    def __init__(self, ledgers: Ledgers, index: Callable[[], Awaitable[SearchIndex]], newest: int) -> None:
+        self._ledgers = ledgers
+        self._open_index = index
+        self._newest = newest
+        self._opening = anyio.Lock()
+        self._opened: SearchIndex | None = None
+
+    async def write(self, entry: Entry) -> Entry:
+        block = await self._ledgers.append(entry)
+        await (await self._index()).index_appended(block.path, block.offset, block.data)
+        return entry
+
+    async def entries(self) -> list[Entry]:
+        return await self._ledgers.entries()
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        """Return at most `limit` hits, the highest score first."""
+        located = {one.entry.id: one for one in await self._ledgers.located()}
+        if not query.text.strip():
+            entries = [one.entry for one in located.values()]
+            return standing(await run_sync(partial(found, entries, query, limit, path=self.path)), located)
+        if not set(query.sorts) & set(MEMORY_SORTS):
+            return []
+        path = f"{LEDGERS}/{query.path.removeprefix('memory/')}" if query.path else ""
+        asked = replace(query, sorts=MEMORY_SORTS, path=path)
+        matches = await (await self._index()).search(asked, 2 * limit + _MORE)
+        return (await run_sync(_hits, matches, located))[:limit]
+
+    async def preface(self, budget: Tokens | None) -> str:
+        return await run_sync(newest_text, await self.entries(), self._newest, budget)
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        del who, why
+        gone = await self._ledgers.forget(entry_id)
+        await (await self._index()).refresh()
+        return gone
+
+    async def close_index(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened:
+            await opened.close()
+
+    async def _index(self) -> SearchIndex:
+        async with self._opening:
+            if self._opened is None:
+                self._opened = await self._open_index()
+            return self._opened
+
+
+@asynccontextmanager
+async def open_fulltext(opening: Opening) -> AsyncIterator[Backend]:
+    """Open the store of a folder: `fulltext:./notes?newest=20`. Raises: InvalidSetting for a number below 1."""
+    options(opening.address, "newest")
+    newest = newest_option(opening.address)
+    async with opened_home(opening) as home:
+        if opening.folder is None or opening.index is None:
+            raise InvalidSetting("A full-text store needs an index, which `open_store` gives it.")
+        store = FulltextStore(opening.parts, home, opening.folder, opening.index, newest=newest)
+        try:
+            yield store
+        finally:
+            with anyio.CancelScope(shield=True):
+                await store.close()
+
+
+def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:
+    """Return what was matched, each entry once; what is not among `located`, or says it was superseded, is left out."""
+    successors = {one.entry.supersedes: one.entry.id for one in reversed([*located.values()]) if one.entry.supersedes}
+    hits: dict[str, Hit] = {}
+    for match in matches:
+        one = located.get(match.chunk.entry_id)
+        if one is None or one.entry.state == "superseded" or one.entry.id in hits:
+            continue
+        successor = successors.get(one.entry.id, "")
+        hits[one.entry.id] = Hit(
+            entry=one.entry,
+            score=match.score,
+            why="; ".join([_why(match), *([f"superseded by {successor}"] if successor else [])]),
+            path=seen_path(one),
+            line_number=one.line,
+            end_line=one.end_line,
+            words=match.words,
+            superseded_by=successor,
+            signals=match.signals,
+        )
+    return list(hits.values())
+
+
+def _why(match: Match) -> str:
+    return f"BM25 {match.score:.2f}: has {', '.join(match.words)}"

@@ -1,0 +1,187 @@
+"""Ledgers of a plain store: entries as bullets in `memory/2026-11-21.md`, the same files that a Ricordo root has.
+
+An entry is added to the ledger of the day it was saved, never to one before the newest, so the order of the files is
+that of saving when a clock runs backwards. Invariant: only the folder `memory/` of one owner is ever listed, as what
+else lies beside it may be somebody else's.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+
+from ricordo.audit import chosen_id
+from ricordo.errors import FileMissing, InvalidSetting, StorageError
+from ricordo.files import Appended, FileInfo, FileStore, Stored
+from ricordo.recall.hits import Hit
+from ricordo.stores.bullets import BulletFile
+from ricordo.stores.opening import Address
+from ricordo.stores.plain import kept_text
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.layout import LEDGERS, WORKSPACE, is_ledger, ledger_date, ledger_path
+from ricordo.workspace.ledger import Block
+
+__all__ = ["DEFAULT_NEWEST", "Ledgers", "WorkspaceView", "newest_option", "newest_text", "seen_path", "standing"]
+
+DEFAULT_NEWEST = 20
+"""How many entries a preamble shows at most when nothing else is said."""
+
+_LONG = f"{LEDGERS}/long/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceView:
+    """One folder of `files`, empty or with a slash at its end, seen as the workspace; only its `memory/` is listed."""
+
+    files: FileStore
+    folder: str
+
+    async def read(self, path: str) -> Stored:
+        """Return the whole file."""
+        return await self.files.read(self.real(path))
+
+    async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
+        """Return a part of the file."""
+        return await self.files.read_from(self.real(path), offset, length)
+
+    async def info(self, path: str) -> FileInfo | None:
+        """Return what is known of the file."""
+        info = await self.files.info(self.real(path))
+        return replace(info, path=path) if info else None
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+        """Add to the file."""
+        return await self.files.append(self.real(path), data, header=header)
+
+    async def create(self, path: str, data: bytes) -> str:
+        """Write a new file."""
+        return await self.files.create(self.real(path), data)
+
+    async def replace(self, path: str, data: bytes, *, expected: str) -> str:
+        """Replace the file."""
+        return await self.files.replace(self.real(path), data, expected=expected)
+
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
+        """Delete the file."""
+        await self.files.delete(self.real(path), expected=expected)
+
+    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the folders that can't be read, of those that are listed."""
+        del prefix
+        return tuple(self.seen(path) for path in await self.files.unreadable(self.real(LEDGERS)))
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        """Return the files of `memory/` below `prefix`."""
+        inside = prefix if prefix.startswith(LEDGERS) else LEDGERS
+        return [replace(info, path=self.seen(info.path)) for info in await self.files.list(self.real(inside))]
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Hold a lock of the whole store."""
+        return self.files.lock(name)
+
+    def real(self, path: str) -> str:
+        """Return the path in `files` of a path in the workspace."""
+        return self.folder + path.removeprefix(f"{WORKSPACE}/")
+
+    def seen(self, path: str) -> str:
+        """Return the path in the workspace of a path in `files`."""
+        return f"{WORKSPACE}/{path.removeprefix(self.folder)}"
+
+
+class Ledgers:
+    """The entries of one owner; what was read is held until a file changes."""
+
+    def __init__(self, files: FileStore, folder: str) -> None:
+        """Keep entries below `folder` of `files`."""
+        self.view = WorkspaceView(files=files, folder=folder)
+        self._held: dict[str, BulletFile] = {}
+
+    async def append(self, entry: Entry) -> Block:
+        """Add an entry that has its time, durably, and return what was added. Raises `StorageError`."""
+        time = entry.time or datetime.now(UTC)
+        newest = max((day for day in map(ledger_date, await self._paths()) if day), default=date.min)
+        day = max(time.astimezone().date(), newest)
+        appended, data = await self._file(ledger_path(day)).append(entry)
+        return Block(path=ledger_path(day), data=data, entries=(entry,), offset=appended.offset)
+
+    async def located(self) -> list[Located]:
+        """Return all entries, newest first, each once, long ones whole; a file that can't be read is left out."""
+        found: dict[str, Located] = {}
+        for path in await self._paths():
+            with suppress(FileMissing, StorageError):
+                bullets = await self._file(path).bullets()
+                for one in reversed(bullets.located):
+                    if one.entry.id not in found:
+                        found[one.entry.id] = await self._whole(one) if one.long else one
+        return list(found.values())
+
+    async def entries(self) -> list[Entry]:
+        """Return all entries, newest first."""
+        return [one.entry for one in await self.located()]
+
+    async def forget(self, entry_id: str) -> Entry:
+        """Cut an entry out of every file that holds it, with the file of a long one. Raises `EntryNotFound`."""
+        located = await self.located()
+        chosen = chosen_id([one.entry.id for one in located], entry_id)
+        gone = next(one for one in located if one.entry.id == chosen)
+        for path in await self._paths():
+            if any(one.entry.id == chosen for one in (await self._file(path).bullets()).located):
+                await self._file(path).forget(chosen)
+        if gone.long:
+            with suppress(FileMissing):
+                await self.view.delete(f"{WORKSPACE}/{gone.long}")
+        return gone.entry
+
+    async def _paths(self) -> list[str]:
+        """Return the files that hold entries, the ledger of the newest day first, and last what has no day."""
+        listed = (info.path for info in await self.view.list(LEDGERS))
+        return _newest_first(path for path in listed if path.endswith(".md") and not path.startswith(_LONG))
+
+    async def _whole(self, found: Located) -> Located:
+        try:
+            stored = await self.view.read(f"{WORKSPACE}/{found.long}")
+        except (FileMissing, StorageError):
+            return found
+        return replace(found, entry=replace(found.entry, content=stored.data.decode("utf-8", "replace")))
+
+    def _file(self, path: str) -> BulletFile:
+        if path not in self._held:
+            day = path.rpartition("/")[2].removesuffix(".md")
+            header = f"# {day}\n\n".encode() if is_ledger(path) else b""
+            self._held[path] = BulletFile(self.view, path, header=header)
+        return self._held[path]
+
+
+def _newest_first(paths: Iterable[str]) -> list[str]:
+    return sorted(paths, key=lambda path: (ledger_date(path) or date.min, path), reverse=True)
+
+
+def newest_option(address: Address) -> int:
+    """Return how many entries a preamble shows, as in `?newest=20`. Raises: InvalidSetting if it is below 1."""
+    given = address.options.get("newest", str(DEFAULT_NEWEST))
+    if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
+        raise InvalidSetting(f"A store {address.scheme} shows a whole number of entries from 1 up, not {given!r}.")
+    return int(given[:20])
+
+
+def standing(hits: Iterable[Hit], located: Mapping[str, Located]) -> list[Hit]:
+    """Return the hits with the places where their entries stand."""
+    return [
+        replace(hit, path=seen_path(one), line_number=one.line, end_line=one.end_line)
+        for hit in hits
+        if (one := located.get(hit.entry.id))
+    ]
+
+
+def seen_path(one: Located) -> str:
+    """Return where an entry stands, as a person sees it from the folder of its owner."""
+    return one.path.removeprefix(f"{WORKSPACE}/")
+
+
+def newest_text(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> str:
+    """Return the preamble of the first `newest` of these entries that hold, as far as they fit."""
+    replaced = {entry.supersedes for entry in entries if entry.supersedes}
+    shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
+    return kept_text(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))

@@ -1,0 +1,75 @@
+"""Markdown: `memory.md`, one bullet for each entry, which people read, edit and add to.
+
+The preamble is the whole file, as far as it fits. Invariant: what a person writes between the bullets is left where it
+is.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.index.contract import Query
+from ricordo.recall.hits import Hit
+from ricordo.scopes import Scope
+from ricordo.stores.bullets import BulletFile
+from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.markdown_preamble import whole_text
+from ricordo.stores.opening import Opening
+from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Entry
+
+__all__ = ["MarkdownStore", "open_markdown"]
+
+_NAME = "memory.md"
+_HEADER = b"# Memory\n\n"
+
+
+class MarkdownStore(Backend):
+    """Entries in `memory.md`."""
+
+    def __init__(self, parts: StoreParts, home: Home) -> None:
+        """Keep everybody's entries in their folder of `home`."""
+        super().__init__(parts)
+        self._home = home
+        self._drivers: dict[str, _MarkdownDriver] = {}
+
+    def _driver(self, scope: Scope) -> Driver:
+        folder = self._home.folder(scope)
+        return self._drivers.setdefault(folder, _MarkdownDriver(self._home, f"{folder}{_NAME}"))
+
+
+class _MarkdownDriver(PlainDriver):
+    def __init__(self, home: Home, path: str) -> None:
+        self.path = path
+        self._file = BulletFile(home.files, path, header=_HEADER)
+
+    async def write(self, entry: Entry) -> Entry:
+        await self._file.append(entry)
+        return entry
+
+    async def entries(self) -> list[Entry]:
+        return [one.entry for one in reversed((await self._file.bullets()).located)]
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        located = (await self._file.bullets()).located
+        lines = {one.entry.id: one.line for one in located}
+        entries = [one.entry for one in reversed(located)]
+        return await run_sync(partial(found, entries, query, limit, path=self.path, lines=lines))
+
+    async def preface(self, budget: Tokens | None) -> str:
+        return await run_sync(whole_text, await self._file.bullets(), budget, self.path)
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        del who, why
+        return await self._file.forget(entry_id)
+
+
+@asynccontextmanager
+async def open_markdown(opening: Opening) -> AsyncIterator[Backend]:
+    """Open the store of a folder: `markdown:./notes`."""
+    options(opening.address)
+    async with opened_home(opening) as home:
+        yield MarkdownStore(opening.parts, home)

@@ -1,0 +1,171 @@
+"""Vectors: entries in plain files, found by the cosine of their vectors to that of the query.
+
+An entry is durable before it is embedded. One that could not be embedded, or was changed since, or has a vector of
+another model, is found by its text meanwhile, and embedded at the next save or opening at which the embedder answers.
+The preamble is the newest entries by time. Invariant: the vectors are a cache beside the files.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ricordo.errors import InvalidSetting
+from ricordo.index.contract import Query
+from ricordo.index.vector import VectorIndex
+from ricordo.models import Embedder
+from ricordo.models.embedding import load_embedder
+from ricordo.models.hashing import HashingEmbedder
+from ricordo.recall.hits import Hit
+from ricordo.scopes import Scope
+from ricordo.stores.contract import Backend, StoreParts
+from ricordo.stores.embedding import Embedding
+from ricordo.stores.ledgers import DEFAULT_NEWEST, Ledgers, newest_option, newest_text, standing
+from ricordo.stores.nearest import by_vector, merged, passes_of
+from ricordo.stores.opening import Opening
+from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.tokens import Tokens
+from ricordo.workspace.entry import Entry
+
+__all__ = ["VectorStore", "open_vector"]
+
+_VECTORS = "memory_vectors.db"
+_ANSWER_SECONDS = 5.0
+"""How long a save or a recall waits for the embedder."""
+_REST_SECONDS = 2.0
+"""How long a save goes on to embed what could not be embedded before."""
+_OPENING_SECONDS = 30.0
+_HASHING = "hashing"
+
+
+class VectorStore(Backend):
+    """Entries in daily files below `memory/`, and their vectors."""
+
+    def __init__(
+        self, parts: StoreParts, home: Home, folder: Path, embedder: Embedder, *, newest: int = DEFAULT_NEWEST
+    ) -> None:
+        """Keep everybody's entries in their folder of `home`, and their vectors below `folder`.
+
+        `newest` is how many entries the preamble shows at most.
+        """
+        super().__init__(parts)
+        self._home = home
+        self._folder = folder
+        self._embedder = embedder
+        self._newest = newest
+        self._drivers: dict[str, _VectorDriver] = {}
+
+    async def catch_up(self, scope: Scope) -> None:
+        """Embed what has no vector, for at most half a minute; the rest is left to the saves that follow."""
+        await self._driver(scope).catch_up(_OPENING_SECONDS)
+
+    async def close(self) -> None:
+        """Let the files of vectors go; a second time does nothing."""
+        for driver in self._drivers.values():
+            await driver.embedding.index.close()
+
+    def _driver(self, scope: Scope) -> "_VectorDriver":
+        folder = self._home.folder(scope)
+        if folder not in self._drivers:
+            index = VectorIndex(self._folder / f"{folder}{_VECTORS}", self._embedder.model_id)
+            ledgers = Ledgers(self._home.files, folder)
+            self._drivers[folder] = _VectorDriver(ledgers, Embedding(self._embedder, index), self._newest)
+        return self._drivers[folder]
+
+
+class _VectorDriver(PlainDriver):
+    path = "memory/"
+
+    def __init__(self, ledgers: Ledgers, embedding: Embedding, newest: int) -> None:
+        self.embedding = embedding
+        self._ledgers = ledgers
+        self._newest = newest
+        self._is_behind = True
+
+    async def write(self, entry: Entry) -> Entry:
+        await self._ledgers.append(entry)
+        if not await self.embedding.embed([entry], seconds=_ANSWER_SECONDS):
+            self._is_behind = True
+        elif self._is_behind:
+            await self.catch_up(_REST_SECONDS)
+        return entry
+
+    async def entries(self) -> list[Entry]:
+        return await self._ledgers.entries()
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        """Return at most `limit` hits: what has no vector by its text, at most half of them, then the nearest."""
+        located = {one.entry.id: one for one in await self._ledgers.located()}
+        entries = {identity: one.entry for identity, one in located.items()}
+        text = query.text.strip()
+        vector = await self.embedding.vector(text, seconds=_ANSWER_SECONDS) if text else None
+        if vector is None:
+            hits = await run_sync(partial(found, entries.values(), query, limit, path=self.path))
+            return standing([_by_text(hit) for hit in hits] if text else hits, located)
+        passing = passes_of(entries, query)
+        nearest = await self.embedding.index.search(vector, limit, passes=passing)
+        missing = await run_sync(self.embedding.missing, [*entries.values()], nearest.digests)
+        by_text = await run_sync(partial(found, missing, query, limit, path=self.path))
+        hits = merged([_by_text(hit) for hit in by_text], by_vector(entries, nearest.near), limit)
+        return standing(hits, located)
+
+    async def preface(self, budget: Tokens | None) -> str:
+        entries = await self.entries()
+        by_time = sorted(entries, key=lambda entry: entry.time.timestamp() if entry.time else 0.0, reverse=True)
+        return await run_sync(newest_text, by_time, self._newest, budget)
+
+    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
+        del who, why
+        gone = await self._ledgers.forget(entry_id)
+        await self.embedding.index.remove([gone.id])
+        return gone
+
+    async def not_embedded(self) -> tuple[str, ...]:
+        missing = self.embedding.missing(await self.entries(), await self.embedding.index.digests())
+        return tuple(entry.id for entry in missing)
+
+    async def catch_up(self, seconds: float) -> None:
+        self._is_behind = not await self.embedding.fill(await self.entries(), seconds=seconds)
+
+
+@asynccontextmanager
+async def open_vector(opening: Opening) -> AsyncIterator[Backend]:
+    """Open the store of a folder: `vector:./notes?embedder=openai:text-embedding-3-small&newest=20`.
+
+    `?embedder=hashing` needs no key and no network, and finds by shared words alone. Raises: InvalidSetting without an
+    embedder, and for a number below 1; what `load_embedder` does.
+    """
+    given = options(opening.address, "embedder", "newest").get("embedder")
+    newest = newest_option(opening.address)
+    embedder = await run_sync(_embedder, given, opening)
+    async with opened_home(opening) as home:
+        if opening.folder is None:
+            raise InvalidSetting("A vector store needs a folder.")
+        store = VectorStore(opening.parts, home, opening.folder, embedder, newest=newest)
+        try:
+            await store.catch_up(opening.scope)
+            yield store
+        finally:
+            with anyio.CancelScope(shield=True):
+                await store.close()
+
+
+def _embedder(name: str | None, opening: Opening) -> Embedder:
+    if name == _HASHING:
+        return HashingEmbedder()
+    if name:
+        return load_embedder(name)
+    if opening.embedder is None:
+        raise InvalidSetting(
+            "A vector store needs an embedder: vector:./notes?embedder=openai:text-embedding-3-small names one, "
+            "?embedder=hashing needs no key and finds by shared words alone."
+        )
+    return opening.embedder
+
+
+def _by_text(hit: Hit) -> Hit:
+    return replace(hit, why=f"{hit.why}; by its text, without a vector")
