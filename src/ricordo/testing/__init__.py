@@ -1,7 +1,8 @@
-"""For tests of agents: a scripted model, a server that speaks the real wire protocols, and checks of state stores."""
+"""For tests of agents: a scripted model, a server that speaks the real wire protocols, and checks of stores."""
 
 from ricordo.testing.failures import OverflowShape, overflow, overloaded, rate_limited, server_error
 from ricordo.testing.model import ScriptedModel
+from ricordo.testing.own_stores import OWN_STORES
 from ricordo.testing.script import (
     Call,
     Calls,
@@ -20,9 +21,12 @@ from ricordo.testing.script import (
 )
 from ricordo.testing.server import LoopbackServer
 from ricordo.testing.states import STATE_STORE_CHECKS, StateStoreCheck
+from ricordo.testing.stores import STORE_CHECKS, StoreCheck, StoreConformance
 
 __all__ = [
+    "OWN_STORES",
     "STATE_STORE_CHECKS",
+    "STORE_CHECKS",
     "Call",
     "Calls",
     "Empty",
@@ -41,6 +45,8 @@ __all__ = [
     "ScriptUsedUp",
     "ScriptedModel",
     "StateStoreCheck",
+    "StoreCheck",
+    "StoreConformance",
     "overflow",
     "overloaded",
     "rate_limited",

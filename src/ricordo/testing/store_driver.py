@@ -1,0 +1,243 @@
+"""Kill a backend's process at each step, or let several use it at once, and tell what is left: a program of its own.
+
+    python -m ricordo.testing.store_driver FILE CLASS FOLDER together|kills COUNT
+
+FILE defines CLASS, a `StoreSubject`. Each line of the output is one case as JSON. Forking wants a process without
+threads, so this one has none: everything that opens a store is done by a child.
+"""
+
+import gc
+import importlib
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+
+from ricordo.files.disk import Disk
+from ricordo.stores.contract import Store
+from ricordo.testing.store_subject import StoreSubject, kept
+from ricordo.workspace.entry import Entry
+
+__all__ = ["main"]
+
+_Tell: TypeAlias = Callable[[str], None]
+_Work: TypeAlias = Callable[[_Tell], Awaitable[None]]
+
+_SAVES = 3
+
+
+class _KillingDisk(Disk):
+    """A disk that kills its process just before step number `at`; of a write, when half of it is written."""
+
+    def __init__(self, at: int, tell: _Tell) -> None:
+        self._at = at
+        self._tell = tell
+        self._step = 0
+
+    def _reached(self) -> None:
+        self._step += 1
+        self._tell("step")
+        if self._step == self._at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        self._reached()
+        return super().make_file(path, flags)
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        half = len(data) // 2
+        super().write(descriptor, data[:half])
+        self._reached()
+        super().write(descriptor, data[half:])
+
+    def sync(self, descriptor: int) -> None:
+        """Do not wait for the medium: what a killed process wrote is there all the same."""
+        self._reached()
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        self._reached()
+        super().truncate(descriptor, size)
+
+    def rename(self, source: str, target: str) -> None:
+        self._reached()
+        super().rename(source, target)
+
+    def unlink(self, path: str) -> None:
+        self._reached()
+        super().unlink(path)
+
+    def make_folder(self, path: str) -> None:
+        self._reached()
+        super().make_folder(path)
+
+    def sync_folder(self, path: str) -> None:
+        self._reached()
+
+    def commit(self, connection: sqlite3.Connection) -> None:
+        self._reached()
+        super().commit(connection)
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    file, name, folder, what, count = sys.argv[1:]
+    subject = _loaded(file, name)
+    anyio.run(anyio.sleep, 0)
+    act = {"together": _together, "kills": _kills}[what]
+    act(subject, Path(folder), int(count))
+
+
+def _together(subject: StoreSubject, folder: Path, count: int) -> None:
+    """Let two processes save `count` entries each at once, and tell what is there then."""
+    names = ("one", "two")
+    _warm_up(_told(_started(partial(_prepare, subject, folder)))[0])
+    running = [_started(partial(_save_many, subject, folder, name, count)) for name in names]
+    for child in running:
+        _told(child)
+    lines, _ = _told(_started(partial(_look, subject, folder)))
+    _show({"kept": json.loads(lines[0])})
+
+
+def _kills(subject: StoreSubject, folder: Path, count: int) -> None:
+    """Kill a process that saves, at about `count` of its steps and when each save had returned; tell what is left."""
+    prepared = folder / "prepared"
+    _warm_up(_told(_started(partial(_prepare, subject, prepared)))[0])
+    lines, _ = _told(_started(partial(_save, subject, _copy(prepared, folder / "count"), at=-1, returned=-1)))
+    steps = lines.count("step") if subject.through_disk else 0
+    every = max(1, steps // max(count, 1))
+    cases = [(at, -1) for at in range(1, steps + 1, every)] + [(-1, returned) for returned in range(1, _SAVES + 1)]
+    for at, returned in cases:
+        copy = _copy(prepared, folder / f"at-{at}-{returned}")
+        told, lived = _told(_started(partial(_save, subject, copy, at=at, returned=returned)))
+        left, _ = _told(_started(partial(_look, subject, copy)))
+        shutil.rmtree(copy)
+        _show({
+            "where": f"step {at} of {steps}" if at > 0 else f"the return of save {returned}",
+            "killed": not lived,
+            "acked": [line.removeprefix("saved ") for line in told if line.startswith("saved ")],
+            "kept": json.loads(left[0]),
+            "again": json.loads(left[1]),
+        })  # fmt: skip
+
+
+async def _prepare(subject: StoreSubject, folder: Path, tell: _Tell) -> None:
+    """Keep one entry, and tell which modules that took."""
+    await anyio.Path(folder).mkdir(exist_ok=True)
+    async with subject.store(folder) as store:
+        await store.save(Entry(content="An old walnut."))
+        await store.recall("walnut")
+    for name in [*sys.modules]:
+        tell(name)
+
+
+async def _save(subject: StoreSubject, folder: Path, tell: _Tell, *, at: int, returned: int) -> None:
+    async with subject.store(folder, disk=_KillingDisk(at, tell)) as store:
+        for number in range(1, _SAVES + 1):
+            saved = await store.save(Entry(content=f"Walnut number {number}."))
+            tell(f"saved {saved.content}")
+            if number == returned:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def _save_many(subject: StoreSubject, folder: Path, name: str, count: int, tell: _Tell) -> None:
+    async with subject.store(folder) as store:
+        for number in range(count):
+            await store.save(Entry(content=f"Walnut {number} of {name}."))
+    tell("done")
+
+
+async def _look(subject: StoreSubject, folder: Path, tell: _Tell) -> None:
+    """Tell what is there, save one more, and tell what is there when it is opened again."""
+    for _ in range(2):
+        async with subject.store(folder) as store:
+            entries = await kept(subject, store)
+            tell(json.dumps([*[entry.content for entry in entries], *await _wrong(subject, store, entries)]))
+            await store.save(Entry(content=f"A walnut after {len(entries)}."))
+
+
+async def _wrong(subject: StoreSubject, store: Store, entries: Sequence[Entry]) -> list[str]:
+    """Say what is not as it should be: entries that are not found, and ids that are not their own."""
+    hits = {hit.entry.id for hit in await store.recall("walnut", limit=len(entries) + 1)}
+    ids = {entry.id for entry in entries}
+    lost = subject.recalls != "sessions" and not ids <= hits
+    return ["(not all are found)"] * lost + ["(two have one id)"] * (len(ids) < len(entries))
+
+
+def _warm_up(names: Sequence[str]) -> None:
+    """Load here, without a thread, what every child would have to."""
+    for name in names:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    gc.freeze()
+
+
+def _started(work: _Work) -> tuple[int, int]:
+    """Begin `work` in a child and return it with what it tells."""
+    readable, writable = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(readable)
+        try:
+            anyio.run(work, partial(_write_line, writable))
+        except BaseException:  # noqa: BLE001 - a forked child must not run on into its parent's code
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writable)
+    return child, readable
+
+
+def _told(started: tuple[int, int]) -> tuple[list[str], bool]:
+    """Wait for a child; return its lines, and whether it lived to its end. A child that fails ends the program."""
+    child, readable = started
+    with os.fdopen(readable, encoding="utf-8") as told:
+        lines = told.read().splitlines()
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
+        sys.exit(f"the child failed after {lines[-1:]}")
+    return lines, os.WIFEXITED(status)
+
+
+def _write_line(descriptor: int, text: str) -> None:
+    os.write(descriptor, f"{text}\n".encode())
+
+
+def _loaded(file: str, name: str) -> StoreSubject:
+    spec = importlib.util.spec_from_file_location("store_under_test", file)
+    if spec is None or spec.loader is None:
+        sys.exit(f"{file} is no module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found: object = module
+    for part in name.split("."):
+        found = getattr(found, part)
+    subject = found() if isinstance(found, type) else found
+    if not isinstance(subject, StoreSubject):
+        sys.exit(f"{name} is no StoreSubject")
+    return subject
+
+
+def _copy(prepared: Path, target: Path) -> Path:
+    shutil.copytree(prepared, target)
+    return target
+
+
+def _show(case: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(case) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

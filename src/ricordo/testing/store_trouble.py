@@ -1,0 +1,243 @@
+"""What a store has to withstand: kills, other processes, damaged and foreign files, a disk that takes nothing more."""
+
+import errno
+import inspect
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import StorageError
+from ricordo.files.disk import Disk
+from ricordo.testing.store_subject import StoreCheck, StoreSubject, check, hold, kept, newest
+from ricordo.workspace.entry import Entry
+
+__all__ = ["TROUBLE"]
+
+_NOT_ITS_OWN = frozenset({"project.json", "guard.key", ".gitignore"})
+"""What opening a store writes into any folder."""
+
+_RUBBISH = b"\x00\xff\xfe{rubbish [that \n nobody wrote\x80" * 9
+_FOREIGN = {"notes.txt": b"Not a memory.\n", "foreign.md": b"# A page\n\nText.\n", "foreign.jsonl": b'{"a": 1}\n[2]\n'}
+_SECONDS = 300
+
+
+@check("I6", "memory", "keeping", "sharing")
+async def _two_processes_that_save_at_once_lose_nothing(subject: StoreSubject, folder: Path) -> None:
+    [case] = await run_sync(_driven, subject, folder, "together", subject.saves)
+    wanted = [f"Walnut {number} of {name}." for name in ("one", "two") for number in range(subject.saves)]
+    found = Counter(_texts(case, "kept"))
+    hold(
+        found == Counter([*wanted, "An old walnut."]),
+        f"two processes saved {len(wanted)} entries, and there are {found}",
+    )
+
+
+@check("I7", "memory", "keeping")
+async def _a_kill_at_any_moment_loses_at_most_the_save_that_had_not_returned(
+    subject: StoreSubject, folder: Path
+) -> None:
+    cases = await run_sync(_driven, subject, folder, "kills", subject.kills)
+    hold(any(case["killed"] for case in cases), "nothing was killed")
+    for case in cases:
+        acked, left, again = (_texts(case, name) for name in ("acked", "kept", "again"))
+        before = f"killed at {case['where']}"
+        hold(len(left) == len(set(left)), f"{before} it keeps something twice or does not find it: {left}")
+        missing = {*acked, "An old walnut."} - set(left)
+        hold(not missing, f"{before} it has lost {sorted(missing)}, whose save had returned")
+        hold(len(left) <= len(acked) + 2, f"{before} it keeps more than was saved")
+        hold({*left} < {*again} and len(again) == len(left) + 1, f"{before} it does not go on saving")
+
+
+@check("I8", "memory", "keeping")
+async def _a_damaged_file_is_told_or_set_aside_and_takes_nothing_with_it(subject: StoreSubject, folder: Path) -> None:
+    prepared = folder / "prepared"
+    saved = await _prepared(subject, prepared)
+    for number, path in enumerate(await run_sync(_own_files, prepared)):
+        for damage in ("rubbish", "cut"):
+            copy = folder / f"{number}-{damage}"
+            await run_sync(partial(shutil.copytree, prepared, copy))
+            before, after = await run_sync(_damaged, copy / path, damage)
+            outside = [entry for entry in saved if entry.content.encode() not in before]
+            with _warnings() as told:
+                async with subject.store(copy) as store:
+                    await store.recall("walnut")
+                    await store.preamble()
+                    later = await store.save(Entry(content="A walnut that came later."))
+                async with subject.store(copy) as store:
+                    found = {entry.id for entry in await kept(subject, store)}
+            where = f"with {path} damaged ({damage})"
+            hold(later.id in found, f"{where} it keeps nothing new")
+            hold({entry.id for entry in outside} <= found, f"{where} it loses what stands in other files")
+            if not {entry.id for entry in saved} <= found:
+                hold(await run_sync(_is_left, copy, after), f"{where} what is left of the file is thrown away")
+                aside = len(await run_sync(_own_files, copy)) > len(await run_sync(_own_files, prepared))
+                hold(bool(told) or aside or subject.free_text, f"{where} it says nothing")
+
+
+@check("I8", "memory", "keeping")
+async def _a_foreign_file_is_left_alone_and_does_no_harm(subject: StoreSubject, folder: Path) -> None:
+    saved = await _prepared(subject, folder)
+    foreign = await run_sync(_strewn, folder)
+    async with subject.store(folder) as store:
+        await store.save(Entry(content="A walnut that came later."))
+        await store.preamble()
+    async with subject.store(folder) as store:
+        found = {entry.id for entry in await kept(subject, store)}
+    hold({entry.id for entry in saved} < found, "with foreign files in its folders entries are lost")
+    changed = [path for path in foreign if not await run_sync(_is_as_it_was, path)]
+    hold(not changed, f"it changes files that are not its own: {changed}")
+
+
+@check("I9", "memory", "keeping", "disk")
+async def _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_on(
+    subject: StoreSubject, folder: Path
+) -> None:
+    saved = await _prepared(subject, folder)
+    async with subject.store(folder) as store:
+        recalled, shown = await newest(store), await store.preamble()
+    for disk in (_FullDisk(), _ReadOnlyDisk()):
+        name = type(disk).__name__.strip("_")
+        async with subject.store(folder, disk=disk) as store:
+            for content in ("Not this.", "Not this. " * 1_000):
+                try:
+                    await store.save(Entry(content=content))
+                except StorageError:
+                    pass
+                else:
+                    raise AssertionError(f"A store: with a {name} it says that it saved.")
+                hold(await newest(store) == recalled, f"with a {name} a recall finds something else")
+                hold(await store.preamble() == shown, f"with a {name} the preamble is another one")
+    async with subject.store(folder) as store:
+        await store.save(Entry(content="A walnut that came later."))
+        found = await kept(subject, store)
+    hold(len(found) == len(saved) + 1, "when there is room again it does not have what it had, and one more")
+
+
+class _FullDisk(Disk):
+    """A disk without room: nothing new is written, of anything only the first half."""
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        super().write(descriptor, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class _ReadOnlyDisk(Disk):
+    """A disk that is mounted for reading only."""
+
+    def open(self, path: str, flags: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return super().open(path, flags)
+
+    def make_file(self, path: str, flags: int = 0) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    def make_folder(self, path: str) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
+async def _prepared(subject: StoreSubject, folder: Path) -> list[Entry]:
+    """Keep a few entries, of two openings, in `folder`."""
+    await run_sync(partial(folder.mkdir, exist_ok=True))
+    saved = []
+    for words in (("ochre", "cobalt"), ("amber", "umber")):
+        async with subject.store(folder) as store:
+            saved += [await store.save(Entry(content=f"The {word} door is a walnut.")) for word in words]
+    return saved
+
+
+def _driven(subject: StoreSubject, folder: Path, what: str, count: int) -> list[dict[str, object]]:
+    """Run the driver in a process of its own and return its cases."""
+    kind = type(subject)
+    hold("<locals>" not in kind.__qualname__, "the class of the suite has to stand at the top of its module")
+    arguments = [inspect.getfile(kind), kind.__qualname__, str(folder), what, str(count)]
+    done = subprocess.run(  # noqa: S603 - this program, and a path of the caller's
+        [sys.executable, "-m", "ricordo.testing.store_driver", *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    hold(done.returncode == 0, f"it fails beside other processes, or after a kill: {done.stderr[-1_500:]}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _texts(case: dict[str, object], name: str) -> list[str]:
+    found = case[name]
+    return [str(text) for text in found] if isinstance(found, list) else []
+
+
+def _own_files(folder: Path) -> list[Path]:
+    """Return the files of the store below `folder`, without locks and what is written into any folder."""
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size)
+    return [
+        path.relative_to(folder)
+        for path in found
+        if path.name not in _NOT_ITS_OWN and "lock" not in str(path.relative_to(folder))
+    ]
+
+
+def _damaged(path: Path, damage: str) -> tuple[bytes, bytes]:
+    """Damage a file; return what it held, and a piece of what it holds now."""
+    before = path.read_bytes()
+    after = _RUBBISH if damage == "rubbish" else before[: len(before) // 2 - 9]
+    path.write_bytes(after)
+    return before, after
+
+
+def _is_left(folder: Path, data: bytes) -> bool:
+    return any(data in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def _strewn(folder: Path) -> list[Path]:
+    """Put foreign files into every folder that holds files of the store."""
+    places = {folder / path.parent for path in _own_files(folder)}
+    made = [place / name for place in sorted(places) for name in _FOREIGN]
+    for path in made:
+        path.write_bytes(_FOREIGN[path.name])
+    return made
+
+
+def _is_as_it_was(path: Path) -> bool:
+    return path.is_file() and path.read_bytes() == _FOREIGN[path.name]
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """Collect what is logged as a warning or worse."""
+    told: list[str] = []
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.getMessage())
+
+    handler = Told(logging.WARNING)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield told
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+TROUBLE: tuple[StoreCheck, ...] = (
+    _two_processes_that_save_at_once_lose_nothing,
+    _a_kill_at_any_moment_loses_at_most_the_save_that_had_not_returned,
+    _a_damaged_file_is_told_or_set_aside_and_takes_nothing_with_it,
+    _a_foreign_file_is_left_alone_and_does_no_harm,
+    _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_on,
+)
+"""These checks, each for a folder of its own."""
