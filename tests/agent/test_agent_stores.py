@@ -33,7 +33,8 @@ PERSISTENT = tuple(scheme for scheme in PLAIN if scheme not in {"ring", "mock"})
 def address(scheme: str, folder: Path) -> str:
     if scheme == "fanout":
         return f"fanout:jsonl:{folder / 'one'},json:{folder / 'two'}"
-    return f"{scheme}:" if scheme in {"none", "ring", "mock"} else f"{scheme}:{folder / scheme}"
+    options = "?embedder=hashing" if scheme == "vector" else ""
+    return f"{scheme}:" if scheme in {"none", "ring", "mock"} else f"{scheme}:{folder / scheme}{options}"
 
 
 def remembering(kind: str = "fact") -> ScriptedModel:

@@ -108,7 +108,7 @@ def test_stores_are_measured_in_folders_that_are_gone_afterwards(tmp_path: Path)
     lines = ricordo("store", "bench", "ring", "mock", "--entries", "2").out.splitlines()
     assert lines[1].split() == ["store", "save", "recall", "preamble", "reopen"]
     assert lines[2].split()[0] == "ring"
-    assert lines[2].split()[2::2] == ["1.0x"] * 4
+    assert lines[2].split()[2::2] == ["1.00x"] * 4
 
 
 def test_a_store_that_can_not_be_measured_says_why_and_the_others_are() -> None:

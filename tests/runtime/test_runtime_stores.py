@@ -258,7 +258,7 @@ def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_wi
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "remembered" in done.stdout
-    assert done.stdout.count("We deploy only from main.") == 2
+    assert done.stdout.count("We deploy only from main") == 2
 
 
 async def test_layered_is_the_memory_of_a_root_behind_the_three_operations(tmp_path: Path) -> None:

@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["Times", "own_addresses", "table", "times_of"]
 
 _TRIES = 5
+_OPTIONS = {"vector": "?embedder=hashing"}
+"""What a scheme needs to be measured on any machine."""
+
 _SUBJECTS = ("the staging database", "deployments", "test fixtures", "the release notes", "code review", "billing")
 _SAID = ("is owned by Nadia", "comes from main only", "lives in tests/data", "waits for Friday", "needs two people")
+_QUESTIONS = ("staging database", "Friday", "tag7")
 _COLUMNS = ("save", "recall", "preamble", "reopen")
 
 
@@ -49,7 +53,7 @@ def own_addresses() -> "list[Address]":
     from ricordo.stores.opening import SCHEMES, parse_address
 
     kept = [scheme for scheme in SCHEMES if scheme not in {"none", "layered", "fanout"}]
-    return [parse_address(f"{scheme}:") for scheme in ("layered", *kept)]
+    return [parse_address(f"{scheme}:{_OPTIONS.get(scheme, '')}") for scheme in ("layered", *kept)]
 
 
 def times_of(address: "Address", entries: int, target: Target) -> Times:
@@ -79,7 +83,7 @@ async def _measured(name: str, address: str, entries: int, settings: "Settings")
         start = time.perf_counter()
         async with open_store(address, scope=scope, settings=settings) as store:
             reopen.append(time.perf_counter() - start)
-            recall = await _middle(lambda: _asked(store))
+            recall = await _middle(lambda: _asked(store)) / len(_QUESTIONS)
             preamble = await _middle(store.preamble)
     return Times(name=name, save=save, recall=recall, preamble=preamble, reopen=statistics.median(reopen))
 
@@ -99,7 +103,7 @@ def table(measured: Sequence[Times], entries: int) -> list[str]:
 
 
 def _cell(seconds: float, first: float) -> str:
-    ratio = f"{seconds / first:.1f}x" if first else ""
+    ratio = f"{seconds / first:.2f}x" if first else ""
     return f"{seconds * 1000:>9.2f} {ratio:>6}"
 
 
@@ -132,7 +136,7 @@ def _entry(number: int) -> "Entry":
 
 
 async def _asked(store: "Store") -> object:
-    return [await store.recall(query, 5) for query in ("staging database", "Friday", "tag7")]
+    return [await store.recall(query, 5) for query in _QUESTIONS]
 
 
 async def _middle(work: Callable[[], Awaitable[object]]) -> float:

@@ -148,12 +148,12 @@ def _lines(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: 
         waiting = counted(len(done.waiting), "memory", "memories")
         return [
             f"{waiting} of {done.total:,} would be copied from {shown(str(source))} to {shown(str(destination))}.",
-            *([f"{done.there:,} are there already."] if done.there else []),
+            *([f"{done.there:,} {'is' if done.there == 1 else 'are'} there already."] if done.there else []),
         ]
     moved = counted(len(done.moved), "memory", "memories")
     told = [f"{moved} of {done.total:,} copied from {shown(str(source))} to {shown(str(destination))}, and read back."]
     if done.there:
-        told.append(f"{done.there:,} were there already.")
+        told.append(f"{done.there:,} {'was' if done.there == 1 else 'were'} there already.")
     if done.redacted:
         told.append(f"In {counted(done.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
     return told
