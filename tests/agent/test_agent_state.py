@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from agents_at_work import SCOPE, said, settings
+from desks import Person
 from fake_models import FakeModel, call, calling, reply
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
 from ricordo.messages import Message, mark_of
 from ricordo.models import ChatModel
+from ricordo.state.codec import RULES_UNKNOWN
+from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.tools import tool
 from ricordo.workspace.layout import state_path
 
@@ -170,7 +173,11 @@ async def test_a_state_that_can_not_be_parsed_stays_aside_and_is_told_of(
         caplog.clear()
         async with agent(FakeModel(reply("Yes.")), tmp_path, compaction=None) as one:
             assert path.with_name(f"s.json.broken-{number}").read_bytes() == data
-            (warning,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+            warning, *others = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+            # the first two can't be parsed at all, and in two others the plan or a rule is not whole
+            unknown = number in {1, 2, 3, 5}
+            assert (one.permissions.rules[:1] == (RULES_UNKNOWN,), len(others)) == (unknown, unknown)
+            assert not unknown or 'permissions.remove("*")' in others[0]
             assert warning.endswith(f"set aside as {state_path('main', 's')}.broken-{number}.")
             # the transcript has what was said, and the session goes on
             assert len(one.window) >= 20
@@ -180,6 +187,40 @@ async def test_a_state_that_can_not_be_parsed_stays_aside_and_is_told_of(
     async with agent(FakeModel(), tmp_path) as one:
         await one.compact()
     assert {each.name: each.read_bytes() for each in path.parent.glob("*.broken-*")} == kept
-    assert {name: document(tmp_path)[name] for name in STANDING} == {
-        "plan": {"active": False, "path": "", "by": "agent"}, "todos": [], "permissions": [], "delivered": [],
-    }  # fmt: skip
+    assert {name: document(tmp_path)[name] for name in STANDING} == STANDING | {"delivered": []}, "what is whole stays"
+
+
+async def test_what_a_damaged_state_forbade_is_not_done_and_nothing_acts_unasked_until_a_person_says_so(
+    tmp_path: Path,
+) -> None:
+    ran: list[str] = []
+
+    def opened(*branches: str, **options: object) -> HarnessAgent:
+        async def deploy(branch: str) -> str:
+            """Deploy a branch."""
+            ran.append(branch)
+            return "done"
+
+        calls = [Call("deploy", {"branch": branch}) for branch in branches]
+        return agent(ScriptedModel([*calls, Say("Done.")]), tmp_path, tools=[tool(deploy)], **options)
+
+    path = tmp_path / state_path("main", "s")
+    async with opened("wild") as one:
+        await one.permissions.deny("deploy(wild)")
+        await one.send("Go.")
+    path.write_bytes(path.read_bytes()[:-20])
+    async with opened() as one:
+        assert one.permissions.rules == (RULES_UNKNOWN,)
+        # and it is left again before anything was saved
+    async with opened("wild", permissions=["allow deploy"]) as one:
+        await one.send("Go on.")
+        assert ran == []
+    person = Person(True)
+    async with opened("main", approve=person) as one:
+        await one.send("Go on.")
+        assert ([asked.target for asked in person.asked], ran) == (["main"], ["main"])
+        assert await one.permissions.remove("*")
+    async with opened("wild") as one:
+        assert one.permissions.rules == ()
+        await one.send("Go on.")
+    assert ran == ["main", "wild"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -238,8 +239,54 @@ async def test_a_change_that_is_refused_takes_away_nothing_that_another_process_
         assert (left.permissions, contents(left), left.delivered) == ((RULE,), ["Go"], ("t",))
 
 
+class Astray(MemoryStates):
+    """Fails at the given savings, before or after they wrote; another process saves just before the first ones."""
+
+    def __init__(self, failing: dict[int, str], others: int) -> None:
+        super().__init__()
+        self.failing, self.others = dict(failing), others
+        self.saved = 0
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        self.saved += 1
+        if self.saved <= self.others:
+            stated = await self.load("main", "s")
+            rule = PermissionRule(decision="deny", pattern=ToolPattern(tool=f"theirs{self.saved}"))
+            standing = replace(stated.state.standing, permissions=(*stated.state.standing.permissions, rule))
+            await super().save(replace(stated.state, standing=standing), expected=stated.version)
+        fails = self.failing.pop(self.saved, "")
+        if fails == "before":
+            raise StorageFull
+        version = await super().save(state, expected=expected)
+        if fails:
+            raise StorageFull
+        return version
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.integers(1, 8), st.sampled_from(["before", "after"]), max_size=5), st.integers(0, 4))
+async def test_whatever_fails_here_nothing_is_lost_of_what_another_process_made(
+    failing: dict[int, str], others: int
+) -> None:
+    states = Astray(failing, others)
+    keeper = await opened(states)
+    kept = []
+    for number in range(4):
+        with suppress(StorageFull):
+            await keeper.stand(adding(str(number)))
+            kept.append(str(number))
+        with suppress(StorageFull):
+            await keeper.save()
+    states.failing = {}
+    await keeper.save()
+    left = (await states.load("main", "s")).state.standing
+    assert left == keeper.standing
+    assert [rule.pattern.tool for rule in left.permissions] == [f"theirs{number + 1}" for number in range(others)]
+    assert set(kept) <= set(contents(left))
+
+
 async def test_what_always_comes_second_is_refused_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ricordo.state.saved._ATTEMPTS", 3)
+    monkeypatch.setattr("ricordo.state.saved._SECONDS", 0)
 
     class Taken(MemoryStates):
         async def save(self, state: AgentState, *, expected: str) -> str:

@@ -1,6 +1,7 @@
 """An agent's state: what was saved is found again whole, without secrets, and nothing broken is overwritten."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from ricordo.guard import Redactor
 from ricordo.guard.permissions import PermissionRule, ToolPattern
 from ricordo.messages import Message, Text, ToolCall
 from ricordo.state import AgentState, Plan, Standing, Todo
-from ricordo.state.codec import VERSION, decode, encode
+from ricordo.state.codec import RULES_UNKNOWN, VERSION, decode, encode, salvaged
 from ricordo.state.files import FileStates
 from ricordo.workspace.layout import cursor_path, state_path
 from standings import standings
@@ -23,6 +24,7 @@ from standings import standings
 pytestmark = pytest.mark.anyio
 
 KNOWN = set(json.loads(encode(AgentState(agent="a", session="s"))))
+UNKNOWN = Standing(permissions=(RULES_UNKNOWN,))
 SECRET = "sk-ant-api03-" + "Ab3dEf9hIjKlMn0pQrStUvWxYz12345678" * 2
 
 
@@ -83,6 +85,7 @@ def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
         {"plan": {"active": 1}},
         {"plan": {"path": None}},
         {"plan": {"by": "nobody"}},
+        {"plan": {"approved": 1}},
         {"todos": {}},
         {"todos": ["Go"]},
         {"todos": [{"content": "Go"}]},
@@ -192,8 +195,20 @@ async def test_what_a_newer_version_wrote_survives(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("AS-BUG-29")
-@pytest.mark.parametrize("broken", [b"", b"{", b"[]", b'{"v": 1, "window": [{"v": 1}]}', b"\xff\xfe", b'{"v": 0}'])
-async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(tmp_path: Path, broken: bytes) -> None:
+@pytest.mark.parametrize(
+    ("broken", "left"),
+    [
+        (b"", UNKNOWN),
+        (b"{", UNKNOWN),
+        (b"[]", UNKNOWN),
+        (b'{"v": 1, "window": [{"v": 1}]}', Standing()),
+        (b"\xff\xfe", UNKNOWN),
+        (b'{"v": 0}', UNKNOWN),
+    ],
+)
+async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(
+    tmp_path: Path, broken: bytes, left: Standing
+) -> None:
     store = made(tmp_path)
     path = tmp_path / state_path("main", "s1")
     path.parent.mkdir(parents=True)
@@ -201,20 +216,102 @@ async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(
         content = broken + b" " * number
         path.write_bytes(content)
         stated = await store.load("main", "s1")
-        assert stated.state == AgentState(agent="main", session="s1")
+        assert stated.state == AgentState(agent="main", session="s1", standing=left)
         assert stated.set_aside == f"{state_path('main', 's1')}.broken-{number}"
         await store.save(AgentState(agent="main", session="s1", turns=1), expected=stated.version)
         assert (tmp_path / stated.set_aside).read_bytes() == content
         path.unlink()
 
 
-async def test_a_kill_between_keeping_and_removing_a_broken_state_keeps_one(tmp_path: Path) -> None:
+async def test_a_broken_state_stays_until_another_takes_its_place_and_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / state_path("main", "s1")
     path.parent.mkdir(parents=True)
     path.write_bytes(b"broken")
-    path.with_name("s1.json.broken-1").write_bytes(b"broken")
-    assert (await made(tmp_path).load("main", "s1")).set_aside.endswith(".broken-1")
-    assert [found.name for found in sorted(path.parent.iterdir())] == ["s1.json.broken-1"]
+    for _ in range(2):
+        # as after a kill: who opens it next is told the same
+        stated = await made(tmp_path).load("main", "s1")
+        assert (stated.state.standing, stated.set_aside[-9:]) == (UNKNOWN, ".broken-1")
+    store = made(tmp_path)
+    stated = await store.load("main", "s1")
+    await store.save(stated.state, expected=stated.version)
+    assert [found.name for found in sorted(path.parent.iterdir())] == ["s1.json", "s1.json.broken-1"]
+    assert (await made(tmp_path).load("main", "s1")).state == stated.state
+    other = made(tmp_path)
+    path.write_bytes(b"again")
+    await other.load("main", "s1")
+    path.write_bytes(b"by a third")
+    with pytest.raises(VersionConflict):
+        await other.save(stated.state, expected=ABSENT)
+    path.unlink()
+    assert (await other.load("main", "s1")).set_aside == ""
+    await other.save(stated.state, expected=ABSENT)
+
+
+RULES = tuple(
+    PermissionRule(decision="deny", pattern=ToolPattern(tool="shell", argument=each), source="user") for each in "ab"
+)
+FULL = AgentState(
+    agent="main",
+    session="s1",
+    window=(said("Hello."),),
+    user="ada",
+    learns=False,
+    turns=3,
+    standing=Standing(
+        plan=Plan(active=True, path="plans/a.md", by="user"),
+        todos=(Todo(id="1", content="Go"),),
+        permissions=RULES,
+        delivered=("t",),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("damage", "lost"),
+    [
+        ({"window": [{"v": 1}]}, {}),
+        ({"turns": -1, "ratio": None}, {}),
+        ({"user": 1}, {"user": ""}),
+        ({"learns": "no"}, {"learns": True}),
+        ({"todos": [{"id": "1"}]}, {"todos": ()}),
+        ({"delivered": [1]}, {"delivered": ()}),
+        ({"plan": {"active": "yes", "path": "plans/a.md"}}, {"plan": Plan(), "permissions": (RULES_UNKNOWN, *RULES)}),
+        ({"plan": None}, {"plan": Plan(), "permissions": (RULES_UNKNOWN, *RULES)}),
+        ({"permissions": None}, {"permissions": (RULES_UNKNOWN,)}),
+        ({"permissions": ["deny x", {"rule": "deny shell(b)", "source": "user"}]},
+         {"permissions": (RULES_UNKNOWN, RULES[1])}),
+    ],
+)  # fmt: skip
+def test_of_a_damaged_state_what_is_whole_stands_and_unknown_rules_let_nothing_act_unasked(
+    damage: dict[str, object], lost: dict[str, object]
+) -> None:
+    fields = json.loads(encode(FULL)) | {"window": [{"v": 1}]} | damage
+    # from version 2 on a document says what stands, so what is missing is lost too
+    for gone in (fields, {key: value for key, value in fields.items() if value is not None}):
+        data = json.dumps(gone).encode()
+        with pytest.raises(InvalidMessage):
+            decode(data, agent="main", session="s1")
+        found = salvaged(data, agent="main", session="s1")
+        stands = {"plan", "permissions", "todos", "delivered"}
+        standing = replace(FULL.standing, **{key: value for key, value in lost.items() if key in stands})  # type: ignore[arg-type]
+        assert found == replace(
+            FULL, window=(), turns=0, standing=standing,
+            **{key: value for key, value in lost.items() if key not in stands},  # type: ignore[arg-type]
+        )  # fmt: skip
+        assert decode(encode(found), agent="main", session="s1") == found, "and it can be kept"
+
+
+def test_what_was_damaged_twice_has_the_rule_for_it_once() -> None:
+    once = salvaged(b"{", agent="main", session="s1")
+    fields = json.loads(encode(once)) | {"plan": 1}
+    assert salvaged(json.dumps(fields).encode(), agent="main", session="s1").standing == UNKNOWN
+
+
+@given(st.one_of(st.binary(max_size=60), json_values().map(lambda value: json.dumps(value).encode())))
+def test_any_bytes_that_are_no_state_leave_one_that_lets_nothing_act_unasked(data: bytes) -> None:
+    found = salvaged(data, agent="main", session="s1")
+    assert found.standing.permissions[0] == RULES_UNKNOWN
+    assert decode(encode(found), agent="main", session="s1") == found
 
 
 async def test_no_secret_of_the_window_reaches_the_disk(tmp_path: Path) -> None:

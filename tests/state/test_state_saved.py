@@ -1,5 +1,6 @@
 """Saving over what others saved: both count, and neither a broken document nor a failing disk takes anything away."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.guard.permissions import PermissionRule, ToolPattern
 from ricordo.state import AgentState, Plan, Standing, StateStore, Todo
+from ricordo.state.codec import RULES_UNKNOWN
 from ricordo.state.files import FileStates
 from ricordo.state.in_memory import MemoryStates
 from ricordo.state.saved import SavedState
@@ -75,7 +77,9 @@ async def test_what_stands_survives_a_document_that_broke_meanwhile(
         other, fresh = await opened(states)
         await other.save(replace(told(fresh, "b"), turns=1))
     saved = await one.save(told(state, "a"))
-    assert replace(saved.standing, delivered=()) == STANDING
+    # who began anew knew no rules, and only a person takes back what was held because of that
+    rules = (RULES_UNKNOWN, DENY) if turns else (DENY,)
+    assert replace(saved.standing, delivered=()) == replace(STANDING, permissions=rules)
     assert set(saved.standing.delivered) == ({"a", "b"} if turns else {"a"})
     assert saved == await stored(states)
     assert (await files.read(f"{path}.broken-1")).data == b"{"
@@ -128,18 +132,37 @@ async def test_a_saving_that_often_comes_second_is_made_all_the_same() -> None:
 async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ricordo.state.saved._ATTEMPTS", 3)
+    monkeypatch.setattr("ricordo.state.saved._SECONDS", 0)
     states = Busy()
     one, state = await opened(states)
     state = await one.save(replace(told(state, "a"), turns=1))
     states.others = 9
-    with pytest.raises(VersionConflict):
+    with pytest.raises(VersionConflict, match=r"changed the session s each of the 3 times .* Try again"):
         await one.save(told(state, "b"))
     states.others = 2
     saved = await one.save(told(state, "c"))
     assert saved == await stored(states)
     assert saved.standing.delivered == ("a", "theirs 8", "theirs 7", "theirs 6", "theirs 1", "theirs 0", "c")
     assert saved.turns == 6
+
+
+async def test_what_another_process_made_is_taken_from_a_document_that_broke_after_it() -> None:
+    files = InMemoryFiles()
+    states = FileStates(files, Redactor(bytes(32)))
+    await states.save(replace(NEW, standing=STANDING), expected=ABSENT)
+    one, state = await opened(states)
+    other, theirs = await opened(states)
+    rule = PermissionRule(decision="deny", pattern=ToolPattern(tool="write_file"))
+    added = replace(theirs.standing, permissions=(DENY, rule), plan=Plan(active=True, path="plans/b.md", by="user"))
+    await other.save(replace(theirs, turns=2, standing=added))
+    path = state_path("main", "s")
+    stored_now = await files.read(path)
+    broken = stored_now.data.replace(b'"window":[]', b'"window":[1]')
+    assert broken != stored_now.data
+    await files.replace(path, broken, expected=stored_now.version)
+    saved = await one.save(told(state, "a"))
+    assert saved.standing == replace(added, delivered=("a",))
+    assert saved == await stored(states)
 
 
 class Failing(MemoryStates):
@@ -164,3 +187,36 @@ async def test_what_was_refused_and_stands_all_the_same_is_not_taken_for_another
     assert (await stored(states)).standing == STANDING
     states.fails = False
     assert await one.save(state) == state == await stored(states)
+
+
+class Astray(Busy):
+    """Fails at the given savings, before or after they wrote; another process saves just before the first ones."""
+
+    def __init__(self, failing: Mapping[int, str]) -> None:
+        super().__init__()
+        self.failing = dict(failing)
+        self.saved = 0
+
+    async def save(self, state: AgentState, *, expected: str) -> str:
+        self.saved += 1
+        fails = self.failing.pop(self.saved, "")
+        if fails == "before":
+            raise StorageFull
+        version = await super().save(state, expected=expected)
+        if fails:
+            raise StorageFull
+        return version
+
+
+async def test_a_refused_change_that_reached_the_store_leaves_alone_what_was_merged_into_it() -> None:
+    states = Astray({})
+    one, state = await opened(states)
+    state = await one.save(replace(state, turns=1))
+    # another process comes first, and the merged state is written before the disk fails
+    states.failing, states.saved, states.others = {2: "after"}, 0, 1
+    with pytest.raises(StorageFull):
+        await one.save(told(state, "refused"))
+    assert (await stored(states)).standing.delivered == ("theirs 0", "refused")
+    saved = await one.save(state)
+    assert saved.standing.delivered == ("theirs 0",)
+    assert saved == await stored(states)

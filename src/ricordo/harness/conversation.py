@@ -135,8 +135,9 @@ class Keeper:
         """Go on with what `change` makes of what stands, durably, and return it; a cancellation waits for it.
 
         It may be called at any time, within a turn and beside others; one change comes after the other. Where another
-        process changed what stands meanwhile, both count. Raises: StorageError, and then nothing has changed here;
-        what `change` raises.
+        process changed what stands meanwhile, both count, and where others come first each time it is tried again for
+        some 5 seconds. Raises: StorageError, VersionConflict among them, and then nothing has changed here; what
+        `change` raises.
         """
         with anyio.CancelScope(shield=True):
             await uncut(partial(self._stand, change))

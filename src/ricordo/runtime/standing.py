@@ -18,6 +18,7 @@ from ricordo.middleware import Request
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.assembly import Parts, Workspace
 from ricordo.state import KeepsStanding, Standing
+from ricordo.state.codec import RULES_UNKNOWN
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.rules import MemoryRules
 from ricordo.tasks import Task, TaskStore
@@ -36,6 +37,11 @@ from ricordo.workspace.layout import DEFAULT_AGENT, ROOT_TASKS, tasks_path
 __all__ = ["Beside", "beside_window"]
 
 _LOG = logging.getLogger("ricordo.agent")
+_RULES_UNKNOWN = (
+    "The rules or the plan of session %s could not be read, so a person is asked before each call, and with nobody to"
+    ' ask none is made, until the rule `ask *` is taken back: by `permissions.remove("*")`, or in a chat by'
+    " `/permissions remove *`."
+)
 
 
 @dataclass(kw_only=True)
@@ -118,6 +124,8 @@ def beside_window(
 
     `real` sees through the links in what a call names, so that a denial holds for what they lead to.
     """
+    if RULES_UNKNOWN in keeper.standing.permissions:
+        _LOG.warning(_RULES_UNKNOWN, session)
     place = workspace.place if workspace and keeps else None
     agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
     store: TaskStore = MemoryTasks()

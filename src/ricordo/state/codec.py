@@ -4,27 +4,39 @@ Version 1 had no `learns`, which is true then, and no `plan`, `todos`, `permissi
 in a document of that version. Each of them may also be absent from a newer one, and then says the same.
 
 Invariants: `decode(encode(state), ...) == state` for every state, and the fields of a newer version survive in `extra`,
-its number under `v`. What stands is read as it was written or not at all: nothing in it is mended.
+its number under `v`. What stands is read as it was written or not at all: nothing in it is mended. Of a damaged
+document `salvaged` takes what is whole, and where its rules or its plan are not, what it returns lets nothing act
+unasked.
 """
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import get_args
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeVar, get_args
 
 from ricordo.errors import InvalidMessage, InvalidSetting
-from ricordo.guard.permissions import PermissionRule, parse_rule, render_rule
+from ricordo.guard.permissions import PermissionRule, ToolPattern, parse_rule, render_rule
 from ricordo.messages import JsonValue, codec
 from ricordo.messages.jsontext import dumps, integer, loads, record, records, text
 from ricordo.state.contract import AgentState, Plan, Standing, Todo, TodoStatus
 
-__all__ = ["VERSION", "decode", "encode"]
+__all__ = ["RULES_UNKNOWN", "VERSION", "decode", "encode", "salvaged"]
 
 VERSION = 2
 """The version of the documents that `encode` writes."""
 
+RULES_UNKNOWN = PermissionRule(
+    decision="ask",
+    pattern=ToolPattern(tool="*"),
+    why="the state of this session could not be read, so its rules are not known",
+    source="damaged state",
+)
+"""What a session begins with whose rules or plan mode could not be read, until a person removes it."""
+
 _STANDING = ("plan", "todos", "permissions", "delivered")
 _KNOWN = frozenset({"agent", "session", "user", "learns", "turns", "undone", "ratio", *_STANDING, "window", "last"})
+_T = TypeVar("_T")
 
 
 def encode(state: AgentState) -> bytes:
@@ -74,6 +86,59 @@ def decode(data: bytes, *, agent: str, session: str) -> AgentState:
     )
 
 
+def salvaged(data: bytes, *, agent: str, session: str) -> AgentState:
+    """Return what can be read of a damaged document: whose it is, whether it is learned from, and what stands.
+
+    Each of these is as it was written, or as in a new state where it can't be read; of the rules each one that is
+    whole. Where a rule, all of them or the plan can't be read, `RULES_UNKNOWN` comes first. The window is in the
+    transcript.
+    """
+    try:
+        fields = record(loads(data), "The state")
+    except InvalidMessage:
+        fields = {"permissions": None}
+    whole, rules = _whole_rules(fields)
+    plan = _or(None, lambda: _plan(record(_held(fields, "plan", {}), "plan")))
+    unknown = () if whole and plan is not None else (RULES_UNKNOWN,)
+    return AgentState(
+        agent=agent,
+        session=session,
+        user=_or("", lambda: text(fields.get("user", ""), "user")),
+        learns=_or(True, lambda: _truth(fields, "learns", "learns", default=True)),
+        standing=Standing(
+            plan=plan or Plan(),
+            todos=_or((), lambda: _todos(fields)),
+            permissions=(*unknown, *(rule for rule in rules if rule not in unknown)),
+            delivered=_or((), lambda: _delivered(fields)),
+        ),
+    )
+
+
+def _whole_rules(fields: Mapping[str, JsonValue]) -> tuple[bool, list[PermissionRule]]:
+    """Return whether all rules can be read, and those that can."""
+    listed = _held(fields, "permissions", [])
+    if not isinstance(listed, list):
+        return False, []
+    rules: list[PermissionRule] = []
+    for found in listed:
+        with suppress(InvalidMessage):
+            rules.append(_rule(record(found, "permissions"), "permissions"))
+    return len(rules) == len(listed), rules
+
+
+def _held(fields: Mapping[str, JsonValue], name: str, absent: JsonValue) -> JsonValue:
+    """Return a field of a damaged document, which may be `absent` in version 1; later ones always write it."""
+    is_first = _or(0, lambda: integer(fields.get("v"), "v")) == 1
+    return fields.get(name, absent if is_first else None)
+
+
+def _or(otherwise: _T, read: Callable[[], _T]) -> _T:
+    try:
+        return read()
+    except InvalidMessage:
+        return otherwise
+
+
 def _written(standing: Standing) -> dict[str, JsonValue]:
     _check_progress(standing.todos)
     plan: dict[str, JsonValue] = {
@@ -81,6 +146,8 @@ def _written(standing: Standing) -> dict[str, JsonValue]:
         "path": standing.plan.path,
         "by": _one_of(standing.plan.by, ("user", "agent"), "plan.by"),
     }
+    if standing.plan.approved:
+        plan["approved"] = True
     return {
         "plan": plan,
         "todos": [
@@ -95,18 +162,26 @@ def _written(standing: Standing) -> dict[str, JsonValue]:
 
 
 def _read(fields: Mapping[str, JsonValue]) -> Standing:
+    rules = records(fields.get("permissions", []), "permissions")
+    return Standing(
+        plan=_plan(record(fields.get("plan", {}), "plan")),
+        todos=_todos(fields),
+        permissions=tuple(_rule(found, f"permissions[{at}]") for at, found in enumerate(rules)),
+        delivered=_delivered(fields),
+    )
+
+
+def _todos(fields: Mapping[str, JsonValue]) -> tuple[Todo, ...]:
     todos = tuple(_todo(found, f"todos[{at}]") for at, found in enumerate(records(fields.get("todos", []), "todos")))
     _check_progress(todos)
-    rules = records(fields.get("permissions", []), "permissions")
+    return todos
+
+
+def _delivered(fields: Mapping[str, JsonValue]) -> tuple[str, ...]:
     delivered = fields.get("delivered", [])
     if not isinstance(delivered, list):
         raise InvalidMessage("delivered: a list is needed.")
-    return Standing(
-        plan=_plan(record(fields.get("plan", {}), "plan")),
-        todos=todos,
-        permissions=tuple(_rule(found, f"permissions[{at}]") for at, found in enumerate(rules)),
-        delivered=tuple(text(found, f"delivered[{at}]") for at, found in enumerate(delivered)),
-    )
+    return tuple(text(found, f"delivered[{at}]") for at, found in enumerate(delivered))
 
 
 def _plan(fields: Mapping[str, JsonValue]) -> Plan:
@@ -115,6 +190,7 @@ def _plan(fields: Mapping[str, JsonValue]) -> Plan:
         active=_truth(fields, "active", "plan.active", default=False),
         path=text(fields.get("path", ""), "plan.path"),
         by="user" if _one_of(by, ("user", "agent"), "plan.by") == "user" else "agent",
+        approved=_truth(fields, "approved", "plan.approved", default=False),
     )
 
 

@@ -31,11 +31,13 @@ class Plan:
     """Whether the agent is only planning (`active`), and the file of the plan, as a path in the workspace.
 
     With a path and not active the plan is in force; without a path there is none. `by` is who began planning.
+    `approved` tells that a person let the plan in this file be carried out.
     """
 
     active: bool = False
     path: str = ""
     by: Literal["user", "agent"] = "agent"
+    approved: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,10 @@ class AgentState:
 
 @dataclass(frozen=True, kw_only=True)
 class Stated:
-    """A state as it is stored, and the version to name when it is replaced; `set_aside` names an unreadable one."""
+    """A state as it is stored, and the version to name when it is replaced; `set_aside` names an unreadable one.
+
+    Of one that was set aside, `state` is what could be read, and its version is that of none.
+    """
 
     state: AgentState
     version: str
@@ -93,7 +98,8 @@ class StateStore(Protocol):
     async def load(self, agent: str, session: str) -> Stated:
         """Return the stored state, an empty one when there is none.
 
-        One that can't be parsed is set aside under another name, never overwritten, and named in `set_aside`.
+        One that can't be parsed is kept under another name, never overwritten, and named in `set_aside`; the state is
+        then what can be read of it. Where its rules or its plan can't be, the first rule is that all is asked for.
         """
         ...
 

@@ -1,21 +1,23 @@
 """States as files of the workspace, one document for each session of an agent, replaced whole.
 
 Secrets are replaced before the first byte is written, as they are in the transcript. A document that can't be read is
-moved aside as `<name>.broken-<n>`, and no document is written over it.
+kept as `<name>.broken-<n>` before another one takes its place.
+
+Invariant: until that is durable the broken one stays, so that whoever opens the session meanwhile, or after a kill,
+finds that its rules are not known, and not that it has none.
 """
 
-from contextlib import suppress
 from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
-from ricordo.errors import FileMissing, InvalidMessage, StorageReadOnly, VersionConflict
+from ricordo.errors import FileMissing, InvalidMessage, StorageReadOnly
 from ricordo.files import ABSENT, FileStore, Stored
 from ricordo.files.broken import kept_aside
 from ricordo.guard.permissions import PermissionRule
 from ricordo.guard.redact import Redactor
 from ricordo.messages.jsontext import record
-from ricordo.state.codec import decode, encode
+from ricordo.state.codec import decode, encode, salvaged
 from ricordo.state.contract import AgentState, Standing, Stated
 from ricordo.workspace.layout import state_path
 from ricordo.workspace.redaction import redacted_message
@@ -30,23 +32,26 @@ class FileStates:
         """Read and write through `files`, and let `redactor` take secrets out on the way."""
         self._files = files
         self._redactor = redactor
+        self._broken: dict[str, str] = {}
 
     async def load(self, agent: str, session: str) -> Stated:
-        """Return the stored state, an empty one when there is none or it can't be read.
+        """Return the stored state, an empty one when there is none, and of one that can't be read what can.
 
-        An unreadable one is set aside. In a root that can't be written to it stays and is named in `set_aside`, and
-        saving is refused.
+        An unreadable one is kept under another name, and the next saving takes its place. In a root that can't be
+        written to it is named in `set_aside` as it is, and saving is refused.
         """
         path = state_path(agent, session)
-        empty = Stated(state=AgentState(agent=agent, session=session), version=ABSENT)
+        self._broken.pop(path, None)
         try:
             stored = await self._files.read(path)
         except FileMissing:
-            return empty
+            return Stated(state=AgentState(agent=agent, session=session), version=ABSENT)
         try:
             state = await run_sync(lambda: decode(stored.data, agent=agent, session=session))
         except InvalidMessage:
-            return replace(empty, set_aside=await self._set_aside(path, stored))
+            aside = await self._set_aside(path, stored)
+            left = await run_sync(lambda: salvaged(stored.data, agent=agent, session=session))
+            return Stated(state=left, version=ABSENT, set_aside=aside)
         return Stated(state=state, version=stored.version)
 
     async def save(self, state: AgentState, *, expected: str) -> str:
@@ -56,15 +61,16 @@ class FileStates:
         """
         path = state_path(state.agent, state.session)
         data = await run_sync(lambda: encode(_redacted(state, self._redactor)))
-        return await self._files.replace(path, data, expected=expected)
+        version = await self._files.replace(path, data, expected=expected or self._broken.get(path, ABSENT))
+        self._broken.pop(path, None)
+        return version
 
     async def _set_aside(self, path: str, stored: Stored) -> str:
         try:
             name = await kept_aside(self._files, path, stored)
         except StorageReadOnly:
             return path
-        with suppress(FileMissing, VersionConflict):
-            await self._files.delete(path, expected=stored.version)
+        self._broken[path] = stored.version
         return name
 
 

@@ -1,23 +1,29 @@
 """Saved: the state of one session as this process last read or wrote it, and saving over what others wrote since.
 
 Invariant: a version is replaced only by a state that was merged with what that version holds. Only what can't be read
-is no part of a merge, and what does not go back to the state that was known here takes nothing away.
+is no part of a merge, and what does not go back to the state that was known here takes nothing away. Whatever fails
+here, nothing is lost that another process made of what stands.
 """
 
 import logging
+from collections import deque
+from dataclasses import replace
 from secrets import randbelow
 
 import anyio
 
 from ricordo.errors import StorageError, VersionConflict
 from ricordo.files import ABSENT
-from ricordo.state.contract import AgentState, Stated, StateStore
+from ricordo.state.codec import RULES_UNKNOWN
+from ricordo.state.contract import AgentState, Plan, Standing, Stated, StateStore
 from ricordo.state.merge import merged
 
 __all__ = ["SavedState"]
 
-_ATTEMPTS = 100
+_SECONDS = 5.0
+_FEWEST_TRIES = 3
 _LONGEST_PAUSE_MS = 20
+_MOST_DOUBTFUL = 8
 _LOG = logging.getLogger("ricordo.agent")
 
 
@@ -30,47 +36,89 @@ class SavedState:
         self._version = version
         self._known = _nothing(known) if version == ABSENT else known
         self._is_whole = False
-        self._doubtful: AgentState | None = None
+        self._doubtful: deque[tuple[AgentState, AgentState]] = deque(maxlen=_MOST_DOUBTFUL)
 
     def is_up_to_date(self, state: AgentState) -> bool:
         """Tell whether just this was the last to be saved here."""
         return self._is_whole and state == self._known
 
     async def save(self, state: AgentState) -> AgentState:
-        """Save durably what `state` and what others saved meanwhile come to, and return it. Raises: StorageError.
+        """Save durably what `state` and what others saved meanwhile come to, and return it.
 
+        Where others come first each time it tries again for some 5 seconds. Raises: VersionConflict then; StorageError.
         After an error the store may hold `state` all the same; the next saving does not take it for another's then.
         """
-        wanted, version, known = state, self._version, self._known
-        for left in reversed(range(_ATTEMPTS)):
+        wanted, version, known, others = state, self._version, self._known, self._known
+        until, tries = anyio.current_time() + _SECONDS, 0
+        while True:
+            tries += 1
             try:
                 version = await self._states.save(wanted, expected=version)
-            except VersionConflict:
-                if not left:
-                    raise
+            except VersionConflict as error:
+                if tries >= _FEWEST_TRIES and anyio.current_time() >= until:
+                    raise _contended(state, tries) from error
                 # another process was faster; who waits by chance does not meet the same one again
-                await anyio.sleep(randbelow(min(2 + _ATTEMPTS - left, _LONGEST_PAUSE_MS)) / 1000)
+                await anyio.sleep(randbelow(min(2 + tries, _LONGEST_PAUSE_MS)) / 1000)
                 stated = await self._states.load(state.agent, state.session)
-                wanted, version, known = self._together(known, wanted, stated), stated.version, stated.state
+                (wanted, known, others), version = self._together(known, wanted, stated), stated.version
             except StorageError:
-                self._doubtful = wanted
+                self._doubtful.append((wanted, others))
                 raise
             else:
                 self._version, self._known = version, wanted
-                self._is_whole, self._doubtful = True, None
-                break
-        return wanted
+                self._is_whole = True
+                self._doubtful.clear()
+                return wanted
 
-    def _together(self, known: AgentState, ours: AgentState, stated: Stated) -> AgentState:
+    def _together(
+        self, known: AgentState, ours: AgentState, stated: Stated
+    ) -> tuple[AgentState, AgentState, AgentState]:
+        """Return what `ours` and the stored state come to, the state that the next merge begins with, and what of the
+        stored one is not from here."""
         theirs = stated.state
         if stated.set_aside:
             _LOG.warning(
                 "The state of session %s can't be read and was set aside as %s.", ours.session, stated.set_aside
             )
-        if stated.version == ABSENT or theirs == self._doubtful:
-            return ours
+            left = _with_salvaged(known, theirs)
+            return merged(known, ours, left), _nothing(known), left
+        if stated.version == ABSENT:
+            return ours, theirs, theirs
+        for doubtful, others in self._doubtful:
+            if _merging(theirs) == _merging(doubtful):
+                # what was refused here reached the store, together with what others had made
+                return merged(known, ours, others), theirs, others
         # who began anew, because the state could not be read, counts its turns anew
-        return merged(known if theirs.turns >= known.turns else _nothing(known), ours, theirs)
+        return merged(known if theirs.turns >= known.turns else _nothing(known), ours, theirs), theirs, theirs
+
+
+def _with_salvaged(known: AgentState, left: AgentState) -> AgentState:
+    """Return `known` with what another process added to it, as far as it is left of a document that broke.
+
+    What is missing there may be lost, so it is not taken for removed. The rules are known here.
+    """
+    here, there = known.standing, left.standing
+    rules = [rule for rule in there.permissions if rule != RULES_UNKNOWN or rule in here.permissions]
+    patterns = {rule.pattern for rule in rules}
+    standing = Standing(
+        plan=here.plan if there.plan == Plan() else there.plan,
+        todos=there.todos or here.todos,
+        permissions=(*(rule for rule in here.permissions if rule.pattern not in patterns), *rules),
+        delivered=tuple(dict.fromkeys((*here.delivered, *there.delivered))),
+    )
+    return replace(known, standing=standing)
+
+
+def _merging(state: AgentState) -> AgentState:
+    """Return of a state what a merge takes: a window is stored without its secrets, and would never be the same."""
+    return replace(state, window=(), last="", undone=0, ratio=1.0)
+
+
+def _contended(state: AgentState, tries: int) -> VersionConflict:
+    return VersionConflict(
+        f"Other processes changed the session {state.session} each of the {tries} times that it was to be saved: it is"
+        " not saved, and what stands is as it was. Try again."
+    )
 
 
 def _nothing(state: AgentState) -> AgentState:
