@@ -17,6 +17,7 @@ from ricordo.harness.sub_agents import RemoteAgent
 from ricordo.messages import mark_of, told_by
 from ricordo.tasks import Progress, Report
 from ricordo.testing import Call, Fail, Hang, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tools import Approval
 from spawning import LONG, Spawning, reminded, result_texts, said_in, spawn
 
 pytestmark = pytest.mark.anyio
@@ -390,13 +391,13 @@ async def test_an_agent_without_a_root_has_sub_agents_all_the_same(bench: Spawni
 
 
 async def test_a_person_is_asked_one_question_at_a_time_whoever_asks(tmp_path: Path) -> None:
-    asking, most, asked = 0, 0, list[str]()
+    asking, most, asked = 0, 0, list[Approval]()
 
-    async def approve(approval: object) -> bool:
+    async def approve(approval: Approval) -> bool:
         nonlocal asking, most
         asking += 1
         most = max(most, asking)
-        asked.append(str(approval))
+        asked.append(approval)
         for _ in range(20):
             await anyio.lowlevel.checkpoint()
         asking -= 1
@@ -413,5 +414,5 @@ async def test_a_person_is_asked_one_question_at_a_time_whoever_asks(tmp_path: P
         await worker.until_waiting(3)
         worker.release()
         await one.tasks.wait()
-    assert len(asked) == 3
+    assert [approval.agent for approval in asked] == ["researcher"] * 3, "and is told who asks"
     assert most == 1

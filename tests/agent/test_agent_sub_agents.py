@@ -257,6 +257,17 @@ async def test_what_a_sub_agent_can_not_be_given_is_refused_when_its_parent_is_o
         lambda: SubAgent(name="a", description="Does it.", seconds=0),
         lambda: SubAgent(name="a", description="Does it.", max_iters=0),
         lambda: SubAgent(name="a", description="Does it.", tools="recall"),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", tools=(5,)),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", tools=5),  # type: ignore[arg-type]
+        lambda: SubAgent(name=None, description="Does it."),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description=None),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", compaction="x"),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", clear_results=EVICTION),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", seconds="x"),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", seconds=float("nan")),
+        lambda: SubAgent(name="a", description="Does it.", max_iters=1.5),  # type: ignore[arg-type]
+        lambda: SubAgent(name="a", description="Does it.", max_iters="x"),  # type: ignore[arg-type]
+        lambda: RemoteAgent(name="a", description="Does it.", ask=None),  # type: ignore[arg-type]
         lambda: RemoteAgent(name="", description="Does it.", ask=elsewhere),
         lambda: RemoteAgent(name="a", description="Does it.", ask=elsewhere, seconds=-1),
     ],

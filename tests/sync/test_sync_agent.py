@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,11 +17,12 @@ import ricordo
 import ricordo.sync
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig
-from ricordo.errors import MemoryClosed, ModelUnavailable, ScopeMismatch, ScopeRequired
+from ricordo.errors import InvalidSetting, MemoryClosed, ModelUnavailable, ScopeMismatch, ScopeRequired
 from ricordo.messages import Message, Text
 from ricordo.models import TextDelta
 from ricordo.scopes import Scope
 from ricordo.sync import HarnessAgent, Memory
+from ricordo.tasks import Progress, Report
 from ricordo.testing import Call, Fail, Say, ScriptedModel
 from ricordo.tools import tool
 
@@ -86,6 +88,30 @@ def test_plain_code_talks_to_an_agent(tmp_path: Path) -> None:
         _ = agent.window
     with Memory.open(root, scope=SCOPE, settings=settings(root)) as again:
         assert FACT in again.preamble()
+
+
+@pytest.mark.parametrize("construct", [lambda: HarnessAgent("offline", scope=SCOPE), lambda: Memory("root")])  # type: ignore[arg-type, call-arg]
+def test_what_is_constructed_instead_of_opened_says_how(construct: Callable[[], object]) -> None:
+    with pytest.raises(InvalidSetting, match=r"`with (HarnessAgent|Memory)\.open\("):
+        construct()
+
+
+def test_a_plain_function_is_a_task_in_a_thread_of_its_own(tmp_path: Path) -> None:
+    def work(report: Report) -> str:
+        report(Progress(done=1))
+        return threading.current_thread().name
+
+    async def other(report: Report) -> str:
+        del report
+        return threading.current_thread().name
+
+    root = tmp_path / ".ricordo"
+    with HarnessAgent.open("offline", workspace=root, scope=SCOPE, settings=settings(root)) as agent:
+        tasks = [agent.tasks.start("dream", "Sort", each) for each in (work, other)]
+        agent.tasks.wait()
+        plain, on_loop = (agent.tasks.get(task.id) for task in tasks)
+    assert (plain.state, plain.progress.done) == ("completed", 1)
+    assert plain.result != on_loop.result
 
 
 def test_a_recommended_agent_blocks_too(tmp_path: Path) -> None:

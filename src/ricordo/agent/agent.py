@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec
 
+from ricordo.agent import arguments
 from ricordo.agent.standpoint import Standpoint
 from ricordo.agent.stream import TurnStream
 from ricordo.beside import beside
@@ -21,10 +22,9 @@ from ricordo.compaction.config import (
 )
 from ricordo.compaction.contract import Strategy
 from ricordo.consolidation.consolidate import Consolidated
-from ricordo.errors import InvalidMessage, InvalidSetting, ScopeRequired
+from ricordo.errors import InvalidMessage, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
-from ricordo.guard.permissions import parse_rule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
@@ -128,15 +128,15 @@ class HarnessAgent(Standpoint):
         on = Reductions(
             tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
             truncate_args=truncate_args, compaction=compaction,
-            strategies=_strategies(strategies),
+            strategies=arguments.strategies(strategies),
         )  # fmt: skip
         self._options = AgentOptions(
             model=model, root=_folder(workspace), store=store, scope=scope, session=session, instructions=instructions,
             tools=tuple(tools), reductions=on, memory_tools=memory_tools, memory_hooks=memory_hooks,
             session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
-            shell=shell, working_directory=_folder(working_directory), approve=approve,
-            permissions=tuple(parse_rule(rule, source="the program") for rule in permissions), planning=planning,
-            sub_agents=tuple(sub_agents), states=states,
+            shell=shell, working_directory=_folder(working_directory), approve=arguments.approval(approve),
+            permissions=arguments.rules(permissions), planning=planning,
+            sub_agents=arguments.sub_agents(sub_agents), states=arguments.states_of(states),
             closing_summary=closing_summary, max_iters=max_iters,
             on_event=on_event, settings=settings, clock=clock, disk=disk,
         )  # fmt: skip
@@ -244,18 +244,6 @@ class HarnessAgent(Standpoint):
         `settle` first, to have all of it. It enters the prompt with the next session, or after the next compaction.
         """
         return await self._session.consolidate()
-
-
-def _strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
-    if given is None:
-        return None
-    # what a type can't keep out: one strategy instead of several, and names
-    several: object = given
-    if not isinstance(several, Sequence) or not all(
-        hasattr(each, "act") and hasattr(each, "reduce") for each in several
-    ):
-        raise InvalidSetting(f"strategies are several of ricordo.compaction, in a list, not {given!r}.")
-    return tuple(given)
 
 
 def _folder(named: str | Path | None) -> Path | None:

@@ -7,7 +7,7 @@ it reads does not become what a person is remembered by.
 
 import enum
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -22,10 +22,17 @@ from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel
 from ricordo.tasks import Report
 
-__all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent"]
+__all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _SECONDS = 3_600.0
+_REDUCTIONS: Mapping[str, type] = {
+    "compaction": CompactionConfig,
+    "tool_result_eviction": ToolResultEvictionConfig,
+    "clear_results": ClearResultsConfig,
+    "dedupe_reads": DedupeReadsConfig,
+    "truncate_args": TruncateArgsConfig,
+}
 
 
 class Inherited(enum.Enum):
@@ -37,8 +44,10 @@ class Inherited(enum.Enum):
 FROM_PARENT = Inherited.FROM_PARENT
 """The value of a setting that is the parent's."""
 
-RemoteWork: TypeAlias = Callable[[str, Report], Awaitable[str]]
-"""Sends a prompt to wherever the agent runs and returns its answer; it may tell how far that is meanwhile."""
+RemoteWork: TypeAlias = Callable[[str, Report], Awaitable[str] | str]
+"""Sends a prompt to wherever the agent runs and returns its answer; it may tell how far that is meanwhile.
+
+One that is not async runs in a thread, and can't be stopped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +81,13 @@ class SubAgent:
     def __post_init__(self) -> None:
         """Refuse what names no agent, and limits that are none."""
         _check(self.name, self.description, self.seconds)
-        if self.max_iters is not None and self.max_iters < 1:
-            raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
-        if isinstance(self.tools, str):
-            raise InvalidSetting(f"The tools of a sub-agent are several names, not the text {self.tools!r}.")
+        check_max_iters(self.max_iters)
+        if isinstance(self.tools, str) or not all(isinstance(name, str) for name in _each(self.tools)):
+            raise InvalidSetting(f"The tools of a sub-agent are several names, not {self.tools!r}.")
+        for name, kind in _REDUCTIONS.items():
+            value: object = getattr(self, name)
+            if not (value is None or isinstance(value, (kind, Inherited))):
+                raise InvalidSetting(f"{name} of a sub-agent is a {kind.__name__}, or None for off, not {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +100,34 @@ class RemoteAgent:
     seconds: float | None = _SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse what names no agent, and a limit that is none."""
+        """Refuse what names no agent, a limit that is none, and what can't be asked."""
         _check(self.name, self.description, self.seconds)
+        if not callable(self.ask):
+            raise InvalidSetting(
+                f"ask of the agent {self.name} is a function of a prompt and a report, not {self.ask!r}."
+            )
 
 
-def _check(name: str, description: str, seconds: float | None) -> None:
-    if not _NAME.fullmatch(name):
+def check_max_iters(most: int | None) -> None:
+    """Refuse what is no number of requests, from 1 on, nor None. Raises: InvalidSetting."""
+    given: object = most
+    if given is not None and (not isinstance(given, int) or isinstance(given, bool) or given < 1):
+        raise InvalidSetting(f"max_iters is a whole number, at least 1, not {given!r}.")
+
+
+def _each(given: object) -> Iterable[object]:
+    """Return the parts of what was given, nothing for None, and itself for what has none."""
+    if given is None:
+        return ()
+    return given if isinstance(given, Iterable) else (given,)
+
+
+def _check(name: object, description: object, seconds: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidSetting(
             f"The name of a sub-agent has 1 to 40 letters, digits, dashes and underscores, not {name!r}."
         )
-    if not description.strip():
+    if not isinstance(description, str) or not description.strip():
         raise InvalidSetting(f"The sub-agent {name} needs a description: it tells the model when to use it.")
-    if seconds is not None and not seconds > 0:
-        raise InvalidSetting(f"A sub-agent works for a number of seconds above 0, or for any time, not {seconds:g}.")
+    if seconds is not None and not (isinstance(seconds, (int, float)) and seconds > 0):
+        raise InvalidSetting(f"A sub-agent works for a number of seconds above 0, or for any time, not {seconds!r}.")

@@ -1,11 +1,14 @@
 """TaskList: every task that concerns a session, its own and those of its root, in one list."""
 
+from typing import get_args
+
 from ricordo.clock import Clock
-from ricordo.errors import TaskNotFound
+from ricordo.errors import InvalidSetting, TaskNotFound
 from ricordo.tasks import Task, TaskStore, TaskType, Work
 from ricordo.tasks.keeping import TaskPace
 from ricordo.tasks.plan import named, stopped, swept
 from ricordo.tasks.runner import TaskRunner
+from ricordo.tasks.threads import PlainWork, in_thread
 
 __all__ = ["TaskList"]
 
@@ -32,20 +35,23 @@ class TaskList:
         return tuple(sorted(found, key=lambda task: (task.created, task.id), reverse=True))
 
     async def start(
-        self, kind: TaskType, title: str, work: Work, *, worker: str = "", seconds: float | None = None
+        self, kind: TaskType, title: str, work: Work | PlainWork, *, worker: str = "", seconds: float | None = None
     ) -> Task:
         """Begin `work` in the background, which ends with the session, and return its record.
 
-        It fails after so many `seconds`, never when None. What it returns is told to the agent with its next request.
-        Raises `StorageError`, and then nothing has begun.
+        A function that is not async runs in a thread: it can't be stopped, so its end is waited for when it is to stop
+        or the session ends. It fails after so many `seconds`, never when None. What it returns is told to the agent
+        with its next request. Raises: InvalidSetting for what is no task; StorageError, and then nothing has begun.
         """
-        return await self._runner.start(kind, title, work, worker=worker, seconds=seconds)
+        _check(kind, title, work, seconds)
+        return await self._runner.start(kind, title, in_thread(work), worker=worker, seconds=seconds)
 
     async def get(self, task_id: str) -> Task:
         """Return the task with this id, or the only one whose id begins or ends so, from six characters on.
 
-        Raises: TaskNotFound; InvalidQuery where there are several.
+        Raises: TaskNotFound; InvalidQuery where there are several; InvalidSetting for what is no text.
         """
+        _check_id(task_id)
         try:
             return await self._runner.get(task_id)
         except TaskNotFound:
@@ -53,6 +59,7 @@ class TaskList:
 
     async def cancel(self, task_id: str) -> Task:
         """Stop a task and return its record; one that runs in another process is asked to. Raises as `get`."""
+        _check_id(task_id)
         try:
             return await self._runner.cancel(task_id)
         except TaskNotFound:
@@ -64,8 +71,11 @@ class TaskList:
     async def wait(self, task_id: str | None = None, *, seconds: float | None = None) -> None:
         """Wait until a task of this session has ended, all of them when None, for at most so many `seconds`.
 
-        Raises `TaskNotFound`.
+        Raises as `get`.
         """
+        if task_id is not None:
+            _check_id(task_id)
+        _check_seconds(seconds)
         await self._runner.wait(task_id, seconds=seconds)
 
     async def _of_root(self) -> tuple[Task, ...]:
@@ -74,3 +84,24 @@ class TaskList:
             return ()
         now = self._clock.now()
         return tuple(swept(task, now, after=_ORPHANED) for task in await self._root.all())
+
+
+def _check(kind: object, title: object, work: object, seconds: object) -> None:
+    """Refuse what a type can't keep out. Raises `InvalidSetting`."""
+    if kind not in get_args(TaskType):
+        raise InvalidSetting(f"A task is of the type {', '.join(get_args(TaskType))}, not {kind!r}.")
+    if not isinstance(title, str):
+        raise InvalidSetting(f"The title of a task is a text, not {title!r}.")
+    if not callable(work):
+        raise InvalidSetting(f"The work of a task is a function that takes a report, not {work!r}.")
+    _check_seconds(seconds)
+
+
+def _check_seconds(seconds: object) -> None:
+    if seconds is not None and not (isinstance(seconds, (int, float)) and seconds >= 0):
+        raise InvalidSetting(f"Seconds are a number from 0 on, or None for no limit, not {seconds!r}.")
+
+
+def _check_id(task_id: object) -> None:
+    if not isinstance(task_id, str):
+        raise InvalidSetting(f"The id of a task is a text, not {task_id!r}.")

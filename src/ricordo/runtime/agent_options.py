@@ -11,7 +11,7 @@ from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
 from ricordo.guard.permissions import PermissionRule
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.harness.sub_agents import RemoteAgent, SubAgent, check_max_iters
 from ricordo.middleware import StepMiddleware
 from ricordo.models import ChatModel
 from ricordo.runtime.closing import ClosingMode
@@ -80,8 +80,7 @@ class AgentOptions:
 
     def __post_init__(self) -> None:
         """Refuse a turn of no request, an unknown refresh, no address of a store, and secrets in names of files."""
-        if self.max_iters is not None and self.max_iters < 1:
-            raise InvalidSetting(f"max_iters is at least 1, not {self.max_iters}.")
+        check_max_iters(self.max_iters)
         if isinstance(self.store, str):
             parse_address(self.store)
         if self.closing_summary not in {None, *get_args(ClosingMode)}:

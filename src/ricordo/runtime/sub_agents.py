@@ -18,6 +18,8 @@ from ricordo.runtime.session import Session
 from ricordo.runtime.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
 from ricordo.state import KeepsStanding
 from ricordo.tasks import Progress, Report
+from ricordo.tasks.threads import in_thread
+from ricordo.tools import Approval, Approve
 from ricordo.tools.task_tools import Worker
 
 __all__ = ["LocalWorker", "RemoteWorker", "workers"]
@@ -56,7 +58,7 @@ class RemoteWorker:
 
     async def __call__(self, prompt: str, report: Report) -> str:
         """Return its answer. Raises what it raises."""
-        return await self.described.ask(prompt, report)
+        return await in_thread(self.described.ask)(prompt, report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +110,7 @@ class LocalWorker:
             instructions=described.instructions,
             memory_tools=described.memory_tools,
             memory_hooks=described.memory_hooks,
+            approve=_asking_as(described.name, parent.approve),
             planning=False,
             sub_agents=(),
             max_iters=described.max_iters or parent.max_iters,
@@ -129,6 +132,17 @@ class LocalWorker:
         if self.described.tools is not None:
             return tool in self.described.tools
         return tool not in SESSION_TOOLS | MEMORY_TOOLS
+
+
+def _asking_as(name: str, approve: Approve | None) -> Approve | None:
+    """Return what asks the same person, and says who asks."""
+    if approve is None:
+        return None
+
+    async def ask(asked: Approval) -> bool:
+        return await approve(replace(asked, agent=name))
+
+    return ask
 
 
 class _Watched:

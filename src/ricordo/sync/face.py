@@ -6,9 +6,11 @@ Nothing is written twice: a blocking method is its asynchronous one, with the sa
 import functools
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from anyio.from_thread import BlockingPortal
+
+from ricordo.errors import InvalidSetting
 
 __all__ = ["Face", "blocking", "waited_for"]
 
@@ -20,6 +22,15 @@ _R = TypeVar("_R")
 
 class Face(Generic[_Inner_co]):
     """The blocking face of an object that lives on the loop of `portal`."""
+
+    def __new__(cls, *given: object, **options: object) -> Self:
+        """Refuse to be constructed as the asynchronous class is. Raises: InvalidSetting, which says how to open it."""
+        if hasattr(cls, "open") and (options or not given or not isinstance(given[0], BlockingPortal)):
+            raise InvalidSetting(
+                f"{cls.__name__} of ricordo.sync is opened rather than constructed, with the same arguments: "
+                f"`with {cls.__name__}.open(...) as ...`."
+            )
+        return super().__new__(cls)
 
     def __init__(self, portal: BlockingPortal, inner: _Inner_co) -> None:
         """Stand for `inner`."""

@@ -34,12 +34,16 @@ class ToolContext:
 
 @dataclass(frozen=True, kw_only=True)
 class Approval:
-    """What is asked of a person: `act` in words, such as `write`, on `target`, and the change itself, as a diff."""
+    """What is asked of a person: `act` in words, such as `write`, on `target`, and the change itself, as a diff.
+
+    `agent` names the sub-agent that asks, empty for the agent itself.
+    """
 
     tool: str
     act: str
     target: str
     change: str = ""
+    agent: str = ""
 
 
 class Approve(Protocol):

@@ -1,0 +1,65 @@
+"""Arguments of an agent that a type can't keep out: each is refused in words when the agent is described.
+
+Invariant: what is given back is of the type that is said, whatever was given.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ricordo.compaction.contract import Strategy
+from ricordo.errors import InvalidSetting
+from ricordo.guard.permissions import PermissionRule, parse_rule
+from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.state import StateStore
+from ricordo.tools import Approve
+
+__all__ = ["approval", "rules", "states_of", "strategies", "sub_agents"]
+
+_T = TypeVar("_T")
+
+
+def strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
+    """Return the strategies; None for none named. Raises: InvalidSetting."""
+    if given is None:
+        return None
+    return _several("strategies", given, "reductions of ricordo.compaction", lambda each: _does(each, "act", "reduce"))
+
+
+def rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:
+    """Return the rules that the lines say. Raises: InvalidSetting."""
+    lines = _several("permissions", given, "lines such as `deny shell(git push*)`", lambda each: isinstance(each, str))
+    return tuple(parse_rule(line, source="the program") for line in lines)
+
+
+def sub_agents(given: Sequence[SubAgent | RemoteAgent]) -> tuple[SubAgent | RemoteAgent, ...]:
+    """Return the sub-agents. Raises: InvalidSetting."""
+    kinds = (SubAgent, RemoteAgent)
+    return _several("sub_agents", given, "SubAgent and RemoteAgent values", lambda each: isinstance(each, kinds))
+
+
+def approval(given: Approve | None) -> Approve | None:
+    """Return who is asked. Raises: InvalidSetting."""
+    if given is not None and not callable(given):
+        raise InvalidSetting(
+            f"approve is an async function that takes what is asked and returns a bool, not {given!r}."
+        )
+    return given
+
+
+def states_of(given: StateStore | None) -> StateStore | None:
+    """Return where the state is kept. Raises: InvalidSetting."""
+    if given is not None and not _does(given, "load", "save"):
+        raise InvalidSetting(f"states is a ricordo.state.StateStore, which loads and saves, not {given!r}.")
+    return given
+
+
+def _several(name: str, given: Sequence[_T], kind: str, fits: Callable[[object], bool]) -> tuple[_T, ...]:
+    """Return what was given as several, be it empty. Raises `InvalidSetting` for one alone, and for another kind."""
+    several: object = given
+    if isinstance(several, str) or not isinstance(several, Sequence) or not all(map(fits, several)):
+        raise InvalidSetting(f"{name} are several {kind}, in a list, not {given!r}.")
+    return tuple(given)
+
+
+def _does(given: object, *methods: str) -> bool:
+    return all(hasattr(given, method) for method in methods)
