@@ -127,17 +127,15 @@ class HarnessAgent(Standpoint):
         self.scope = scope
         on = Reductions(
             tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
-            truncate_args=truncate_args, compaction=compaction,
-            strategies=arguments.strategies(strategies),
+            truncate_args=truncate_args, compaction=compaction, strategies=arguments.strategies(strategies),
         )  # fmt: skip
         self._options = AgentOptions(
             model=model, root=_folder(workspace), store=store, scope=scope, session=session, instructions=instructions,
             tools=tuple(tools), reductions=on, memory_tools=memory_tools, memory_hooks=memory_hooks,
             session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
             shell=shell, working_directory=_folder(working_directory), approve=arguments.approval(approve),
-            permissions=arguments.rules(permissions), planning=planning,
-            sub_agents=arguments.sub_agents(sub_agents), states=arguments.states_of(states),
-            closing_summary=closing_summary, max_iters=max_iters,
+            permissions=arguments.rules(permissions), planning=planning, sub_agents=arguments.sub_agents(sub_agents),
+            states=arguments.states_of(states), closing_summary=closing_summary, max_iters=max_iters,
             on_event=on_event, settings=settings, clock=clock, disk=disk,
         )  # fmt: skip
         self._stack = AsyncExitStack()
