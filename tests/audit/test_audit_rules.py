@@ -24,6 +24,11 @@ SHOP = Scope(user="me", project="shop")
         "- Never. [by:: flush] [rule:: deny shell(git push*)] ^abc",
         "- Never. [rule:: deny shell] [rule:: ask write_file]",
         "Never. [rule:: deny shell(git push*)]",
+        "- sp.[rule:: deny shell(v2*)]",
+        "- Never. [ rule:: deny shell(git push*)]",
+        "- Never. (rule:: deny shell(git push*))",
+        "- Never. [rule:: deny shell()]",
+        "- Never. (rule:: deny shell) [rule:: deny shell(git push*)]",
     ],
 )
 def test_a_rule_that_is_not_in_force_is_found_on_its_line(line: str) -> None:
@@ -39,6 +44,8 @@ def test_a_rule_that_is_not_in_force_is_found_on_its_line(line: str) -> None:
         "- Write `[rule:: deny shell]` at the end.",
         "```\n- Never. [rule:: allow shell]\n```",
         "- The [rule](x.md): be kind.",
+        "- One more (rule: be kind), and another (a rule:: b).",
+        "- Never. [rule:: deny note(*(rule:: \\[rule:: x\\]*)]",
     ],
 )
 def test_rules_that_hold_and_words_about_rules_are_well(line: str) -> None:

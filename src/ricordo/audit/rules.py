@@ -1,7 +1,7 @@
 r"""Rules that somebody wrote into memory and that are not in force, so that nobody relies on them. Pure.
 
-A rule is the field `[rule:: deny shell(git push*)]` at the end of a bullet. What looks like one and is not read as one
-has another form, stands elsewhere, or was not made by a person. A bracket within it is written `\[`.
+A rule is the field `[rule:: deny shell(git push*)]` at the end of a bullet, after a blank. What looks like one and is
+not read as one has another form, stands elsewhere, or was not made by a person. A bracket within it is written `\[`.
 """
 
 import re
@@ -10,7 +10,7 @@ from ricordo.consolidation.sheet import Part, parse_sheet
 
 __all__ = ["idle_rules"]
 
-_MEANT = re.compile(rb"(?<!\S)\[rule\s*:", re.IGNORECASE)
+_MEANT = re.compile(rb"(?<![\\`])(?:\[\s*rule\s*:|\(\s*rule\s*::)", re.IGNORECASE)
 
 
 def idle_rules(path: str, document: bytes) -> list[int]:
@@ -30,4 +30,7 @@ def _idle(part: Part) -> list[int]:
     meant = [match.start() for match in _MEANT.finditer(part.data)]
     if part.entry is None:
         return [] if part.fenced else meant
-    return meant[:-1] if part.entry.is_rule else meant
+    if not part.entry.is_rule:
+        return meant
+    counts = max((start for start in meant if part.data.startswith(b"[", start)), default=0)
+    return [start for start in meant if start < counts]
