@@ -164,6 +164,50 @@ def test_the_most_useful_stand_first_and_the_rest_goes_to_topics() -> None:
     assert "workspace/memory/topics/porto.md" in documents(made) or "workspace/memory/topics/ana.md" in documents(made)
 
 
+@pytest.mark.parametrize("kind", ["preference", "convention", "decision", "goal", "lesson", "fact", "other kind"])
+@pytest.mark.req("HE-C2", "HE-T2")
+def test_a_short_memory_stands_in_the_index_and_a_longer_one_of_the_same_kind_in_a_topic_with_a_pointer(
+    kind: str,
+) -> None:
+    short, long = entry(1, "a" * 150, kind, "user"), entry(2, "b" * 151, kind, "user")
+    after = documents(propose(material(short, long), CONFIG))
+    (topic,) = [path for path in after if path != MEMORY]
+    assert [found.entry.id for found in parse_entries(after[MEMORY], MEMORY)] == [short.id]
+    assert [found.entry.content for found in parse_entries(after[topic], topic)] == [long.content]
+    pointers = [line for line in after[MEMORY].split(b"\n") if topic.removeprefix("workspace/").encode() in line]
+    assert len(pointers) == 1
+    assert max(map(len, prompt_lines(after[MEMORY]))) < 160
+
+
+def test_a_curated_line_that_grew_too_long_moves_to_a_topic_and_a_pinned_one_or_a_person_s_stays() -> None:
+    grown, pinned = entry(1, "a" * 200, by="user"), entry(2, "b" * 200, by="user", pinned=True)
+    memory = f"# Memory\n\n## Facts\n\n{render_entry(grown)}{render_entry(pinned)}- {'c' * 200}\n".encode()
+    before = {MEMORY: memory}
+    after = documents(propose(Material(documents=before, ledgers=ledgers(grown, pinned)), CONFIG), before)
+    (topic,) = [path for path in after if path != MEMORY]
+    assert [found.entry.content[0] for found in parse_entries(after[MEMORY], MEMORY)] == ["b", "c"]
+    assert [found.entry.id for found in parse_entries(after[topic], topic)] == [grown.id]
+
+
+def test_how_long_a_line_of_the_index_may_be_is_a_setting() -> None:
+    entries = [entry(number, letter * 40, by="user") for number, letter in enumerate("ab")]
+    assert list(documents(propose(material(*entries), ConsolidationConfig(index_characters=40)))) == [MEMORY]
+    after = documents(propose(material(*entries), ConsolidationConfig(index_characters=39)))
+    assert parse_entries(after[MEMORY], MEMORY) == []
+
+
+def test_a_topic_is_described_by_what_is_in_it_until_a_person_describes_it() -> None:
+    first, second = entry(1, "The gate opens by a song. " * 8, by="user"), entry(2, "Nine barrels. " * 12, by="user")
+    before = documents(propose(material(first), CONFIG))
+    later = Material(
+        documents=before, ledgers=ledgers(first, second), fresh=[Fresh(entry=second)], forgotten=[first.id]
+    )
+    after = documents(propose(later, CONFIG), before)
+    (topic,) = [path for path in after if path != MEMORY]
+    assert b"gate" not in after[topic] + after[MEMORY]
+    assert b"Nine barrels" in after[MEMORY]
+
+
 def test_small_talk_stays_in_the_ledger_and_what_lasts_is_curated() -> None:
     talk = entry(1, "Ana had a nice walk.", confidence=0.55)
     once = entry(2, "Ana has two cats.", confidence=0.75)
@@ -312,7 +356,7 @@ def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_a
     assert due(NOW, NOW + timedelta(days=1), 3, config)
 
 
-@pytest.mark.parametrize("name", ["max_lines", "max_tokens", "max_bytes", "min_gap", "duplicate", "batch_entries"])
+@pytest.mark.parametrize("name", ["max_lines", "max_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"])
 def test_a_setting_out_of_its_range_is_refused_by_its_name(name: str) -> None:
     with pytest.raises(InvalidSetting, match=name):
         ConsolidationConfig(**{name: -1})

@@ -1,5 +1,6 @@
 """A run on files: one change set, taken back as a whole, whoever else writes meanwhile and wherever it is cut off."""
 
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -33,6 +34,7 @@ KEY = b"k" * 32
 REDACTOR = Redactor(KEY)
 DAY = date(2026, 11, 21)
 LEDGER = "workspace/memory/2026-11-21.md"
+TOPIC = "workspace/memory/topics/more-facts.md"
 OLD, NEW = "We use MySQL for the orders.", "We switched the orders from MySQL to PostgreSQL."
 
 
@@ -420,13 +422,15 @@ async def test_forgetting_takes_a_memory_out_of_the_curated_documents_too_and_un
     assert (await root.contents())[MEMORY] == before[MEMORY]
 
 
-async def test_a_long_memory_is_curated_by_its_beginning_and_stands_in_its_own_file() -> None:
+async def test_a_memory_over_four_kilobytes_is_curated_by_its_beginning_and_stands_in_its_own_file() -> None:
     root = Root()
     saved = await root.save("The long story. " * 400)
     await root.run()
-    (found,) = parse_entries((await root.contents())[MEMORY], MEMORY)
+    after = await root.contents()
+    (found,) = parse_entries(after[TOPIC], TOPIC)
     assert (found.entry.id, found.long) == (saved.id, f"memory/long/{saved.id}.md")
-    assert len((await root.contents())[MEMORY]) < 600
+    assert len(after[TOPIC]) < 600
+    assert b"1. [More facts](memory/topics/more-facts.md): The long story." in after[MEMORY]
     await forget(root.files, root.changes, saved.id, key=KEY, who="user")
     assert b"long story" not in b"".join((await root.contents()).values())
 
@@ -438,3 +442,33 @@ async def test_a_secret_that_a_person_wrote_into_a_ledger_is_not_copied() -> Non
     await root.run()
     assert len(await root.memory()) == 1
     assert secret.encode() not in (await root.contents())[MEMORY]
+
+
+async def test_what_is_forgotten_leaves_the_description_of_its_topic_and_the_line_that_lists_it() -> None:
+    root = Root()
+    first = await root.save("The gate is opened by a song about walnuts. " * 4, by="user")
+    await root.save("The cellar holds nine barrels of cider. " * 4, kind="decision", by="user")
+    await root.run()
+    before = await root.contents()
+    assert b"walnuts" in before[MEMORY]
+    gone = await forget(root.files, root.changes, first.id, key=KEY, who="user")
+    after = await root.contents()
+    assert b"walnuts" not in b"".join(after.values())
+    assert b"cider" in after[MEMORY]
+    await root.undo(gone.change.id)
+    assert {path: data for path, data in (await root.contents()).items() if path != TOMBSTONES} == before
+
+
+async def test_a_description_that_a_person_wrote_stays_whatever_is_forgotten() -> None:
+    root = Root()
+    first = await root.save("The gate is opened by a song about walnuts. " * 4, by="user")
+    await root.run()
+    stored = await root.files.read(TOPIC)
+    by_hand = re.sub(rb'description: ".*"', b'description: "What I must not forget"', stored.data)
+    await root.files.replace(TOPIC, by_hand, expected=stored.version)
+    await root.save("The cellar holds nine barrels of cider. " * 4, by="user")
+    await root.run()
+    await forget(root.files, root.changes, first.id, key=KEY, who="user")
+    after = await root.contents()
+    assert b'description: "What I must not forget"' in after[TOPIC]
+    assert b"1. [More facts](memory/topics/more-facts.md): What I must not forget" in after[MEMORY]

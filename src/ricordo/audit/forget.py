@@ -1,23 +1,29 @@
 """Forget: take an entry out of memory at once, in one change set that can be undone.
 
 Its bullet is cut from every document of the root that holds it, also where somebody copied it to; the file of a long
-entry goes too, and a content-free tombstone keeps extraction from learning the same again, and answers from quoting
-the message it rested on.
+entry goes too, the line that lists a topic says nothing of it any more, and a content-free tombstone keeps
+extraction from learning the same again, and answers from quoting the message it rested on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anyio.to_thread import run_sync
+
 from ricordo.audit.find import find_entry, located_by_id
-from ricordo.errors import EntryNotFound
+from ricordo.consolidation.placing import relisted
+from ricordo.consolidation.topics import described_anew
+from ricordo.errors import EntryNotFound, FileMissing
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
-from ricordo.workspace.layout import TOMBSTONES, WORKSPACE
+from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
 __all__ = ["Forgotten", "forget"]
+
+_TOPICS = f"{TOPICS}/"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +55,34 @@ async def forget(
 async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) -> list[Edit]:
     """Return the edits that cut an entry out wherever it stands now."""
     edits = []
+    cut: dict[str, bytes] = {}
+    told: set[str] = set()
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
         rest = without_entries(stored.data, path, {found.entry.id for found in standing})
-        edits.append(Edit(path=path, expected=stored.version, data=rest))
+        cut[path] = described_anew(path, stored.data, rest) if path.startswith(_TOPICS) else rest
+        told |= {path} if cut[path] != rest else set()
+        edits.append(Edit(path=path, expected=stored.version, data=cut[path]))
+    if told:
+        edits = [edit for edit in edits if edit.path != MEMORY] + await _listing(files, cut)
     stones = await read_tombstones(files)
     buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
     edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
+
+
+async def _listing(files: FileStore, cut: Mapping[str, bytes]) -> list[Edit]:
+    """Return the edit of MEMORY.md in which what was cut is told of no topic any more; none where nothing changes."""
+    try:
+        stored = await files.read(MEMORY)
+    except FileMissing:
+        return []
+    paths = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
+    topics = {path: cut[path] if path in cut else (await files.read(path)).data for path in paths}
+    shown = await run_sync(relisted, cut.get(MEMORY, stored.data), topics)
+    return [Edit(path=MEMORY, expected=stored.version, data=shown)] if shown != stored.data else []
 
 
 def _tombstone(entry: Entry, key: bytes) -> Tombstone:

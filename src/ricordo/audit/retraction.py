@@ -12,9 +12,10 @@ from anyio.to_thread import run_sync
 
 from ricordo.consolidation.check import faults
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import SECTIONS, fits
+from ricordo.consolidation.placing import SECTIONS, fits, is_movable
 from ricordo.consolidation.plan import Material, propose
 from ricordo.consolidation.sheet import parse_sheet
+from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import FileMissing, StorageError, UndoRefused
@@ -150,7 +151,7 @@ def _emptied(data: bytes, path: str, gone: Collection[str]) -> bytes:
     sheet = sheet.without(gone)
     for title in emptied.intersection(_SECTIONS) if path == MEMORY else ():
         sheet = sheet.without_section(title)
-    return sheet.data
+    return sheet.data if path == MEMORY else described_anew(path, data, sheet.data)
 
 
 def _cited(entry: Entry) -> set[str]:
@@ -205,9 +206,13 @@ def _decided(desk: _Desk, last_run: str) -> dict[str, bytes | None]:
     if not desk.open and not any(map(is_curated, desk.touched)):
         return after
     material = Material(documents=desk.part(curated=True), ledgers=desk.part(curated=False), fresh=desk.open)
+    memory = material.documents.get(MEMORY, b"")
+    # what a root with wider bounds holds is not to be moved because something is taken back
     config = ConsolidationConfig()
-    if not fits(material.documents.get(MEMORY, b""), config):
-        # what a root with wider bounds holds is not to be moved because something is taken back
+    ours = [part.entry for part in parse_sheet(memory, MEMORY).parts if part.entry and is_movable(part)]
+    longest = max((len(entry.content) for entry in ours), default=0)
+    config = replace(config, index_characters=max(config.index_characters, longest))
+    if not fits(memory, config):
         config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_tokens=_UNBOUNDED)
     proposal = propose(material, config)
     wrong = faults(material, proposal, config)

@@ -1,8 +1,9 @@
 """Placing: where curated entries stand, within the bounds of MEMORY.md. Pure.
 
-The most useful stand in MEMORY.md, by kind; what does not fit goes to a topic and is listed. Entries that stand already
-keep their order; new ones are put where they belong. What is pinned, has no id in its line or stands under a
-heading of somebody else's is never moved.
+The most useful stand in MEMORY.md, by kind; what does not fit there goes to a topic, which is listed, and so does
+every entry that is too long for a line of it: what an entry costs decides, its kind does not. Entries that stand
+already keep their order; new ones are put where they belong. What is pinned, has no id in its line or stands under
+a heading of somebody else's is never moved.
 """
 
 from collections import defaultdict
@@ -11,14 +12,23 @@ from dataclasses import dataclass, replace
 
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
-from ricordo.consolidation.topics import LISTED, Topic, listing, named_subjects, new_topic, read_topic, topic_name
+from ricordo.consolidation.topics import (
+    LISTED,
+    Topic,
+    described_anew,
+    listing,
+    named_subjects,
+    new_topic,
+    read_topic,
+    topic_name,
+)
 from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import usefulness
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry_codec import prompt_lines, render_entry
 from ricordo.workspace.layout import MEMORY
 
-__all__ = ["SECTIONS", "emptied", "fits", "held_sections", "is_movable", "part_of", "place"]
+__all__ = ["SECTIONS", "emptied", "fits", "held_sections", "is_movable", "is_short", "part_of", "place", "relisted"]
 
 SECTIONS: Mapping[str, str] = {
     "preference": "Preferences",
@@ -62,6 +72,11 @@ def fits(document: bytes, config: ConsolidationConfig) -> bool:
     return estimate_text("\n".join(prompt_lines(document))) <= config.max_tokens
 
 
+def is_short(one: Fresh, config: ConsolidationConfig) -> bool:
+    """Tell whether an entry may stand in MEMORY.md: its text is short, and all of it is there."""
+    return one.long is None and len(one.entry.content) <= config.index_characters
+
+
 def held_sections(memory: Sheet) -> frozenset[str]:
     """Return which of our sections of MEMORY.md hold a memory with its id."""
     return frozenset(part.section for part in memory.parts if part.is_named and part.section in _OWN)
@@ -78,15 +93,19 @@ def place(
     new: Sequence[Fresh],
     held: Collection[str],
     config: ConsolidationConfig,
+    *,
+    written: Mapping[str, bytes],
 ) -> Mapping[str, Sheet]:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
 
-    Of the sections that are empty then, those in `held` go: they held a memory before.
+    Of the sections that are empty then, those in `held` go: they held a memory before. `written` are the topics as
+    they were before anything was taken out of them.
     """
     base = memory if memory.parts else parse_sheet(_TITLE, MEMORY)
     standing = [Fresh(entry=part.entry, long=part.long) for part in base.parts if is_movable(part) and part.entry]
     ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry), reverse=True)
-    arranged = _Arranging(base, topics, ranked, frozenset(one.entry.id for one in new), held=held, config=config)
+    fresh = frozenset(one.entry.id for one in new)
+    arranged = _Arranging(base, topics, ranked, fresh, held=held, written=written, config=config)
     placed = arranged.best()
     if not memory.parts and placed.memory == base:
         placed = replace(placed, memory=memory)
@@ -104,23 +123,26 @@ class _Arranging:
         new: frozenset[str],
         *,
         held: Collection[str],
+        written: Mapping[str, bytes],
         config: ConsolidationConfig,
     ) -> None:
         self._memory = memory
         self._topics = topics
-        self._ranked = ranked
+        self._short = [one for one in ranked if is_short(one, config)]
+        self._long = [one for one in ranked if not is_short(one, config)]
         self._new = new
         self._held = held
+        self._written = written
         self._config = config
         told = [entry for sheet in topics.values() for entry in sheet.entries]
         self._subjects = named_subjects((*told, *(one.entry for one in ranked)))
 
     def best(self) -> _Placed:
         """Return the arrangement with the most entries in MEMORY.md that fits, with the fewest when none does."""
-        most = self._arranged(len(self._ranked))
+        most = self._arranged(len(self._short))
         if fits(most.memory.data, self._config):
             return most
-        low, high = 0, min(len(self._ranked), self._config.max_lines)
+        low, high = 0, min(len(self._short), self._config.max_lines)
         found = self._arranged(low)
         while low < high:
             middle = (low + high + 1) // 2
@@ -132,7 +154,7 @@ class _Arranging:
         return found
 
     def _arranged(self, count: int) -> _Placed:
-        inside, outside = self._ranked[:count], self._ranked[count:]
+        inside, outside = self._short[:count], [*self._long, *self._short[count:]]
         sheet = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new})
         for one in inside:
             if one.entry.id in self._new:
@@ -156,7 +178,12 @@ class _Arranging:
             for one in group:
                 sheet = _with_entry(sheet, self._moved(one, section))
             topics[path] = sheet
-        return topics
+        return {path: self._described(path, sheet) for path, sheet in topics.items()}
+
+    def _described(self, path: str, sheet: Sheet) -> Sheet:
+        before, data = self._written.get(path, b""), sheet.data
+        told = described_anew(path, before, data) if before and before != data else data
+        return sheet if told == data else parse_sheet(told, path)
 
     def _grouped(self, outside: Sequence[Fresh]) -> Mapping[str, list[Fresh]]:
         groups: defaultdict[str, list[Fresh]] = defaultdict(list)
@@ -181,6 +208,11 @@ def _with_entry(sheet: Sheet, part: Part) -> Sheet:
     assert part.entry is not None
     rank = usefulness(part.entry)
     return sheet.inserted(part, lambda old: old.is_named and old.entry is not None and usefulness(old.entry) < rank)
+
+
+def relisted(memory: bytes, topics: Mapping[str, bytes]) -> bytes:
+    """Return MEMORY.md with the lines that list `topics`, by path, as those describe themselves now."""
+    return _listed(parse_sheet(memory, MEMORY), [read_topic(path, data) for path, data in topics.items()]).data
 
 
 def _listed(sheet: Sheet, topics: Sequence[Topic]) -> Sheet:

@@ -69,7 +69,8 @@ def propose(material: Material, config: ConsolidationConfig) -> Proposal:
         # an emptied section alone is no reason to write: what emptied it may yet be taken back
         held |= set(material.held)
     memory = sheets.pop(MEMORY, Sheet())
-    placed = place(memory, {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}, new, held, config)
+    topics = {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}
+    placed = place(memory, topics, new, held, config, written=material.documents)
     return Proposal(
         documents={**_changed(material.documents, placed), **_marked(material.ledgers, settled.superseded)},
         kept=tuple(sorted(one.entry.id for one in new)),

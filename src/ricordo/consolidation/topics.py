@@ -1,7 +1,8 @@
 """Topics: the files for what does not fit into MEMORY.md, each listed there in one line. Pure.
 
-A topic is a file below `memory/topics/` with a front matter of name, description and type, which a person may edit and
-we never write again. The lines that list them are a numbered list, so that no line of it is read as a memory.
+A topic is a file below `memory/topics/` with a front matter of name, description and type. A person may edit it, and
+then it stays; the description goes with the entries as long as it is the one that we gave them. The lines that list
+them are a numbered list, so that no line of it is read as a memory.
 """
 
 import json
@@ -13,10 +14,21 @@ from hashlib import blake2b
 
 from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, words
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import content_line
+from ricordo.workspace.entry_codec import content_line, parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
 
-__all__ = ["LISTED", "TOPICS", "Topic", "is_ours", "listing", "named_subjects", "new_topic", "read_topic", "topic_name"]
+__all__ = [
+    "LISTED",
+    "TOPICS",
+    "Topic",
+    "described_anew",
+    "is_ours",
+    "listing",
+    "named_subjects",
+    "new_topic",
+    "read_topic",
+    "topic_name",
+]
 
 _SHOWN = TOPICS.removeprefix(f"{WORKSPACE}/")
 
@@ -77,6 +89,22 @@ def new_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     return f"{TOPICS}/{_slug(name)}.md", f"---\n{front}---\n# {_one_line(name)}\n\n".encode("utf-8", "replace")
 
 
+def described_anew(path: str, before: bytes, after: bytes) -> bytes:
+    """Return the topic `after` with the description of its entries, if `before` had the one that we gave to its own.
+
+    So the line that lists it tells what is in it now, and nothing of what was taken out.
+    """
+    if not is_ours(before) or not is_ours(after):
+        return after
+    topic = read_topic(path, before)
+    if topic.description != _one_line(_description(topic.name, _entries(path, before))):
+        return after
+    told = json.dumps(_description(topic.name, _entries(path, after)), ensure_ascii=False)
+    front, rest = after.split(b"\ndescription: ", 1)
+    line = told.encode("utf-8", "replace")
+    return b"".join([front, b"\ndescription: ", line, b"\n", rest.split(b"\n", 1)[1]])
+
+
 def is_ours(document: bytes) -> bool:
     """Tell whether a topic's front matter is as we wrote it, so that it may go when nothing else is left in it."""
     return _OUR_FRONT.fullmatch(_front_matter(document.decode("utf-8", "replace"))[0]) is not None
@@ -128,7 +156,9 @@ def _one_line(text: str) -> str:
 
 
 def _description(name: str, entries: Sequence[Entry]) -> str:
-    """Return the words that most of the entries share, else the beginning of the first."""
+    """Return the words that most of the entries share, else the beginning of the first; empty without entries."""
+    if not entries:
+        return ""
     own = {word for part in words(name) for word in (part, f"{part}s")}
     told = [
         dict.fromkeys(word for word in words(entry.content) if _tells(word) and word not in own) for entry in entries
@@ -137,6 +167,10 @@ def _description(name: str, entries: Sequence[Entry]) -> str:
     common = [word for word, count in shared.most_common() if count > 1]
     ranked = sorted(common, key=lambda word: (-shared[word], word))[:_WORDS]
     return ", ".join(ranked) if len(ranked) >= _FEWEST_WORDS else content_line(entries[0].content, 100)
+
+
+def _entries(path: str, document: bytes) -> list[Entry]:
+    return [found.entry for found in parse_entries(document, path) if found.entry.state == "active"]
 
 
 def _tells(word: str) -> bool:
