@@ -11,7 +11,7 @@ a new one takes its place.
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit import chosen_id
 from ricordo.errors import DocumentInvalid, FileMissing, InvalidMessage, StorageError
-from ricordo.files import Stored
+from ricordo.files import Stored, version_of
 from ricordo.files.broken import kept_aside
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import dumps, integer, loads, record
@@ -36,6 +36,8 @@ __all__ = ["JsonStore", "open_json"]
 _LOG = logging.getLogger("ricordo.stores")
 _NAME = "memory.json"
 _VERSION = 1
+_END = b"\n]}\n"
+"""How a document ends whose entries are its last field, and nothing else does: no other line begins with a bracket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +51,10 @@ class _Document:
     records: tuple[JsonValue, ...] = ()
     broken: str = ""
 
-    def entries(self, path: str) -> list[tuple[int, Entry]]:
-        """Return what its records say, oldest first, each entry with its place there; those that say none are not."""
-        found = [(place, entry) for place, value in enumerate(self.records) if (entry := _entry(value)) is not None]
-        given = named([entry for _, entry in found], path)
-        return [(place, entry) for (place, _), entry in zip(found, given, strict=True)]
+    def read(self, before: "_Document", read: Sequence[Entry | None]) -> list[Entry | None]:
+        """Return what each record says, None for one that is no entry; `read` is what those of `before` said."""
+        known = read if self.records[: len(before.records)] == before.records else []
+        return [*known, *map(_entry, self.records[len(known) :])]
 
 
 class JsonStore(Backend):
@@ -81,12 +82,20 @@ class _JsonDriver(PlainDriver):
         self.damaged = 0
         self._files = home.files
         self._file = HeldFile(home.files, path, self._read)
+        self._ours: str | None = None
+        self._before: tuple[_Document, list[Entry | None]] = (_Document(), [])
         self._reported: set[str] = set()
 
     async def write(self, entry: Entry) -> Entry:
         async def added(stored: Stored) -> tuple[bytes, Entry]:
-            document = await self._writable(stored)
-            return await run_sync(_written, document, (*document.records, to_json(entry))), entry
+            if stored.version == self._ours:
+                # what ends as we write it needs no parsing to be gone on with
+                data = stored.data.removesuffix(_END) + f",\n{dumps(to_json(entry))}".encode() + _END
+            else:
+                document = await self._writable(stored)
+                data = await run_sync(_written, document, (*document.records, to_json(entry)))
+            self._ours = await run_sync(version_of, data) if data.endswith(_END) else None
+            return data, entry
 
         return await rewritten(self._files, self.path, added)
 
@@ -118,7 +127,10 @@ class _JsonDriver(PlainDriver):
     def _read(self, data: bytes) -> tuple[str, tuple[Entry, ...]]:
         """Return why a document is broken, and its entries, newest first."""
         document = _parsed(self.path, data)
-        entries = [entry for _, entry in document.entries(self.path)]
+        before, read = self._before
+        read = document.read(before, read)
+        self._before = document, read
+        entries = named([entry for entry in read if entry is not None], self.path)
         self.damaged = 1 if document.broken else len(document.records) - len(entries)
         if self.damaged:
             why = document.broken or f"{self.damaged} of them are none."
@@ -163,9 +175,11 @@ def _listed(value: JsonValue) -> list[JsonValue]:
 
 def _without(path: str, document: _Document, entry_id: str) -> tuple[bytes, Entry]:
     """Return the document without one entry, and that entry. Raises: EntryNotFound."""
-    entries = document.entries(path)
-    chosen = chosen_id([entry.id for _, entry in entries], entry_id)
-    gone = {place: entry for place, entry in entries if entry.id == chosen}
+    read = document.read(_Document(), [])
+    places = [place for place, entry in enumerate(read) if entry is not None]
+    entries = named([entry for entry in read if entry is not None], path)
+    chosen = chosen_id([entry.id for entry in entries], entry_id)
+    gone = {place: entry for place, entry in zip(places, entries, strict=True) if entry.id == chosen}
     rest = tuple(value for place, value in enumerate(document.records) if place not in gone)
     return _written(document, rest), list(gone.values())[-1]
 

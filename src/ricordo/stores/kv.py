@@ -73,6 +73,7 @@ class _KvDriver(PlainDriver):
         self.database = KvDatabase(folder / path, within=folder)
         self._files = home.files
         self._held: tuple[tuple[int, int], list[Entry]] | None = None
+        self._parsed: dict[bytes, Entry | None] = {}
 
     async def write(self, entry: Entry) -> Entry:
         value = dumps(to_json(entry)).encode()
@@ -96,9 +97,12 @@ class _KvDriver(PlainDriver):
         """Return all entries, newest first, read again only when something was written."""
         state = (self.database.openings, transaction.id())
         if self._held is None or self._held[0] != state:
-            rows = _rows(transaction, self.path)
-            entries = [entry for _, entry in reversed(rows)]
-            damaged = transaction.stat()["entries"] - len(rows)
+            values = [bytes(value) for _, value in transaction.cursor()]
+            # most of them were there before
+            self._parsed = {value: self._parsed[value] if value in self._parsed else _entry(value) for value in values}
+            found = [entry for value in values if (entry := self._parsed[value]) is not None]
+            entries = named(found, self.path)[::-1]
+            damaged = len(values) - len(found)
             if damaged > self.damaged:
                 _LOG.warning("%s has %d values that are no entries; they are left in it.", self.path, damaged)
             self.damaged = damaged
