@@ -15,12 +15,16 @@ from agents_at_work import SCOPE, settings, spoken, system, transcript
 from hand_clock import HandClock
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
+from ricordo.index.contract import Query
+from ricordo.recall.hits import Hit
 from ricordo.runtime import Settings
 from ricordo.runtime.stores import open_store, register_store, set_default_store
-from ricordo.stores import Backend, Driver, Store, StoreParts
+from ricordo.stores import Backend, Driver, Forgets, Lists, Store, StoreParts
+from ricordo.stores.capabilities import Closes, KeepsSessions
 from ricordo.stores.opening import SCHEMES, Opening
-from ricordo.stores.plain import PlainDriver
+from ricordo.stores.plain import PlainDriver, found, kept_text
 from ricordo.testing import Call, Say, ScriptedModel
+from ricordo.tokens import Tokens
 from source_tree import PACKAGE, modules
 
 pytestmark = pytest.mark.anyio
@@ -443,3 +447,72 @@ async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing
     off, tools = prompts["none"]
     assert not any(word in off for word in ("recall", "remember", "memory", "Chapter"))
     assert tools == set()
+
+
+class _ThreeMethods:
+    """A driver with what the contract names, and nothing else."""
+
+    def __init__(self, kept: list[Entry]) -> None:
+        self._kept = kept
+
+    async def write(self, entry: Entry) -> Entry:
+        self._kept.append(entry)
+        return entry
+
+    async def find(self, query: Query, limit: int) -> list[Hit]:
+        return found(reversed(self._kept), query, limit)
+
+    async def preface(self, budget: Tokens | None) -> str:
+        return kept_text([*reversed(self._kept)], budget)
+
+
+class _Least(Backend):
+    def __init__(self, parts: StoreParts) -> None:
+        super().__init__(parts)
+        self._kept: list[Entry] = []
+
+    def _driver(self, scope: Scope) -> Driver:
+        return _ThreeMethods(self._kept)
+
+
+@pytest.mark.req("GO-G2")
+async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def least(opening: Opening) -> AsyncIterator[Backend]:
+        yield _Least(opening.parts)
+
+    register_store("least", least)
+    operations = {name for name in vars(Store) if not name.startswith("_")}
+    assert operations == {"save", "recall", "preamble", "offers"}
+    root, model = tmp_path / ".ricordo", remembering()
+    async with open_store("least:", scope=SCOPE) as store:
+        assert [store.offers(capability) for capability in (Lists, Forgets, Closes, KeepsSessions)] == [None] * 4
+        async with HarnessAgent(
+            model, workspace=root, store=store, scope=SCOPE, session="s", settings=settings(root)
+        ) as agent:
+            assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
+            await store.save(Entry(content="Nadia owns billing."))
+            await agent.send("And now?")
+            assert FACT in await agent.system_prompt(anew=True)
+        assert [hit.entry.content for hit in await store.recall("billing")] == ["Nadia owns billing."]
+    updates = [text for _, text in spoken(model.requests[3].messages) if "Memory changed" in text]
+    assert [FACT in text for text in updates] == [False]
+    assert "Nadia owns billing." in updates[0]
+
+
+@pytest.mark.req("GO-G3")
+async def test_the_default_store_keeps_nothing_and_an_agent_without_memory_runs(tmp_path: Path) -> None:
+    async with open_store(scope=SCOPE) as store:
+        assert (await store.save(Entry(content=FACT))).content == FACT
+        assert await store.recall(FACT) == []
+        assert await store.recall("") == []
+        assert await store.preamble() == ""
+        root, model = (
+            tmp_path / ".ricordo",
+            ScriptedModel([Say("One."), Call("remember", {"content": FACT}), Say("2.")]),
+        )
+        async with HarnessAgent(model, workspace=root, store=store, scope=SCOPE, settings=settings(root)) as agent:
+            assert str(await agent.send("Hello.")) == "One."
+            assert str(await agent.send("Remember it.")) == "2."
+    assert "Memory is off" in model.requests[2].messages[-1].tool_results[0].text
+    assert memory_files(root) == []

@@ -1,5 +1,7 @@
 """A store is opened by one line, wherever its backend comes from, in a folder that is its owner's."""
 
+import errno
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -9,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from disks import FailingDisk
 from ricordo import Entry, Scope
 from ricordo.errors import (
+    DocumentInvalid,
     ExtraMissing,
+    InvalidInput,
     InvalidScope,
     InvalidSetting,
     ScopeMismatch,
     ScopeRequired,
+    StorageFull,
 )
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
@@ -279,3 +285,83 @@ async def test_an_open_root_is_bound_to_nobody_else(tmp_path: Path, other: Scope
         assert backend.bind(session).scope == session
         with pytest.raises(ScopeMismatch):
             backend.bind(other)
+
+
+async def test_a_folder_is_claimed_hidden_from_git_and_nobody_elses(tmp_path: Path) -> None:
+    where = tmp_path / "project" / "notes"
+    async with open_store(f"jsonl:{where}", scope=SCOPE) as store:
+        await store.save(Entry(content="Mine."))
+    assert (where / ".gitignore").read_text() == "*\n"
+    assert '"project": "shop"' in (where / "project.json").read_text()
+    assert {path.stat().st_mode & 0o077 for path in [where, *where.rglob("*")]} == {0}
+    before = {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
+    with pytest.raises(ScopeMismatch):
+        async with open_store(f"jsonl:{where}", scope=Scope(user="me", project="library")):
+            pass
+    assert before == {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "foreign", ["main.py", "src/main.py", ".git/config", ".gitignore", "project/readme.txt", "memory.tar.gz"]
+)
+async def test_a_folder_with_other_things_in_it_becomes_no_store(tmp_path: Path, foreign: str) -> None:
+    (tmp_path / foreign).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / foreign).write_text("*.pyc\n")
+    with pytest.raises(InvalidInput, match="other things"):
+        async with open_store(f"jsonl:{tmp_path}", scope=SCOPE):
+            pass
+    assert os.listdir(tmp_path) == [foreign.partition("/")[0]]
+    with pytest.raises(InvalidInput, match="is a file"):
+        async with open_store(f"jsonl:{tmp_path / foreign}", scope=SCOPE):
+            pass
+
+
+async def test_a_folder_of_memory_that_nobody_claimed_is_opened_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "memory.md").write_text("# Memory\n\n- We deploy only from main. #deploy\n")
+    async with open_store(f"markdown:{tmp_path}", scope=SCOPE) as store:
+        assert [hit.entry.tags for hit in await store.recall("deploy")] == [("deploy",)]
+
+
+async def test_a_plain_store_in_a_root_uses_its_workspace_and_its_key(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
+        await store.save(Entry(content="Kept by the root."))
+    key = (root / "guard.key").read_bytes()
+    async with open_store(f"jsonl:{root}", scope=SCOPE) as store:
+        await store.save(Entry(content="Kept beside it."))
+    assert "Kept beside it." in (root / "workspace" / "memory.jsonl").read_text()
+    assert (root / "guard.key").read_bytes() == key
+    assert not (root / "workspace" / "guard.key").exists()
+    assert not (root / "workspace" / "locks").exists()
+    with pytest.raises(ScopeMismatch):
+        async with open_store(f"jsonl:{root}", scope=Scope(user="me", project="library")):
+            pass
+
+
+async def test_a_secret_has_the_same_mark_whenever_a_store_is_opened(tmp_path: Path) -> None:
+    marks = []
+    for _ in range(2):
+        async with open_store(f"jsonl:{tmp_path / 'notes'}", scope=SCOPE) as store:
+            marks.append((await store.save(Entry(content=f"The key is {SECRET}."))).content)
+    assert marks[0] == marks[1]
+    assert SECRET not in (tmp_path / "notes" / "memory.jsonl").read_text()
+
+
+async def test_a_damaged_key_and_a_full_disk_are_told_for_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "guard.key").write_bytes(b"short")
+    with pytest.raises(DocumentInvalid, match=r"guard\.key"):
+        async with open_store(f"jsonl:{tmp_path}", scope=SCOPE):
+            pass
+    with pytest.raises(StorageFull):
+        async with open_store(f"jsonl:{tmp_path / 'full'}", scope=SCOPE, disk=FailingDisk(1, errno.ENOSPC)):
+            pass
+
+
+async def test_a_package_that_is_not_installed_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError("No module named 'lmdb'", name="lmdb")
+
+    monkeypatch.setattr(registry, "import_module", missing)
+    with pytest.raises(ExtraMissing, match=r"kv needs lmdb: pip install 'ricordo\[kv\]'"):
+        async with open_store("kv:./notes", scope=SCOPE):
+            pass
