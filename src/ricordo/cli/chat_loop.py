@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ricordo.beside import beside
 from ricordo.cli.chat_agent import Wishes, described
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
 from ricordo.cli.chat_foreground import Foreground, Interrupted
@@ -305,11 +306,12 @@ class Chat:
         left = -1 if self.keeps else 0
         self.foreground.closing = True
         with self.foreground.stopping():
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._announce)
+            async with beside(partial(self._announce, "Learning from what was said; Ctrl-C skips it.")):
                 if self.keeps:
                     left = await agent.settle(seconds=seconds)
-                group.cancel_scope.cancel()
+        with self.foreground.stopping():
+            async with beside(partial(self._announce, "Summarizing this session; Ctrl-C skips it.")):
+                await agent.sum_up()
         if left:
             # the limit is over: closing works off nothing more
             self._whole.cancel()
@@ -320,10 +322,10 @@ class Chat:
                 told = await self._told(agent, left)
                 await self._do(partial(say if self.input.is_terminal else note, told))
 
-    async def _announce(self) -> None:
+    async def _announce(self, what: str) -> None:
         await anyio.sleep(_SILENT_SECONDS)
         if self.input.is_terminal:
-            await self._do(lambda: say(dim("Learning from what was said; Ctrl-C skips it.")))
+            await self._do(lambda: say(dim(what)))
 
     async def _told(self, agent: "HarnessAgent", left: int) -> str:
         place = shown(str(self.wishes.target.root))
