@@ -34,6 +34,7 @@ _SCHEMA = Schema(
 )
 _LITTLE_ENDIAN = np.dtype("<f4")
 _FIRST = 256
+_DIGITS = 6
 _LEAST_ROWS = 1_024
 
 
@@ -69,7 +70,10 @@ def text_digest(text: str) -> str:
 
 
 class VectorIndex:
-    """The vectors of one model at one path; those of other models in the same file are left out."""
+    """The vectors of one model at one path; those of other models in the same file are left out.
+
+    Once vectors of some length were added or searched for, those of another length are not found either.
+    """
 
     def __init__(
         self, database_path: Path, model: str, *, commit: Commit | None = None, busy_seconds: float = 5.0
@@ -77,6 +81,7 @@ class VectorIndex:
         """Prepare the index without touching a file. `busy_seconds` is how long another process is waited for."""
         self._file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
         self._model = model
+        self._length = 0
         self._held: tuple[Database, _Held] | None = None
 
     @property
@@ -91,11 +96,12 @@ class VectorIndex:
         """
         if not vectors:
             return True
+        self._length = len(vectors[0].numbers)
 
         async def write(database: Database) -> bool:
             held = self._held_of(database)
             await database.write(lambda connection: _put(connection, self._model, vectors))
-            await database.read(lambda connection: held.load(connection, dimension=len(vectors[0].numbers)))
+            await database.read(lambda connection: held.load(connection, self._length))
             return True
 
         return bool(await self._file.use(write))
@@ -106,7 +112,7 @@ class VectorIndex:
         async def write(database: Database) -> None:
             held = self._held_of(database)
             await database.write(lambda connection: _remove(connection, ids))
-            await database.read(lambda connection: held.drop(connection, ids))
+            await database.read(lambda connection: held.drop(connection, ids, self._length))
 
         await self._file.use(write)
 
@@ -116,7 +122,7 @@ class VectorIndex:
         async def write(database: Database) -> None:
             held = self._held_of(database)
             await database.write(lambda connection: _retain(connection, self._model, frozenset(ids)))
-            await database.read(held.load)
+            await database.read(lambda connection: held.load(connection, self._length))
 
         await self._file.use(write)
 
@@ -125,7 +131,7 @@ class VectorIndex:
 
         async def read(database: Database) -> Mapping[str, str]:
             held = self._held_of(database)
-            await database.read(held.load)
+            await database.read(lambda connection: held.load(connection, self._length))
             return held.digests
 
         return await self._file.use(read) or {}
@@ -133,14 +139,16 @@ class VectorIndex:
     async def search(
         self, vector: NDArray[np.float32], limit: int, *, passes: Callable[[str, str], bool] | None = None
     ) -> Found:
-        """Return the `limit` nearest to a vector of the length 1; of equals the one that was added last first.
+        """Return the `limit` nearest to a vector of the length 1; of equals the one with the highest id first.
 
         Only what `passes` is true of, given an id and a digest, is returned. Nothing is found when the file can't be
         used, or has no vectors of this length.
         """
 
+        self._length = len(vector)
+
         def look(held: "_Held", connection: Connection) -> Found:
-            held.load(connection, dimension=len(vector))
+            held.load(connection, len(vector))
             return Found(near=tuple(held.nearest(vector, limit, passes)), digests=held.digests)
 
         async def read(database: Database) -> Found:
@@ -176,11 +184,11 @@ class _Held:
         self._rows: NDArray[np.float32] = np.zeros((0, dimension), dtype=np.float32)
         self._live: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
-    def load(self, connection: Connection, *, dimension: int = 0) -> None:
-        """Take in what was written since; of another length than before, everything again."""
+    def load(self, connection: Connection, dimension: int) -> None:
+        """Take in what was written since, if it has this length, or any if that is 0."""
         stored = _dimension(connection, self._model)
         wanted = dimension or stored
-        if wanted != self._dimension:
+        if wanted != self._dimension or stored != wanted:
             self._start(wanted)
         count, number = _outline(connection, self._model)
         if stored != wanted or (count, number) == (len(self.digests), self._number):
@@ -191,13 +199,13 @@ class _Held:
             self._start(wanted)
             self._take(connection)
 
-    def drop(self, connection: Connection, ids: Collection[str]) -> None:
+    def drop(self, connection: Connection, ids: Collection[str], dimension: int) -> None:
         """Forget what was just removed, and take in what was written since."""
         for identity in ids:
             if identity in self._places:
                 self._live[self._places.pop(identity)] = False
                 del self.digests[identity]
-        self.load(connection)
+        self.load(connection, dimension)
 
     def nearest(
         self, vector: NDArray[np.float32], limit: int, passes: Callable[[str, str], bool] | None
@@ -214,19 +222,14 @@ class _Held:
 
     def _by_cosine(self, vector: NDArray[np.float32], first: int) -> Iterator[tuple[int, float]]:
         """Yield the rows and their cosines, best first: the first ones without sorting all of them."""
-        cosines = self._rows[: len(self._ids)] @ vector
         live = np.flatnonzero(self._live[: len(self._ids)])
-        order = live[::-1]
-        best = order[np.argpartition(-cosines[order], first)[: first + 1]] if len(order) > first + 1 else order
-        least = cosines[best].min(initial=2.0)
-        # all that are as near as the last of the best, so that equals are in their order
-        best = order[cosines[order] >= least]
-        best = best[np.argsort(-cosines[best], kind="stable")]
-        yield from ((int(row), float(cosines[row])) for row in best)
-        if len(best) < len(order):
-            rest = order[cosines[order] < least]
-            rest = rest[np.argsort(-cosines[rest], kind="stable")]
-            yield from ((int(row), float(cosines[row])) for row in rest)
+        # where a row stands may change the last digits of a product, and must not change an order
+        cosines = np.round(self._rows[: len(self._ids)] @ vector, _DIGITS)
+        least = np.partition(cosines[live], -first)[-first] if len(live) > first else np.float32(-2.0)
+        for rows in (live[cosines[live] >= least], live[cosines[live] < least]):
+            # equals by their ids, the highest first, which does not depend on when they were added
+            ordered = sorted(map(int, rows), key=lambda row: (cosines[row], self._ids[row]), reverse=True)
+            yield from ((row, float(cosines[row])) for row in ordered)
 
     def _take(self, connection: Connection) -> None:
         added = connection.execute(

@@ -26,7 +26,7 @@ from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
-from ricordo.workspace.layout import LEDGERS
+from ricordo.workspace.layout import WORKSPACE
 
 __all__ = ["FulltextStore", "open_fulltext"]
 
@@ -88,14 +88,13 @@ class _FulltextDriver(PlainDriver):
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return at most `limit` hits, the highest score first."""
-        located = {one.entry.id: one for one in await self._ledgers.located()}
+        located = {one.entry.id: one for one in await self._ledgers.located(query.path)}
         if not query.text.strip():
             entries = [one.entry for one in located.values()]
-            return standing(await run_sync(partial(found, entries, query, limit, path=self.path)), located)
+            return standing(await run_sync(found, entries, replace(query, path=""), limit), located)
         if not set(query.sorts) & set(MEMORY_SORTS):
             return []
-        path = f"{LEDGERS}/{query.path.removeprefix('memory/')}" if query.path else ""
-        asked = replace(query, sorts=MEMORY_SORTS, path=path)
+        asked = replace(query, sorts=MEMORY_SORTS, path=f"{WORKSPACE}/{query.path}")
         matches = await (await self._index()).search(asked, 2 * limit + _MORE)
         return (await run_sync(_hits, matches, located))[:limit]
 
@@ -137,7 +136,11 @@ async def open_fulltext(opening: Opening) -> AsyncIterator[Backend]:
 
 
 def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:
-    """Return what was matched, each entry once; what is not among `located`, or says it was superseded, is left out."""
+    """Return what was matched, each entry once, the best first, of equals the one that was saved last.
+
+    What is not among `located`, which is newest first, is left out, and what says of itself that it was superseded.
+    """
+    ages = {identity: age for age, identity in enumerate(located)}
     successors = {one.entry.supersedes: one.entry.id for one in reversed([*located.values()]) if one.entry.supersedes}
     hits: dict[str, Hit] = {}
     for match in matches:
@@ -156,7 +159,7 @@ def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:
             superseded_by=successor,
             signals=match.signals,
         )
-    return list(hits.values())
+    return sorted(hits.values(), key=lambda hit: (-hit.score, ages[hit.entry.id]))
 
 
 def _why(match: Match) -> str:

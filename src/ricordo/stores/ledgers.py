@@ -106,10 +106,15 @@ class Ledgers:
         appended, data = await self._file(ledger_path(day)).append(entry)
         return Block(path=ledger_path(day), data=data, entries=(entry,), offset=appended.offset)
 
-    async def located(self) -> list[Located]:
-        """Return all entries, newest first, each once, long ones whole; a file that can't be read is left out."""
+    async def located(self, beginning: str = "") -> list[Located]:
+        """Return all entries, newest first, each once, long ones whole; a file that can't be read is left out.
+
+        With `beginning` only those of files whose path begins so, such as `memory/2026`.
+        """
         found: dict[str, Located] = {}
         for path in await self._paths():
+            if not _seen(path).startswith(beginning):
+                continue
             with suppress(FileMissing, StorageError):
                 bullets = await self._file(path).bullets()
                 for one in reversed(bullets.located):
@@ -177,7 +182,7 @@ def standing(hits: Iterable[Hit], located: Mapping[str, Located]) -> list[Hit]:
 
 def seen_path(one: Located) -> str:
     """Return where an entry stands, as a person sees it from the folder of its owner."""
-    return one.path.removeprefix(f"{WORKSPACE}/")
+    return _seen(one.path)
 
 
 def newest_text(entries: Sequence[Entry], newest: int, budget: Tokens | None) -> str:
@@ -185,3 +190,7 @@ def newest_text(entries: Sequence[Entry], newest: int, budget: Tokens | None) ->
     replaced = {entry.supersedes for entry in entries if entry.supersedes}
     shown = [entry for entry in entries if entry.state == "active" and entry.id not in replaced]
     return kept_text(shown[:newest], budget, source="memory/", unread=len(shown[newest:]))
+
+
+def _seen(path: str) -> str:
+    return path.removeprefix(f"{WORKSPACE}/")

@@ -8,7 +8,6 @@ The preamble is the newest entries by time. Invariant: the vectors are a cache b
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -99,17 +98,19 @@ class _VectorDriver(PlainDriver):
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return at most `limit` hits: what has no vector by its text, at most half of them, then the nearest."""
-        located = {one.entry.id: one for one in await self._ledgers.located()}
+        located = {one.entry.id: one for one in await self._ledgers.located(query.path)}
+        query = replace(query, path="")
         entries = {identity: one.entry for identity, one in located.items()}
         text = query.text.strip()
         vector = await self.embedding.vector(text, seconds=_ANSWER_SECONDS) if text else None
         if vector is None:
-            hits = await run_sync(partial(found, entries.values(), query, limit, path=self.path))
+            hits = await run_sync(found, entries.values(), query, limit)
             return standing([_by_text(hit) for hit in hits] if text else hits, located)
         passing = passes_of(entries, query)
         nearest = await self.embedding.index.search(vector, limit, passes=passing)
         missing = await run_sync(self.embedding.missing, [*entries.values()], nearest.digests)
-        by_text = await run_sync(partial(found, missing, query, limit, path=self.path))
+        self._is_behind = self._is_behind or bool(missing)
+        by_text = await run_sync(found, missing, query, limit)
         hits = merged([_by_text(hit) for hit in by_text], by_vector(entries, nearest.near), limit)
         return standing(hits, located)
 
