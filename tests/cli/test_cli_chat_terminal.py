@@ -316,6 +316,54 @@ def test_a_file_is_written_only_after_a_yes_to_its_change(monkeypatch: pytest.Mo
     assert Path("notes.txt").read_text(encoding="utf-8") == "Deploy from main.\n"
 
 
+@pytest.mark.parametrize(("ahead", "answer"), [("y\n", ""), ("always\nno, tr", "y\n")])
+def test_nothing_that_was_typed_before_a_question_answers_it(
+    ahead: str, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Held(Call("write_file", {"path": "notes.txt", "content": "Deploy from main.\n"}))
+    with _model([write, Say("Too bad.")], monkeypatch) as server, Terminal("--files") as terminal:
+        terminal.until("> ")
+        terminal.type("Write it down.\n")
+        server.until_waiting()
+        terminal.type(ahead)
+        terminal.until(ahead.splitlines()[-1])
+        server.release()
+        shown = terminal.until("[y/N/a]")
+        assert "\ncreate notes.txt\n" in shown
+        assert "What was typed before this question is dropped." in shown
+        if answer:
+            terminal.type(answer)
+            terminal.until("no answer.")
+            terminal.until("[y/N/a]")
+        assert not Path("notes.txt").exists()
+        terminal.type("n\n")
+        terminal.until("Too bad.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        terminal.rest()
+    assert not Path("notes.txt").exists()
+
+
+def test_a_question_of_a_sub_agent_says_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: RecordedRequest) -> ScriptItem:
+        if any(each.tool_results for each in request.messages):
+            return Say("Done.")
+        if "spawn" in {tool.name for tool in request.tools}:
+            return Call("spawn", {"prompt": "Write it.", "wait": True})
+        return Call("write_file", {"path": "sub.txt", "content": "Deploy from main.\n"})
+
+    with _model(answer, monkeypatch), Terminal("--files") as terminal:
+        terminal.until("> ")
+        terminal.type("Let it be written.\n")
+        assert "\ngeneral wants to: create sub.txt\n" in terminal.until("[y/N/a]")
+        terminal.type("y\n")
+        terminal.until("Done.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        terminal.rest()
+    assert Path("sub.txt").read_text(encoding="utf-8") == "Deploy from main.\n"
+
+
 def test_what_is_always_let_through_is_not_asked_again_and_the_rule_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(path: str, content: str) -> Call:
         return Call("write_file", {"path": path, "content": content})

@@ -1,9 +1,10 @@
 """What is typed into a chat: lines of a terminal, edited and recalled, or of a pipe, as they are.
 
-Invariant: the lines that are recalled with the arrow keys are kept in mind only. On disk they would be what was said,
-with its secrets.
+Invariants: the lines that are recalled with the arrow keys are kept in mind only, on disk they would be what was said,
+with its secrets; and nothing that was typed before a question was shown answers it, in whole or in part.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ricordo.cli.chat_commands import NAMES
 from ricordo.cli.options import decoded
-from ricordo.cli.render import bold, say, shown
+from ricordo.cli.render import bold, dim, say, shown
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -24,6 +25,9 @@ Answer: TypeAlias = Literal["no", "yes", "always"]
 """What a person says to a question."""
 
 _PROMPT = "> "
+_ENDS = bytes.maketrans(b"\r\0\x04", b"\n\n\n")
+"""What ends a line as it is typed: the key for it, and the end of the input, in its two shapes."""
+
 _ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always"}
 
 
@@ -60,13 +64,33 @@ class Input:
         return line.decode("utf-8", "replace").rstrip("\r\n")
 
     def answered(self, asked: "Approval", *, always: bool) -> Answer:
-        """Show a change and ask whether it may be made, with `always` also for good; anything but yes is no."""
-        say(bold(f"{shown(asked.act)} {shown(asked.target)}"))
+        """Show a change and ask whether it may be made, with `always` also for good; anything but yes is no.
+
+        What was typed before is dropped, and so is the rest of a line that had been begun.
+        """
+        who = f"{shown(asked.agent)} wants to: " if asked.agent else ""
+        # a reply that still comes, or what was typed meanwhile, may stand on the line
+        say(f"\n{bold(f'{who}{shown(asked.act)} {shown(asked.target)}')}")
         if asked.change:
             say(shown(asked.change.rstrip("\n")))
+        begun = self._dropped()
         with self._unrecalled():
-            answer = _ANSWERS.get(_typed(f"May it? [y/N{'/a' if always else ''}] ").strip().lower(), "no")
+            line = self._answer(always=always)
+            if begun:
+                say(dim("That line was begun before the question was asked, so it is no answer."))
+                line = self._answer(always=always)
+        answer = _ANSWERS.get(line, "no")
         return "no" if answer == "always" and not always else answer
+
+    def _answer(self, *, always: bool) -> str:
+        return _typed(f"May it? [y/N{'/a' if always else ''}] ").strip().lower()
+
+    def _dropped(self) -> bool:
+        """Take away what was typed and not read yet, say so, and tell whether its last line was only begun."""
+        typed = _waiting() if self.is_terminal else b""
+        if typed.strip():
+            say(dim("What was typed before this question is dropped."))
+        return bool(typed) and not typed.endswith(b"\n")
 
     @contextmanager
     def _unrecalled(self) -> Iterator[None]:
@@ -78,6 +102,31 @@ class Input:
             yield
         finally:
             self._readline.set_auto_history(True)
+
+
+def _waiting() -> bytes:
+    """Return, and take away, what was typed at the terminal and not read yet, a line that is not ended included."""
+    try:
+        import termios
+    except ImportError:
+        return b""
+    number, found = sys.stdin.fileno(), b""
+    try:
+        before = termios.tcgetattr(number)
+        keys = [*before[:6], [*before[6]]]
+        # as single keys, without waiting for one: a line that is not ended can be read in no other way
+        keys[3] &= ~termios.ICANON
+        keys[6][termios.VMIN], keys[6][termios.VTIME] = 0, 0
+        termios.tcsetattr(number, termios.TCSANOW, keys)
+        try:
+            while piece := os.read(number, 4096):
+                found += piece
+        finally:
+            termios.tcsetattr(number, termios.TCSANOW, before)
+    except (OSError, termios.error):
+        # a terminal that is gone
+        return found
+    return found.translate(_ENDS)
 
 
 def _typed(prompt: str) -> str:
