@@ -194,7 +194,7 @@ async def test_a_scheme_that_nobody_has_is_told_with_those_there_are() -> None:
             pass
 
 
-@pytest.mark.parametrize("address", ["jsonl:", "sessions:?last=3", "jsonl://notes"])
+@pytest.mark.parametrize("address", ["jsonl:", "markdown:?newest=3", "jsonl://notes"])
 async def test_a_store_that_needs_a_folder_asks_for_one(address: str) -> None:
     with pytest.raises(InvalidSetting, match="names no folder"):
         async with open_store(address, scope=SCOPE):

@@ -332,3 +332,17 @@ async def test_an_option_that_says_nothing_is_refused(tmp_path: Path, options: s
     with pytest.raises(InvalidSetting):
         async with open_store(f"sessions:{tmp_path / 'notes'}?{options}", scope=SHOP):
             pass
+
+
+@pytest.mark.req("GO-G10")
+async def test_session_files_are_the_default_and_their_folder_is_called_harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address, folder in (("./kept", "kept"), ("sessions:", ".harness"), ("sessions", ".harness")):
+        async with open_store(address, scope=SHOP) as store:
+            await store.save(Entry(content=f"Saved by {address}."))
+        written = [path.read_text() for path in (tmp_path / folder / "sessions").glob("*.md")]
+        assert any(f"Saved by {address}." in text for text in written)
+        assert len(rows(tmp_path / folder)) == len(written)
+    assert not (tmp_path / "sessions").exists()

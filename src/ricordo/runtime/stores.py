@@ -103,6 +103,9 @@ _BUILT_IN = {
 _PLACELESS = frozenset({"none", "ring", "mock", "fanout"})
 """Schemes of which what stands after the colon is no folder."""
 
+_PLACES = {"sessions": ".harness"}
+"""The folder of a scheme where an address names none."""
+
 _SLASHES = re.compile(r"//(?!/)")
 _LAYERED = Scheme(name="layered", keeps="everything that a Ricordo root does")
 
@@ -266,7 +269,7 @@ class Opener:
 
     def _folder(self, address: Address) -> Path | None:
         """Return the folder that an address points to. Raises: InvalidSetting for one that may not be opened."""
-        scheme, place = address.scheme, address.place
+        scheme, place = address.scheme, address.place or _PLACES.get(address.scheme, "")
         if self.within and scheme not in SCHEMES:
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}, only Ricordo's own: set RICORDO_STORE."

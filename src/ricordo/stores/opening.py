@@ -36,7 +36,7 @@ SCHEMES = (
 
 _FORM = "write scheme:place, such as jsonl:./notes, with options after a question mark if any"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9_+-]+):(.*)", re.DOTALL)
-_BARE = frozenset({"none", "ring", "mock", "layered"})
+_BARE = frozenset({"none", "ring", "mock", "layered", "sessions"})
 """Schemes that need no place, and so are understood without a colon."""
 
 
