@@ -121,6 +121,6 @@ async def test_a_rule_of_the_program_for_no_tool_is_told_once_when_the_agent_is_
     assert caplog.messages == []
     async with described as one:
         await one.send("Go.")
-        assert [message for message in caplog.messages if "no tool has that name" in message] == [
-            "The rule `deny shel(git push*)` decides nothing here: no tool has that name."
+        assert [message for message in caplog.messages if "the agent has no tool of that name" in message] == [
+            "The rule `deny shel(git push*)` decides nothing here: the agent has no tool of that name."
         ]

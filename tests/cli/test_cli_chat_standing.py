@@ -97,10 +97,12 @@ def test_a_session_in_which_nothing_stands_says_so_of_each_part() -> None:
         ("/tasks cancel", "/tasks stands alone, or takes the ID of a task, or cancel ID."),
         ("/tasks stop abcdef", "not stop abcdef."),
         ("/tasks abcdef", "No task has the id 'abcdef'"),
-        ("/plan sideways", "/plan stands alone, or takes on [TITLE], off or done; not sideways."),
+        ("/plan sideways", "/plan stands alone, or takes on [TITLE], off, drop or done; not sideways."),
         ("/plan off now", "not off now."),
         ("/plan off", "Plan mode is not on."),
         ("/plan done", "There is no plan."),
+        ("/plan drop", "There is no plan."),
+        ("/plan drop it", "not drop it."),
         ("/plan on", "Without a model there is nobody to plan"),
         ("/todos all", "/todos stands alone; not with all."),
         ("/permissions forbid shell", "takes allow, deny, ask or remove, and a pattern"),
@@ -119,24 +121,42 @@ def test_what_a_command_does_not_take_is_told_with_what_it_takes(line: str, told
 def test_rules_are_listed_with_where_they_come_from_and_taken_back() -> None:
     ricordo("remember", "Never push by force.", "--deny", "shell(git push --force*)")
     done = _chat(
-        "/permissions deny write_file(secret/*)", "/permissions allow shell(git status)", "/permissions ask edit_file",
-        "/permissions", "/permissions remove shell(git status)", "/permissions remove deny write_file(secret/*)",
+        "/permissions deny read_file(secret/*)", "/permissions allow recall(branch)", "/permissions ask remember",
+        "/permissions", "/permissions remove recall(branch)", "/permissions remove deny read_file(secret/*)",
     )  # fmt: skip
     assert done.code == 0
     lines = done.out.splitlines()
     assert lines[:3] == [
-        "From now on in this session: deny write_file(secret/*)",
-        "From now on in this session: allow shell(git status)",
-        "From now on in this session: ask edit_file",
+        "From now on in this session: deny read_file(secret/*)",
+        "From now on in this session: allow recall(branch)",
+        "From now on in this session: ask remember",
     ]
     listed = [re.split(r" {2,}", line.strip()) for line in lines[3:7]]
     assert [rule for rule, _ in listed] == [
-        "deny write_file(secret/*)", "allow shell(git status)", "ask edit_file", "deny shell(git push --force*)",
+        "deny read_file(secret/*)", "allow recall(branch)", "ask remember", "deny shell(git push --force*)",
     ]  # fmt: skip
     entry = ricordo("memory", "list", "--json").document["entries"][0]["id"]
     assert [source for _, source in listed] == ["of this session"] * 3 + [f"of the memory {entry}"]
     again = _chat("/permissions").out.splitlines()
-    assert [line.split("  ")[1] for line in again if "session" in line] == ["ask edit_file"], "the rest was kept"
+    assert [line.split("  ")[1] for line in again if "session" in line] == ["ask remember"], "the rest was kept"
+
+
+def test_a_rule_that_takes_the_place_of_another_or_names_no_tool_says_so() -> None:
+    _root()
+    done = _chat(
+        "/permissions deny recall", "/permissions deny recall", "/permissions allow recall",
+        "/permissions deny shel(git push*)", "/permissions",
+    )  # fmt: skip
+    assert done.out.splitlines() == [
+        "From now on in this session: deny recall",
+        "From now on in this session: deny recall",
+        "From now on in this session: allow recall",
+        "It takes the place of: deny recall",
+        "From now on in this session: deny shel(git push*)",
+        "  allow recall          of this session",
+        "  deny shel(git push*)  of this session; the agent has no tool of that name",
+    ]
+    assert "ricordo: The rule `deny shel(git push*)` decides nothing here" in done.err
 
 
 def test_a_rule_of_the_person_holds_for_what_the_model_calls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,6 +195,21 @@ def test_a_plan_that_is_written_is_in_force_when_the_person_ends_planning(monkey
     assert "Dump it twice." in later.out
     assert later.out.endswith("Plan mode is off, and there is no plan.\n")
     assert "Dump it twice." in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("ends", [(), ("/plan off",)])
+def test_a_plan_that_is_dropped_is_gone_and_its_file_stays(
+    ends: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script: list[ScriptItem] = [Call("plan_write", {"content": "# Move\n\n1. Dump it."}), Say("It is written.")]
+    with _model(script, monkeypatch):
+        done = _chat("/plan on Move", "Plan it.", *ends, "/plan drop", "/plan")
+    (file,) = _plans()
+    assert done.out.splitlines()[-2:] == [
+        f"The plan is dropped, and plan mode is off; its file stays: {file}",
+        "Plan mode is off, and there is no plan.",
+    ]
+    assert "Dump it." in file.read_text(encoding="utf-8")
 
 
 def test_a_plan_can_be_left_without_a_model_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,8 @@ def test_where_there_is_no_root_there_are_no_tasks_to_list() -> None:
     done = ricordo("tasks", "--root", "elsewhere", "--json")
     assert (done.code, done.document["error"]) == (1, "RootNotFound")
     assert not Path("elsewhere").exists()
+    tasks, sessions = ricordo("tasks", "--root", "elsewhere"), ricordo("session", "list", "--root", "elsewhere")
+    assert (tasks.code, tasks.err) == (sessions.code, sessions.err), "in the words of every other list"
 
 
 @pytest.mark.usefixtures("several")
@@ -106,6 +108,24 @@ def test_the_tasks_of_all_sessions_are_listed_and_those_that_run_come_first() ->
     assert ricordo("tasks", "list").out.splitlines() == shown
     columns = {line.index("local_agent") for line in shown if "local_agent" in line}
     assert len(columns) == 1, "the columns are even"
+
+
+def test_whose_a_task_is_stands_in_the_list_where_several_people_have_some() -> None:
+    ended = {"state": "completed", "ended": datetime.now(UTC).replace(microsecond=0)}
+    _keep(MONDAY, _task(1, "Read all logs", user="ada", **ended))
+    _keep(ROOT_TASKS, _task(2, "Consolidate", minutes=2, type="dream", agent="", session="", **ended))
+    assert ricordo("tasks").out.splitlines()[0].split()[-1] == "session"
+    _keep(TUESDAY, _task(3, "Find the leak", minutes=3, session="tuesday", user="bob", **ended))
+    shown = ricordo("tasks").out.splitlines()
+    assert [line.split()[-1] for line in shown] == ["user", "ada", "-", "bob"]
+
+
+def test_who_cancels_the_task_of_another_is_told_whose_it_was() -> None:
+    _keep(MONDAY, _task(1, "Read all logs", user="bob", seen=datetime(2026, 1, 1, tzinfo=UTC)))
+    done = ricordo("tasks", "cancel", "00000001", "--user", "ada")
+    assert done.out == "Task 00000001 of bob was orphaned: nobody ran it any more. It is cancelled now.\n"
+    again = ricordo("tasks", "cancel", "00000001", "--user", "bob")
+    assert again.out == "Task 00000001 had ended already: it is cancelled.\n"
 
 
 @pytest.mark.usefixtures("several")

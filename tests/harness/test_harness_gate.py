@@ -324,7 +324,7 @@ async def test_a_rule_for_a_tool_that_is_not_there_is_kept_and_told_to_the_log(
     await permissions.deny("shel(git pull*)")
     await permissions.deny("shell(git push*)")
     await permissions.ask("*")
-    told = "The rule `%s` decides nothing here: no tool has that name. Did you mean %s?"
+    told = "The rule `%s` decides nothing here: the agent has no tool of that name. Did you mean %s?"
     assert caplog.messages == [told % ("deny read_fil(a)", "read_file"), told % ("deny shel(git pull*)", "shell")]
     assert [permissions.names_no_tool(rule) for rule in permissions.rules] == [True, True, False, False]
 

@@ -30,7 +30,7 @@ _LONGEST_RULE = 300
 _EXACT = frozenset({"shell", "write_file", "edit_file"})
 _BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 _TASKS_FORM = "/tasks stands alone, or takes the ID of a task, or cancel ID"
-_PLAN_FORM = "/plan stands alone, or takes on [TITLE], off or done"
+_PLAN_FORM = "/plan stands alone, or takes on [TITLE], off, drop or done"
 _RULES_FORM = "/permissions stands alone, or takes allow, deny, ask or remove, and a pattern such as shell(git push*)"
 
 
@@ -150,7 +150,7 @@ async def _cancel(agent: "HarnessAgent", task_id: str) -> list[str]:
 
 
 async def _plan(agent: "HarnessAgent", act: str, rest: str, target: Target, *, has_model: bool) -> list[str]:
-    if act not in {"", "on", "off", "done"} or (rest and act != "on"):
+    if act not in {"", "on", "off", "drop", "done"} or (rest and act != "on"):
         raise InvalidInput(f"{_PLAN_FORM}; not {shown(f'{act} {rest}'.rstrip())}.")
     planning = agent.plan
     if planning is None:
@@ -161,6 +161,8 @@ async def _plan(agent: "HarnessAgent", act: str, rest: str, target: Target, *, h
         await planning.enter(rest, by="user")
     elif act == "off":
         await _leave(planning)
+    elif act == "drop":
+        return await _dropped(planning, target)
     elif act == "done":
         await planning.exit("done", by="user")
     return await _planned(planning, target)
@@ -175,6 +177,16 @@ async def _leave(planning: "Planning") -> None:
         await planning.exit("ready", by="user")
     except ToolFailed:
         await planning.exit("dropped", by="user")
+
+
+async def _dropped(planning: "Planning", target: Target) -> list[str]:
+    """Give the plan up, whether it is still made or in force, and say where its file is."""
+    from ricordo.workspace.layout import WORKSPACE
+
+    path = planning.plan.path
+    await planning.exit("dropped", by="user")
+    stays = f"; its file stays: {shown(target.file(f'{WORKSPACE}/{path}'))}" if path else ""
+    return [f"The plan is dropped, and plan mode is off{stays}"]
 
 
 async def _planned(planning: "Planning", target: Target) -> list[str]:
@@ -212,7 +224,11 @@ async def _permissions(agent: "HarnessAgent", act: str, pattern: str) -> list[st
     if not pattern or act not in {*changes, "remove"}:
         raise InvalidInput(f"{_RULES_FORM}; not {shown(f'{act} {pattern}'.rstrip())}.")
     if act != "remove":
-        return [f"From now on in this session: {bold(shown(render_rule(await changes[act](pattern))))}"]
+        before = held.rules
+        made = await changes[act](pattern)
+        replaced = [rule for rule in before if rule.pattern == made.pattern and rule.decision != made.decision]
+        told = [f"From now on in this session: {bold(shown(render_rule(made)))}"]
+        return told + [f"It takes the place of: {shown(render_rule(rule))}" for rule in replaced]
     if not await held.remove(pattern):
         raise InvalidInput(f"This session has no rule {shown(pattern)}: /permissions lists them.")
     return [f"Removed {shown(pattern)}."]
@@ -223,10 +239,14 @@ async def _rules(agent: "HarnessAgent") -> list[str]:
 
     entries = await agent.memory.entries() if agent.memory else ()
     rules = [
-        *((render_rule(rule), "of this session") for rule in agent.permissions.rules),
+        *((render_rule(rule), f"of this session{_idle(agent, rule)}") for rule in agent.permissions.rules),
         *((entry.rule, f"of the memory {entry.id}") for entry in entries if entry.rule is not None and entry.is_rule),
     ]
     if not rules:
         return [wrapped("There are no rules. /permissions deny PATTERN makes one, such as write_file(secret/*).")]
     width = max(len(shown(rule)) for rule, _ in rules)
     return [f"  {shown(rule):<{width}}  {source}" for rule, source in rules]
+
+
+def _idle(agent: "HarnessAgent", rule: "PermissionRule") -> str:
+    return "; the agent has no tool of that name" if agent.permissions.names_no_tool(rule) else ""

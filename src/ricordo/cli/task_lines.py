@@ -45,9 +45,15 @@ def running_first(tasks: Iterable["Task"]) -> list["Task"]:
 
 
 def task_rows(tasks: Sequence["Task"]) -> list[str]:
-    """Tell each task in a line, below the names of the columns; empty for none."""
-    cells = [_HEADS, *(_cells(task) for task in tasks)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEADS))]
+    """Tell each task in a line, below the names of the columns; empty for none.
+
+    Whose a task is has a column where they are several people's.
+    """
+    cells: list[Sequence[str]] = [_HEADS, *(_cells(task) for task in tasks)]
+    if len({task.user for task in tasks} - {""}) > 1:
+        users = ["user", *(shown(task.user or "-") for task in tasks)]
+        cells = [[*row, user] for row, user in zip(cells, users, strict=True)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
     rows = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     return [bold(rows[0]), *rows[1:]] if tasks else []
 

@@ -204,9 +204,11 @@ class Permissions:
     def _tell_of(self, rule: PermissionRule) -> None:
         if not self.names_no_tool(rule):
             return
-        near = get_close_matches(rule.pattern.tool, self._tools, n=1)
+        near = get_close_matches(rule.pattern.tool, self._tools, n=1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
-        _LOG.warning("The rule `%s` decides nothing here: no tool has that name.%s", render_rule(rule), meant)
+        _LOG.warning(
+            "The rule `%s` decides nothing here: the agent has no tool of that name.%s", render_rule(rule), meant
+        )
 
 
 def called_of(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> Called:

@@ -141,7 +141,7 @@ def cancel(
     if as_json:
         emit({"task": task_document(after), "stopped": after.has_ended})
     else:
-        (say if after.has_ended else failed)(outcome(before, after))
+        (say if after.has_ended else failed)(outcome(before, after, user=target.user))
     if not after.has_ended:
         raise typer.Exit(1)
 
@@ -193,11 +193,12 @@ async def _redactor(files: "FileStore") -> "Redactor":
         return Redactor(secrets.token_bytes(_KEY_BYTES))
 
 
-def outcome(before: "Task", after: "Task") -> str:
-    """Say what came of the wish to stop a task."""
+def outcome(before: "Task", after: "Task", *, user: str = "") -> str:
+    """Say what came of the wish of `user` to stop a task, and whose it is where it is another's."""
     from ricordo.tools.task_tools import short_id
 
-    name = f"Task {shown(short_id(after))}"
+    whose = f" of {shown(after.user)}" if after.user not in {"", user} else ""
+    name = f"Task {shown(short_id(after))}{whose}"
     if before.has_ended:
         return f"{name} had ended already: it is {after.state}."
     if before.state == "orphaned" and after.state == "cancelled":
