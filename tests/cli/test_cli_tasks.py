@@ -111,7 +111,7 @@ def test_the_tasks_of_all_sessions_are_listed_and_those_that_run_come_first() ->
 
 
 def test_whose_a_task_is_stands_in_the_list_where_several_people_have_some() -> None:
-    ended = {"state": "completed", "ended": datetime.now(UTC).replace(microsecond=0)}
+    ended: dict[str, Any] = {"state": "completed", "ended": datetime.now(UTC).replace(microsecond=0)}
     _keep(MONDAY, _task(1, "Read all logs", user="ada", **ended))
     _keep(ROOT_TASKS, _task(2, "Consolidate", minutes=2, type="dream", agent="", session="", **ended))
     assert ricordo("tasks").out.splitlines()[0].split()[-1] == "session"

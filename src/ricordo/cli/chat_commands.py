@@ -40,7 +40,7 @@ HELP = (
     ("/tasks [ID]", "what runs in the background, or all of one task; /tasks cancel ID stops it"),
     (
         "/plan",
-        "the plan, and whether the agent plans; /plan on [TITLE] lets it plan before it acts; off, done or drop ends it",
+        "the plan, and whether the agent plans; /plan on [TITLE] lets it plan before acting; off, done or drop ends it",
     ),
     ("/todos", "what the agent has to do"),
     ("/permissions", "the rules for tool calls; allow, deny, ask or remove PATTERN, such as write_file(src/*)"),
