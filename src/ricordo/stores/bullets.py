@@ -15,7 +15,7 @@ from ricordo.files import Appended, FileStore, Stored
 from ricordo.index.markdown import is_whole_block
 from ricordo.stores.held_file import HeldFile, rewritten
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, parse_entries, render_entry, without_entries
+from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
 
 __all__ = ["BulletFile", "Bullets"]
 
@@ -61,7 +61,10 @@ class BulletFile:
         """Cut an entry out, also by the beginning or the end of its id, and return it. Raises `EntryNotFound`."""
 
         async def without(stored: Stored) -> tuple[bytes, Entry]:
-            return await run_sync(_without, self.path, stored.data, entry_id)
+            bullets = await self.bullets()
+            if bullets.data != stored.data:
+                bullets = await run_sync(_read, self.path, stored.data)
+            return _without(bullets, entry_id)
 
         return await rewritten(self._files, self.path, without)
 
@@ -76,6 +79,8 @@ def _read(path: str, data: bytes) -> Bullets:
 
 def _extended(path: str, before: Bullets, tail: bytes) -> Bullets:
     """Return the document with `tail` after it; bullets that mean the same alone are read alone."""
+    if not tail:
+        return before
     data = before.data + tail
     if before.fence or not is_whole_block(tail):
         return _read(path, data)
@@ -100,8 +105,10 @@ def _shows_a_probe(data: bytes) -> bool:
     return any(one.entry.id == "probe" for one in found)
 
 
-def _without(path: str, data: bytes, entry_id: str) -> tuple[bytes, Entry]:
-    located = parse_entries(data, path)
-    chosen = chosen_id([found.entry.id for found in located], entry_id)
-    gone = next(found.entry for found in reversed(located) if found.entry.id == chosen)
-    return without_entries(data, path, {chosen}), gone
+def _without(bullets: Bullets, entry_id: str) -> tuple[bytes, Entry]:
+    chosen = chosen_id([found.entry.id for found in bullets.located], entry_id)
+    gone = [found for found in bullets.located if found.entry.id == chosen]
+    data = bullets.data
+    for found in reversed(gone):
+        data = data[: found.offset] + data[found.offset + found.length :]
+    return data, gone[-1].entry
