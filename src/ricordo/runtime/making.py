@@ -151,6 +151,7 @@ class Making:
             clock=self.parts.clock,
             most=Tokens(settings.workspace_tokens),
             memory=self.memory,
+            recalled=settings.recalled_memories,
         )
 
     def _flush(self) -> FlushJobs | None:

@@ -29,6 +29,7 @@ from ricordo.middleware.inject import Inject
 from ricordo.middleware.update import Line, Remembered, remembered
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
+from ricordo.runtime.opening_context import OpeningContext, first_words
 from ricordo.runtime.tool_sets import MEMORY_TOOLS
 from ricordo.stores.capabilities import Layers, Lists
 from ricordo.stores.contract import Store
@@ -61,10 +62,12 @@ class Prompt:
         clock: Clock,
         most: Tokens = WORKSPACE_BUDGET,
         memory: AgentStore | None = None,
+        recalled: int = 0,
     ) -> None:
         """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
 
-        What is remembered is that of `memory`, by default of the workspace itself.
+        What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
+        shown for what a session begins with.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._folder = folder
@@ -76,6 +79,7 @@ class Prompt:
         self._store = self._memory.store if self._memory and self._memory.keeps else None
         self._layers = self._store.offers(Layers) if self._store else None
         self._lists = self._store.offers(Lists) if self._store else None
+        self._opening = OpeningContext(store=self._store, most=recalled) if self._store else None
         self._seen: tuple[object, ...] = ()
         self._now = Remembered()
         self.preamble = ""
@@ -94,7 +98,8 @@ class Prompt:
         room = room_left(self._most, guidance, notice)
         written = await run_sync(partial(instructions, [*([agents] if agents else []), *project_rules], room))
         self.shown = await self.now()
-        self.preamble = await self._remembered(room_left(self._most, guidance, written), notice)
+        opening = first_words(request.window)
+        self.preamble = await self._remembered(room_left(self._most, guidance, written), notice, opening)
         self.written += 1
         return system_prompt(
             base=request.system,
@@ -143,12 +148,12 @@ class Prompt:
         except RicordoError:
             return True
 
-    async def _remembered(self, room: int, notice: str) -> str:
-        """Return the preamble as far as there is room, else a notice.
+    async def _remembered(self, room: int, notice: str, opening: str) -> str:
+        """Return the preamble as far as there is room, with what memory holds about `opening`; else a notice.
 
         Memory that can't be read ends no turn, and is not shown as an empty one.
         """
-        if self._store is None or self._budget is None:
+        if self._store is None or self._opening is None or self._budget is None:
             return _OFF if self._budget and self._is_broken and estimate_text(_OFF) <= room else ""
         store = self._store
         try:
@@ -156,6 +161,9 @@ class Prompt:
             if estimate_text(text) > room:
                 text = await store.preamble(Tokens(room)) if room else ""
                 text = text if text and estimate_text(text) <= room else notice
+            if text != notice and room:
+                most = Tokens(min(self._budget.count, room))
+                text = await self._opening.with_preamble(text, most, opening, now=self._clock.now())
         except RicordoError as error:
             _LOG.warning("Memory can't be read for the prompt: %s", error)
             text = _UNREADABLE

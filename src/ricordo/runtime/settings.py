@@ -24,6 +24,7 @@ from ricordo.compaction.config import (
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.harness.prompt import WORKSPACE_BUDGET
+from ricordo.recall.relevance import MOST_RECALLED
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
@@ -59,8 +60,9 @@ class Settings:
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
     `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None. All
     that is put into the prompt beside the agent's own instructions has at most `workspace_tokens` tokens, the preamble
-    among it at most `preamble_tokens`, and a turn has at most `max_iters` requests to the model. `origins` says for
-    each setting that is not at its default, by dotted key, where its value came from.
+    among it at most `preamble_tokens`; up to `recalled_memories` of the rest of memory join it that have to do with the
+    first message. A turn has at most `max_iters` requests to the model. `origins` says for each setting that is not at
+    its default, by dotted key, where its value came from.
     """
 
     root: Path | None
@@ -74,6 +76,7 @@ class Settings:
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
     preamble_tokens: int = DEFAULT_BUDGET.count
+    recalled_memories: int = MOST_RECALLED
     compaction: CompactionConfig | None = None
     tool_result_eviction: ToolResultEvictionConfig | None = None
     clear_results: ClearResultsConfig | None = None
@@ -94,7 +97,7 @@ class Settings:
             raise InvalidSetting(f"store: {error}") from error
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
-        for name in ("preamble_tokens", "workspace_tokens"):
+        for name in ("preamble_tokens", "recalled_memories", "workspace_tokens"):
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
 

@@ -19,7 +19,7 @@ from ricordo.tools.function import tool
 from ricordo.tools.memory_paths import MEMORIES
 from ricordo.workspace.layout import WORKSPACE
 
-__all__ = ["DEFAULT_BUDGET", "MOST_HITS", "NO_MATCHES", "fenced_hits", "recall_tool"]
+__all__ = ["DEFAULT_BUDGET", "MOST_HITS", "NO_MATCHES", "fenced_hits", "quoted", "recall_tool"]
 
 DEFAULT_BUDGET = Tokens(2_000)
 """Tokens of one result when none are named."""
@@ -65,7 +65,7 @@ def fenced_hits(hits: Sequence[Hit], budget: Tokens, *, now: datetime, brief: bo
         return NO_MATCHES
     shown: list[Quoted] = []
     for hit in hits:
-        item = _placed(hit) if brief else _quoted(hit, now)
+        item = _placed(hit) if brief else quoted(hit, now)
         if len(item.text) > _LONGEST_TOKEN * budget.count:
             # too long whatever it says, and counting all of it would take its time
             item = _with(item, item.text[: _LONGEST_TOKEN * budget.count] + " […]")
@@ -88,7 +88,8 @@ def _with(item: Quoted, text: str) -> Quoted:
     return replace(item, text=text)
 
 
-def _quoted(hit: Hit, now: datetime) -> Quoted:
+def quoted(hit: Hit, now: datetime) -> Quoted:
+    """Return a hit as it is shown to a model: with its place, its trust, its age at `now`, its kind and its id."""
     entry = hit.entry
     said = entry.since or entry.time
     return replace(_placed(hit), age=_age(said, now) if said else None, kind=entry.kind, id=entry.id or None)

@@ -1,0 +1,144 @@
+"""What a session begins with decides what of memory is loaded: into the system prompt, once, and within its budget."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings, spoken, system
+from ricordo import Entry, HarnessAgent, Memory
+from ricordo.runtime import Settings
+from ricordo.runtime.stores import open_store
+from ricordo.testing import RecordedRequest, Say, ScriptedModel
+from ricordo.tokens import estimate_text
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "Which walnut harvester do we rent for the orchard?"
+NOTE = "what is asked first"
+ABOUT = [
+    f"The orchard has {number} rows of walnut trees. {'They were planted by hand and stand on the slope. ' * 4}"
+    for number in range(7)
+]
+OTHERS = [
+    f"Invoice {number} is kept in the red folder. {'It was paid in time and in full. ' * 5}" for number in range(7)
+]
+
+
+async def kept(root: Path, texts: Sequence[str]) -> None:
+    """Save, and let all of it go to topics: each is too long for the index."""
+    async with Memory.open(root, scope=SCOPE, settings=settings(root, consolidates=True)) as memory:
+        for text in texts:
+            await memory.remember(text)
+    async with HarnessAgent(
+        "offline", workspace=root, scope=SCOPE, settings=settings(root, consolidates=True)
+    ) as agent:
+        assert (await agent.consolidate()).kept
+
+
+async def asked(
+    root: Path, *texts: str, given: Settings | None = None, store: str | None = None
+) -> list[RecordedRequest]:
+    model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
+    async with HarnessAgent(
+        model, workspace=root, scope=SCOPE, settings=given or settings(root), store=store, closing_summary="off"
+    ) as agent:
+        for text in texts:
+            await agent.send(text)
+    return list(model.requests)
+
+
+def loaded(request: RecordedRequest) -> str:
+    """Return the block of the system prompt that is about the first message; empty where there is none."""
+    prompt = system(request)
+    if NOTE not in prompt:
+        return ""
+    return prompt[prompt.rindex("<memory note", 0, prompt.index(NOTE)) :].partition("</memory>")[0]
+
+
+@pytest.mark.req("HE-C8-topk")
+async def test_of_all_memories_only_the_five_best_for_the_first_message_are_loaded(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    best = "We rent the walnut harvester from Okonkwo for the orchard. " * 3
+    await kept(root, [*OTHERS, *ABOUT, best])
+    (request,) = await asked(root, QUESTION)
+    block = loaded(request)
+    assert block.count("<memory-item ") == 5
+    assert block.index("Okonkwo") < block.index("rows of walnut trees")
+    assert sum(text[:30] in block for text in ABOUT) == 4
+    assert "Invoice" not in block
+    (two,) = await asked(root, QUESTION, given=replace(settings(root), recalled_memories=2))
+    assert loaded(two).count("<memory-item ") == 2
+    assert "Okonkwo" in loaded(two)
+
+
+@pytest.mark.req("HE-C8-system")
+async def test_what_is_loaded_stands_in_the_system_prompt_and_the_message_goes_out_as_it_was_written(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / ".ricordo"
+    await kept(root, ABOUT)
+    first, second = await asked(root, QUESTION, "And which invoice is it?")
+    assert "rows of walnut trees" in loaded(first)
+    assert system(first) == system(second), "it was written once"
+    assert spoken(first.messages)[1:] == [("user", QUESTION)]
+    assert spoken(second.messages)[1:] == [
+        ("user", QUESTION), ("assistant", "Reply 1."), ("user", "And which invoice is it?"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["Hello.", "Plan a journey by train through the Alps.", "x" * 10_000])
+async def test_a_first_message_that_nothing_has_to_do_with_changes_nothing(tmp_path: Path, text: str) -> None:
+    root = tmp_path / ".ricordo"
+    await kept(root, ABOUT)
+    off = replace(settings(root), recalled_memories=0)
+    (without,) = await asked(root, QUESTION, given=off)
+    (request,) = await asked(root, text)
+    assert NOTE not in system(without)
+    assert _below_the_name(system(request)) == _below_the_name(system(without))
+
+
+def _below_the_name(prompt: str) -> str:
+    """Return the prompt without its last line, which names the session."""
+    return prompt.rpartition("\n")[0]
+
+
+async def test_what_the_preamble_shows_already_is_not_loaded_again(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.remember("The walnut harvester of the orchard is rented.")
+    (request,) = await asked(root, QUESTION)
+    assert system(request).count("walnut harvester") == 1
+    assert NOTE not in system(request)
+
+
+@pytest.mark.parametrize("budget", [200, 400, 1_000])
+async def test_the_preamble_gives_way_and_both_stay_within_its_budget(tmp_path: Path, budget: int) -> None:
+    root = tmp_path / ".ricordo"
+    await kept(root, ABOUT[:2])
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        for number in range(60):
+            await memory.remember(f"Note {number} is about the harbour and its ships.")
+    bare = replace(settings(root), preamble_tokens=0)
+    small = replace(settings(root), preamble_tokens=budget)
+    (without,), (request,) = await asked(root, QUESTION, given=bare), await asked(root, QUESTION, given=small)
+    used = estimate_text(system(request)) - estimate_text(system(without))
+    assert used <= budget
+    if budget > 400:
+        assert "rows of walnut trees" in loaded(request)
+
+
+@pytest.mark.parametrize("scheme", ["sessions", "markdown", "jsonl", "json", "kv", "fulltext"])
+async def test_other_stores_are_searched_word_by_word(tmp_path: Path, scheme: str) -> None:
+    root, address = tmp_path / ".ricordo", f"{scheme}:{tmp_path / 'notes'}"
+    async with open_store(address, scope=SCOPE, settings=settings(root)) as store:
+        about = f"Okonkwo rents us the walnut harvester. {'It is green. ' * 25}"
+        await store.save(Entry(content=about, kind="note", by="agent"))
+        for number in range(40):
+            await store.save(
+                Entry(content=f"Note {number} is about the ships. {'They come and go. ' * 20}", by="agent")
+            )
+    given = replace(settings(root), preamble_tokens=1_200)
+    (request,) = await asked(root, QUESTION, given=given, store=address)
+    assert "Okonkwo" in loaded(request)
