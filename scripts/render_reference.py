@@ -7,15 +7,19 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import anyio
 import typer.main
 
 import ricordo
 from ricordo import errors
 from ricordo.cli.application import app
+from ricordo.testing import OWN_STORES
+from ricordo.testing.store_table import conformance_table, offered, table_of_checks, table_of_stores
 
-__all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python"]
+__all__ = ["PAGES", "main", "render_cli", "render_errors", "render_python", "render_stores"]
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE = "<!-- Rendered by scripts/render_reference.py; `make format` renders it again. -->"
@@ -50,7 +54,38 @@ def render_python() -> str:
     return _page(parts)
 
 
-PAGES: dict[str, Callable[[], str]] = {"cli.md": render_cli, "errors.md": render_errors, "python.md": render_python}
+def render_stores() -> str:
+    """Return the page of Ricordo's stores: what each declares and offers, and which checks it is held to."""
+    parts = [
+        NOTE,
+        "# Stores",
+        "Every store goes through the public conformance suite, `ricordo.testing.StoreConformance`, and so can "
+        "[one of your own](../guide/stores.md). A check that does not apply to a store is left out, with a reason.",
+        "## What they are",
+        table_of_stores(OWN_STORES, anyio.run(_offers)),
+        "## What they are held to",
+        "I1 to I12 are the invariants of a store. `yes` means that all checks of an invariant apply, and pass.",
+        conformance_table(OWN_STORES),
+        "## The checks",
+        table_of_checks(),
+    ]
+    return _page(parts)
+
+
+async def _offers() -> dict[str, tuple[str, ...]]:
+    with TemporaryDirectory() as folder:
+        made = {scheme: Path(folder) / scheme for scheme in OWN_STORES}
+        for path in made.values():
+            path.mkdir()
+        return {scheme: await offered(kind(), made[scheme]) for scheme, kind in OWN_STORES.items()}
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": render_cli,
+    "errors.md": render_errors,
+    "python.md": render_python,
+    "stores.md": render_stores,
+}
 
 
 def main() -> None:

@@ -36,7 +36,6 @@ def test_no_store_and_no_check_is_left_out() -> None:
     assert len({check.name for check in STORE_CHECKS}) == len(STORE_CHECKS)
 
 
-@pytest.mark.req("GO-G1")
 @for_every_store("G1")
 async def test_time_id_and_scope_are_given(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
@@ -59,7 +58,6 @@ async def test_the_preamble_has_its_budget_and_its_fence(scheme: str, check: Sto
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I5")
 @for_every_store("I5")
 async def test_kinds_and_fields_are_kept(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
@@ -98,7 +96,17 @@ async def test_others_change_nothing_that_one_sees(scheme: str, check: StoreChec
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I12")
 @for_every_store("I12")
 async def test_the_order_is_that_of_saving(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@for_every_store("I4", "I6", "I7")
+async def test_many_saves_of_two_processes_and_a_kill_at_every_step_lose_nothing(
+    scheme: str, check: StoreCheck, tmp_path: Path
+) -> None:
+    subject = OWN_STORES[scheme]()
+    subject.saves, subject.kills, subject.sessions, subject.turns = 200, 10_000, 30, 50
+    await check(subject, tmp_path)

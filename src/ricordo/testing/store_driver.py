@@ -1,9 +1,9 @@
 """Kill a backend's process at each step, or let several use it at once, and tell what is left: a program of its own.
 
-    python -m ricordo.testing.store_driver FILE CLASS FOLDER together|kills COUNT
+    FILE CLASS FOLDER together|kills|full COUNT
 
-FILE defines CLASS, a `StoreSubject`. Each line of the output is one case as JSON. Forking wants a process without
-threads, so this one has none: everything that opens a store is done by a child.
+are its arguments. FILE defines CLASS, a `StoreSubject`. Each line of the output is one case as JSON. Forking wants
+a process without threads, so this one has none: everything that opens a store is done by a child.
 """
 
 import gc
@@ -11,19 +11,21 @@ import importlib
 import importlib.util
 import json
 import os
+import resource
 import shutil
 import signal
-import sqlite3
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
+from anyio.to_thread import run_sync
 
+from ricordo.errors import StorageError
 from ricordo.files.disk import Disk
 from ricordo.stores.contract import Store
 from ricordo.testing.store_subject import StoreSubject, kept
@@ -84,7 +86,7 @@ class _KillingDisk(Disk):
     def sync_folder(self, path: str) -> None:
         self._reached()
 
-    def commit(self, connection: sqlite3.Connection) -> None:
+    def commit(self, connection: Any) -> None:
         self._reached()
         super().commit(connection)
 
@@ -94,7 +96,7 @@ def main() -> None:
     file, name, folder, what, count = sys.argv[1:]
     subject = _loaded(file, name)
     anyio.run(anyio.sleep, 0)
-    act = {"together": _together, "kills": _kills}[what]
+    act = {"together": _together, "kills": _kills, "full": _full}[what]
     act(subject, Path(folder), int(count))
 
 
@@ -102,7 +104,12 @@ def _together(subject: StoreSubject, folder: Path, count: int) -> None:
     """Let two processes save `count` entries each at once, and tell what is there then."""
     names = ("one", "two")
     _warm_up(_told(_started(partial(_prepare, subject, folder)))[0])
-    running = [_started(partial(_save_many, subject, folder, name, count)) for name in names]
+    gate = os.pipe()
+    running = [_started(partial(_save_many, subject, folder, name, count, gate=gate)) for name in names]
+    os.close(gate[0])
+    for _, readable in running:
+        os.read(readable, 1)
+    os.close(gate[1])
     for child in running:
         _told(child)
     lines, _ = _told(_started(partial(_look, subject, folder)))
@@ -131,6 +138,29 @@ def _kills(subject: StoreSubject, folder: Path, count: int) -> None:
         })  # fmt: skip
 
 
+def _full(subject: StoreSubject, folder: Path, count: int) -> None:
+    """Let no file grow while `count` entries are saved; tell what is said to that, and what is there afterwards."""
+    _warm_up(_told(_started(partial(_prepare, subject, folder)))[0])
+    told, _ = _told(_started(partial(_save_without_room, subject, folder, count)))
+    left, _ = _told(_started(partial(_look, subject, folder)))
+    _show({"errors": told, "kept": json.loads(left[0]), "again": json.loads(left[1])})
+
+
+async def _save_without_room(subject: StoreSubject, folder: Path, count: int, tell: _Tell) -> None:
+    async with subject.store(folder) as store:
+        before = (await store.recall(""), await store.preamble())
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        for _ in range(count):
+            try:
+                await store.save(Entry(content="Not this walnut. " * 1_000))
+            except StorageError:
+                tell("refused")
+            else:
+                tell("saved")
+            tell("same" if (await store.recall(""), await store.preamble()) == before else "changed")
+
+
 async def _prepare(subject: StoreSubject, folder: Path, tell: _Tell) -> None:
     """Keep one entry, and tell which modules that took."""
     await anyio.Path(folder).mkdir(exist_ok=True)
@@ -150,11 +180,16 @@ async def _save(subject: StoreSubject, folder: Path, tell: _Tell, *, at: int, re
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def _save_many(subject: StoreSubject, folder: Path, name: str, count: int, tell: _Tell) -> None:
+async def _save_many(
+    subject: StoreSubject, folder: Path, name: str, count: int, tell: _Tell, *, gate: tuple[int, int]
+) -> None:
+    """Save when all of them are ready, which is when nobody can write to the gate any more."""
+    os.close(gate[1])
     async with subject.store(folder) as store:
+        tell("ready")
+        await run_sync(os.read, gate[0], 1)
         for number in range(count):
             await store.save(Entry(content=f"Walnut {number} of {name}."))
-    tell("done")
 
 
 async def _look(subject: StoreSubject, folder: Path, tell: _Tell) -> None:
@@ -237,7 +272,3 @@ def _copy(prepared: Path, target: Path) -> Path:
 def _show(case: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(case) + "\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -199,7 +199,8 @@ def _hold_all_same(found: Sequence[Entry], wanted: Sequence[Entry]) -> None:
 def _hold_same(found: Entry, wanted: Entry) -> None:
     for name in ("content", "kind", "tags", "time"):
         one, other = getattr(found, name), getattr(wanted, name)
-        hold(one == other, f"{name} is {str(one)[:80]!r} and was {str(other)[:80]!r}")
+        sizes = f" ({len(found.content)} and {len(wanted.content)} characters)" if name == "content" else ""
+        hold(one == other, f"{name} is {str(one)[:80]!r} and was {str(other)[:80]!r}{sizes}")
 
 
 def _files_with(folder: Path, data: bytes) -> list[Path]:

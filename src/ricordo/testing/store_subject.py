@@ -3,6 +3,7 @@
 Invariant: a check knows of a backend only what stands here and what the contract says.
 """
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,19 +29,23 @@ SCOPE = Scope(user="me", project="shop")
 
 _ALL = 1_000
 
-Need: TypeAlias = Literal["memory", "capacity", "keeping", "sharing", "disk", "forgetting", "sequence"]
+Need: TypeAlias = Literal[
+    "memory", "capacity", "keeping", "sharing", "disk", "own files", "forgetting", "sequence", "reporting"
+]  # fmt: skip
 """What a check needs of a backend: that it remembers at all, that it is bounded, that what it kept is there when it is
-opened again, that several processes may open it, that it writes through the `Disk` it is given, that it forgets, that
-the order of saving says what is the newest."""
+opened again, that several processes may open it, that it writes through the `Disk` it is given, or by itself, that it
+forgets, that the order of saving says what is the newest, that there is text that it can't read."""
 
 _REASONS: dict[Need, str] = {
     "memory": "it keeps nothing",
     "capacity": "it is not bounded",
     "keeping": "it keeps nothing beyond its process",
     "sharing": "it is for one process",
-    "disk": "it does not write through the disk it is given",
+    "disk": "it writes its files itself",
+    "own files": "it writes through the disk it is given",
     "forgetting": "it does not forget",
     "sequence": "the newest is what has the latest time",
+    "reporting": "any text in its files is a person's",
 }
 
 
@@ -56,7 +61,8 @@ class StoreSubject:
     was found, or of a closed session its metadata. With `free_text` its files are people's to write into, and no text
     in them is damage. `forgets` is whether it forgets; None finds out by type.
 
-    `saves` is how many entries each of two processes saves, `kills` about how many of its steps it is killed at.
+    `saves` is how many entries each of two processes saves, `kills` about how many of its steps it is killed at, and
+    `sessions` how many sessions there are before its preamble is looked at, each with `turns` entries.
     """
 
     address: ClassVar[str] = ""
@@ -70,8 +76,10 @@ class StoreSubject:
     free_text: ClassVar[bool] = False
     forgets: ClassVar[bool | None] = None
     embedder: ClassVar[Embedder | None] = None
-    saves: ClassVar[int] = 20
-    kills: ClassVar[int] = 6
+    saves: int = 10
+    kills: int = 3
+    sessions: int = 6
+    turns: int = 2
 
     @asynccontextmanager
     async def opened(
@@ -118,9 +126,11 @@ class StoreSubject:
             "memory": self.capacity != 0,
             "capacity": bool(self.capacity),
             "keeping": self.keeps,
-            "sharing": self.keeps and self.shared,
+            "sharing": self.keeps and self.shared and hasattr(os, "fork"),
             "disk": self.keeps and self.through_disk,
             "forgetting": self.forgets is not False,
+            "own files": self.keeps and not self.through_disk and hasattr(os, "fork"),
+            "reporting": not self.free_text,
             "sequence": self.newest == "saved",
         }
         return next((_REASONS[need] for need in needs if not held[need]), "")

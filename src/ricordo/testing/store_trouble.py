@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +30,9 @@ _NOT_ITS_OWN = frozenset({"project.json", "guard.key", ".gitignore"})
 _RUBBISH = b"\x00\xff\xfe{rubbish [that \n nobody wrote\x80" * 9
 _FOREIGN = {"notes.txt": b"Not a memory.\n", "foreign.md": b"# A page\n\nText.\n", "foreign.jsonl": b'{"a": 1}\n[2]\n'}
 _SECONDS = 300
+_DRIVER = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1));from ricordo.testing.store_driver import main; main()"
+)
 
 
 @check("I6", "memory", "keeping", "sharing")
@@ -59,29 +63,20 @@ async def _a_kill_at_any_moment_loses_at_most_the_save_that_had_not_returned(
 
 
 @check("I8", "memory", "keeping")
-async def _a_damaged_file_is_told_or_set_aside_and_takes_nothing_with_it(subject: StoreSubject, folder: Path) -> None:
-    prepared = folder / "prepared"
-    saved = await _prepared(subject, prepared)
-    for number, path in enumerate(await run_sync(_own_files, prepared)):
-        for damage in ("rubbish", "cut"):
-            copy = folder / f"{number}-{damage}"
-            await run_sync(partial(shutil.copytree, prepared, copy))
-            before, after = await run_sync(_damaged, copy / path, damage)
-            outside = [entry for entry in saved if entry.content.encode() not in before]
-            with _warnings() as told:
-                async with subject.store(copy) as store:
-                    await store.recall("walnut")
-                    await store.preamble()
-                    later = await store.save(Entry(content="A walnut that came later."))
-                async with subject.store(copy) as store:
-                    found = {entry.id for entry in await kept(subject, store)}
-            where = f"with {path} damaged ({damage})"
-            hold(later.id in found, f"{where} it keeps nothing new")
-            hold({entry.id for entry in outside} <= found, f"{where} it loses what stands in other files")
-            if not {entry.id for entry in saved} <= found:
-                hold(await run_sync(_is_left, copy, after), f"{where} what is left of the file is thrown away")
-                aside = len(await run_sync(_own_files, copy)) > len(await run_sync(_own_files, prepared))
-                hold(bool(told) or aside or subject.free_text, f"{where} it says nothing")
+async def _a_damaged_file_takes_nothing_with_it_and_what_is_left_of_it_stays(
+    subject: StoreSubject, folder: Path
+) -> None:
+    for case in await _damaged_cases(subject, folder):
+        where = f"with {case.path} damaged ({case.damage})"
+        hold(case.later, f"{where} it keeps nothing new")
+        hold(not case.lost_elsewhere, f"{where} it loses what stands in other files")
+        hold(case.left or not case.lost, f"{where} what is left of the file is thrown away")
+
+
+@check("I8", "memory", "keeping", "reporting")
+async def _what_can_not_be_read_is_told_or_set_aside(subject: StoreSubject, folder: Path) -> None:
+    for case in await _damaged_cases(subject, folder):
+        hold(case.told or not case.lost, f"with {case.path} damaged ({case.damage}) it says nothing")
 
 
 @check("I8", "memory", "keeping")
@@ -123,6 +118,16 @@ async def _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_
     hold(len(found) == len(saved) + 1, "when there is room again it does not have what it had, and one more")
 
 
+@check("I9", "memory", "keeping", "own files")
+async def _when_no_file_can_grow_a_save_is_a_typed_error_and_reading_goes_on(
+    subject: StoreSubject, folder: Path
+) -> None:
+    [case] = await run_sync(_driven, subject, folder, "full", 2)
+    hold(_texts(case, "errors") == ["refused", "same"] * 2, f"where no file can grow, it {case['errors']}")
+    hold(_texts(case, "kept") == ["An old walnut."], f"where no file could grow, it has {case['kept']}")
+    hold(len(_texts(case, "again")) == 2, "when there is room again it does not go on saving")
+
+
 class _FullDisk(Disk):
     """A disk without room: nothing new is written, of anything only the first half."""
 
@@ -149,6 +154,55 @@ class _ReadOnlyDisk(Disk):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Damaged:
+    """One damaged file, and what came of it."""
+
+    path: Path
+    damage: str
+    later: bool
+    lost: bool
+    lost_elsewhere: bool
+    left: bool
+    told: bool
+
+
+async def _damaged_cases(subject: StoreSubject, folder: Path) -> list[_Damaged]:
+    """Damage each file of a store in two ways, each in a copy, use what is left, and return what came of it."""
+    prepared = folder / "prepared"
+    saved = await _prepared(subject, prepared)
+    cases = [(path, damage) for path in await run_sync(_own_files, prepared) for damage in ("rubbish", "cut")]
+    return [
+        await _damaged_case(subject, prepared, saved, path, damage, copy=folder / str(number))
+        for number, (path, damage) in enumerate(cases)
+    ]
+
+
+async def _damaged_case(
+    subject: StoreSubject, prepared: Path, saved: list[Entry], path: Path, damage: str, *, copy: Path
+) -> _Damaged:
+    await run_sync(partial(shutil.copytree, prepared, copy))
+    before, after = await run_sync(_damaged, copy / path, damage)
+    with _warnings() as told:
+        async with subject.store(copy) as store:
+            await store.recall("walnut")
+            await store.preamble()
+            later = await store.save(Entry(content="A walnut that came later."))
+        async with subject.store(copy) as store:
+            found = {entry.id for entry in await kept(subject, store)}
+    aside = len(await run_sync(_own_files, copy)) > len(await run_sync(_own_files, prepared))
+    lost = [entry for entry in saved if entry.id not in found]
+    return _Damaged(
+        path=path,
+        damage=damage,
+        later=later.id in found,
+        lost=bool(lost),
+        lost_elsewhere=any(entry.content.encode() not in before for entry in lost),
+        left=await run_sync(_is_left, copy, after),
+        told=bool(told) or aside,
+    )
+
+
 async def _prepared(subject: StoreSubject, folder: Path) -> list[Entry]:
     """Keep a few entries, of two openings, in `folder`."""
     await run_sync(partial(folder.mkdir, exist_ok=True))
@@ -165,8 +219,7 @@ def _driven(subject: StoreSubject, folder: Path, what: str, count: int) -> list[
     hold("<locals>" not in kind.__qualname__, "the class of the suite has to stand at the top of its module")
     arguments = [inspect.getfile(kind), kind.__qualname__, str(folder), what, str(count)]
     done = subprocess.run(  # noqa: S603 - this program, and a path of the caller's
-        [sys.executable, "-m", "ricordo.testing.store_driver", *arguments],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        [sys.executable, "-c", _DRIVER, json.dumps(sys.path), *arguments],
         capture_output=True,
         text=True,
         timeout=_SECONDS,
@@ -236,8 +289,10 @@ def _warnings() -> Iterator[list[str]]:
 TROUBLE: tuple[StoreCheck, ...] = (
     _two_processes_that_save_at_once_lose_nothing,
     _a_kill_at_any_moment_loses_at_most_the_save_that_had_not_returned,
-    _a_damaged_file_is_told_or_set_aside_and_takes_nothing_with_it,
+    _a_damaged_file_takes_nothing_with_it_and_what_is_left_of_it_stays,
+    _what_can_not_be_read_is_told_or_set_aside,
     _a_foreign_file_is_left_alone_and_does_no_harm,
     _on_a_full_or_read_only_disk_a_save_is_a_typed_error_and_reading_goes_on,
+    _when_no_file_can_grow_a_save_is_a_typed_error_and_reading_goes_on,
 )
 """These checks, each for a folder of its own."""

@@ -1,0 +1,82 @@
+"""The conformance table: which checks each store is held to, and what it offers, as Markdown.
+
+It is rendered from what the stores declare and from what is found by type; that the checks pass is the suite's to say.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, Marks, Undoes
+from ricordo.testing.store_subject import SCOPE, StoreCheck, StoreSubject
+from ricordo.testing.stores import STORE_CHECKS
+
+__all__ = ["conformance_table", "offered", "table_of_checks", "table_of_stores"]
+
+_CAPABILITIES = (Lists, Forgets, Closes, KeepsSessions, Marks, Undoes)
+
+_NO_LACK = frozenset({"it is not bounded", "it writes through the disk it is given", "it writes its files itself"})
+"""Reasons for which a check does not apply that nobody needs to be told."""
+
+
+async def offered(subject: StoreSubject, folder: Path) -> tuple[str, ...]:
+    """Open the store in an empty folder and return the names of the capabilities that it offers."""
+    async with subject.opened(folder, SCOPE) as backend:
+        store = backend.bind(SCOPE)
+        return tuple(each.__name__ for each in _CAPABILITIES if store.offers(each) is not None)
+
+
+def conformance_table(stores: Mapping[str, type[StoreSubject]]) -> str:
+    """Return the table of stores and invariants: how many of the checks of each apply, and why others do not."""
+    names = _invariants()
+    rows = [[f"`{scheme}`", *(_cell(kind(), name) for name in names)] for scheme, kind in stores.items()]
+    reasons = [f"- `{scheme}`: {'; '.join(found)}." for scheme, kind in stores.items() if (found := _reasons(kind()))]
+    return "\n\n".join([_table(["store", *names], rows), "What does not apply, and why:", "\n".join(reasons)])
+
+
+def table_of_stores(stores: Mapping[str, type[StoreSubject]], offers: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the table of what each store declares, and of what it offers by type."""
+    rows = []
+    for scheme, kind in stores.items():
+        subject = kind()
+        keeps = "nothing" if subject.capacity == 0 else "until it is closed" if not subject.keeps else "for good"
+        several = "yes" if subject.keeps and subject.shared else "no"
+        finds = "by relevance" if subject.order == "relevance" else "newest first"
+        rows.append([f"`{scheme}`", keeps, several, subject.recalls, finds, ", ".join(offers[scheme]) or "nothing"])
+    return _table(["store", "keeps", "several processes", "recalls", "order", "offers besides"], rows)
+
+
+def table_of_checks() -> str:
+    """Return the table of every check, under its invariant."""
+    ordered = sorted(STORE_CHECKS, key=lambda check: _invariants().index(check.invariant))
+    return _table(["invariant", "a store is held to this"], [[check.invariant, check.sentence] for check in ordered])
+
+
+def _invariants() -> list[str]:
+    """Return the invariants, those with a number first."""
+    found = {check.invariant for check in STORE_CHECKS}
+    return sorted(found, key=lambda name: (not name[1:].isdigit(), name[0], int(name[1:]) if name[1:].isdigit() else 0))
+
+
+def _cell(subject: StoreSubject, invariant: str) -> str:
+    checks = [
+        check for check in STORE_CHECKS if check.invariant == invariant and subject.lacks(check.needs) not in _NO_LACK
+    ]
+    held = sum(not subject.lacks(check.needs) for check in checks)
+    return "-" if not held else "yes" if held == len(checks) else f"{held} of {len(checks)}"
+
+
+def _reasons(subject: StoreSubject) -> list[str]:
+    left_out: dict[str, list[StoreCheck]] = {}
+    for check in STORE_CHECKS:
+        if reason := subject.lacks(check.needs):
+            left_out.setdefault(reason, []).append(check)
+    return [
+        f"{', '.join(sorted({check.invariant for check in checks}, key=_invariants().index))} ({reason})"
+        for reason, checks in left_out.items()
+        if reason not in _NO_LACK
+    ]
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
