@@ -192,6 +192,20 @@ async def test_an_embedder_that_does_not_answer_is_waited_for_once(
         assert await not_embedded(store) == []
 
 
+async def test_a_save_that_is_cancelled_while_it_embeds_has_saved(tmp_path: Path) -> None:
+    colours = Colours()
+    async with opened(tmp_path, colours) as store:
+        await save(store, "red")
+        colours.is_silent = True
+        with anyio.move_on_after(0.05) as given_up:
+            await save(store, "green")
+        assert given_up.cancelled_caught
+        colours.is_silent = False
+        await save(store, "blue")
+        assert await not_embedded(store) == []
+        assert (await store.recall("green", 1))[0].why == "cosine 1.00"
+
+
 async def test_what_is_kept_by_another_process_is_found_without_embedding_it_again(tmp_path: Path) -> None:
     one, other = Colours(), Colours()
     async with opened(tmp_path, one) as first, opened(tmp_path, other) as second:

@@ -87,9 +87,13 @@ class _VectorDriver(PlainDriver):
 
     async def write(self, entry: Entry) -> Entry:
         await self._ledgers.append(entry)
-        if not await self.embedding.embed([entry], seconds=_ANSWER_SECONDS):
-            self._is_behind = True
-        elif self._is_behind:
+        is_embedded = False
+        try:
+            is_embedded = await self.embedding.embed([entry], seconds=_ANSWER_SECONDS)
+        finally:
+            # also when the save is cancelled, as the entry is there already
+            self._is_behind = self._is_behind or not is_embedded
+        if is_embedded and self._is_behind:
             await self.catch_up(_REST_SECONDS)
         return entry
 
