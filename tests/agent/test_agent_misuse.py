@@ -65,9 +65,13 @@ async def test_what_is_no_task_begins_none_and_what_is_no_id_finds_none(tmp_path
         wrong = (
             lambda: tasks.start("nope", "T", work),  # type: ignore[arg-type]
             lambda: tasks.start("dream", None, work),  # type: ignore[arg-type]
+            lambda: tasks.start("dream", " \n", work),
             lambda: tasks.start("dream", "T", None),  # type: ignore[arg-type]
             lambda: tasks.start("dream", "T", work, seconds="x"),  # type: ignore[arg-type]
             lambda: tasks.start("dream", "T", work, seconds=-1),
+            lambda: tasks.start("dream", "T", work, seconds=0),
+            lambda: tasks.start("dream", "T", work, seconds=True),
+            lambda: tasks.start("dream", "T", work, seconds=float("nan")),
             lambda: tasks.get(5),  # type: ignore[arg-type]
             lambda: tasks.cancel(None),  # type: ignore[arg-type]
             lambda: tasks.wait(5),  # type: ignore[arg-type]

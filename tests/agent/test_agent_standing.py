@@ -228,9 +228,11 @@ class Mute:
 async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench, tmp_path: Path) -> None:
     notes, made = tmp_path / "notes.txt", tmp_path / "made.txt"
     notes.write_text("tag: v1\n")
+    asked: list[str] = []
 
     async def done(prompt: str, report: object) -> str:
         del report
+        asked.append(prompt)
         return prompt
 
     helper = RemoteAgent(name="helper", description="Helps.", ask=done)
@@ -243,6 +245,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
         "write_file": {"path": "made.txt", "content": "x"},
         "edit_file": {"path": "notes.txt", "old_text": "v1", "new_text": "v2"},
         "remember": {"content": "We tag every release."},
+        "spawn": {"prompt": "Look around.", "agent": "helper"},
     }
     runs: dict[str, dict[str, JsonValue]] = {
         "plan_enter": {},
@@ -253,10 +256,11 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
         "glob_files": {"pattern": "*.txt"},
         "grep_files": {"pattern": "tag"},
         "recall": {"query": "release"},
+        "memory_search": {"query": "release"},
         "session_list": {},
         "session_history": {"session_id": "s"},
         "session_search": {"query": "release"},
-        "spawn": {"prompt": "Look around.", "agent": "helper"},
+        "spawn": {"prompt": "Look around.", "agent": "local", "wait": True},
         "task_list": {},
     }
     answers: dict[str, dict[str, JsonValue]] = {
@@ -284,6 +288,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
             assert "was not run" not in bench.results[-1][0], name
         await agent.send(wanted("spawn", **deploys))
         assert bench.ran == [], "a sub-agent is held by it too"
+        assert asked == [], "and one that can't be held is not asked"
         assert (notes.read_text(), made.exists()) == ("tag: v1\n", False)
         assert agent.memory is not None
         assert await agent.memory.entries() == []
@@ -292,7 +297,10 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
         for name in ("deploy", "mute"):
             await agent.send(wanted(name, **denied[name]))
         await agent.send(wanted("spawn", **deploys))
+        await agent.send(wanted("spawn", **denied["spawn"]))
+        await agent.tasks.wait()
     assert bench.ran == ["main", "mute", "sub"]
+    assert asked == ["Look around."]
 
 
 @pytest.mark.req("CC-PIN")

@@ -240,6 +240,45 @@ async def test_a_record_of_tasks_that_is_broken_when_a_session_opens_keeps_nobod
         assert file.with_name("s.json.broken-1").read_bytes() == b"{"
 
 
+async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begin_all_the_same(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.may_end.set()
+    async with bench.agent() as agent:
+        done = await agent.tasks.start("local_bash", "count", bench.work)
+        await agent.tasks.wait()
+        await agent.send("Well?")
+        await agent.tasks.start("dream", "dream", bench.work)
+        await agent.tasks.wait()
+    recorded = (bench.root / tasks_path("main", "s")).read_bytes()
+    monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
+    bench.clock.turn(1)
+    async with bench.agent() as agent:
+        assert [task.title for task in await agent.tasks.all()] == ["dream", "count"]
+        assert (await agent.tasks.get(done.id)).result == RESULT
+        await agent.tasks.start("local_bash", "count again", bench.work)
+        await agent.tasks.wait()
+        await agent.send("And now?")
+        assert bench.reminded == [RESULT, RESULT], "what was told before is not told again"
+        assert [task.title for task in await agent.tasks.all()] == ["count again", "dream", "count"]
+    assert (bench.root / tasks_path("main", "s")).read_bytes() == recorded
+
+
+async def test_a_folder_in_the_place_of_the_tasks_is_told_as_what_can_not_be_read(bench: Bench) -> None:
+    (bench.root / tasks_path("main", "s")).mkdir(parents=True)
+    async with bench.agent() as agent:
+        with pytest.raises(StorageError, match="is no file"):
+            await agent.tasks.all()
+        with pytest.raises(StorageError, match="is no file"):
+            await agent.tasks.start("local_bash", "count", bench.work)
+        bench.calls = [wrote(OLD)]
+        await agent.send("Begin.")
+        assert bench.reminded[-1] == UNREAD
+        assert agent.memory is not None
+        checks = [check for check in await agent.memory.doctor() if check.name == "tasks"]
+    assert [(check.count, check.detail.endswith(tasks_path("main", "s"))) for check in checks] == [(1, True)]
+
+
 async def test_a_state_that_somebody_breaks_is_kept_aside_and_what_stands_is_written_anew(bench: Bench) -> None:
     file = bench.root / state_path("main", "s")
     async with bench.agent() as agent:

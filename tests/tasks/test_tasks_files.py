@@ -9,10 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from disks import FailingDisk, StepDisk
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageFull, StorageReadOnly, TaskNotFound, VersionConflict
 from ricordo.files.disk import Disk
+from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.tasks import FileTasks, Progress, Task
@@ -24,6 +27,7 @@ pytestmark = pytest.mark.anyio
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 PATH = tasks_path("main", "s1")
+LATER = NOON + timedelta(seconds=30)
 SECRET = "sk-ant-api03-" + "Ab3dEf9hIjKlMn0pQrStUvWxYz12345678" * 2
 BROKEN = [b"", b"{", b"[]", b"\xff\xfe", b'{"v":0,"tasks":[]}', b'{"v":1,"tasks":[{"id":"t1"', b'{"v":1,"tasks":[{}]}']
 
@@ -59,6 +63,37 @@ async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
     done = await store.update("t1", lambda found: completed(found, told + "\n" + "word " * 19_970 + "\n" + told, NOON))
     assert SECRET[:20] not in repr(done)
     assert SECRET[:20].encode() not in (tmp_path / PATH).read_bytes()
+
+
+@pytest.mark.parametrize(("name", "most"), [("title", 80), ("error", 2_000), ("result", 100_000)])
+@settings(max_examples=20)
+@given(st.integers(-60, 60), st.sampled_from(["", " ", "\n", "é"]))
+async def test_no_piece_of_a_secret_at_a_cut_reaches_the_disk(name: str, most: int, around: int, after: str) -> None:
+    files = InMemoryFiles()
+    store = FileTasks(files, PATH, Redactor(bytes(32)))
+    told = "word " * ((most + around) // 5) + SECRET + after * 40
+    await store.add(replace(task("t1"), **{name: told}))  # type: ignore[arg-type]
+    await store.update("t1", lambda found: replace(found, seen=LATER, **{name: told}))  # type: ignore[arg-type]
+    kept = (await files.read(PATH)).data.decode()
+    assert pieces(SECRET) & pieces(kept) == set()
+    assert len(getattr((await store.all())[0], name)) <= most
+
+
+def pieces(text: str) -> set[str]:
+    return {text[at : at + 8] for at in range(len(text) - 7)}
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+async def test_a_folder_in_the_place_of_the_document_is_no_record_without_tasks(tmp_path: Path, depth: int) -> None:
+    folder = tmp_path / PATH
+    folder.mkdir(parents=True)
+    if depth:
+        (folder / "x").write_text("x")
+    store = made(tmp_path)
+    for call in (store.all(), store.get("t1"), store.add(task("t1")), store.update("t1", beat)):
+        with pytest.raises(DocumentInvalid, match="is no file"):
+            await call
+    assert folder.is_dir()
 
 
 async def test_a_look_reads_the_document_only_when_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from ricordo.errors import InvalidQuery, TaskNotFound
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.tasks import FileTasks, Task, TaskState, ask_to_stop, find_task, list_tasks
-from ricordo.workspace.layout import ROOT_TASKS, tasks_path
+from ricordo.workspace.layout import ROOT_TASKS, state_path, tasks_path, transcript_path
 
 pytestmark = pytest.mark.anyio
 
@@ -72,6 +72,28 @@ async def test_what_shows_no_life_is_shown_as_orphaned_and_left_as_it_is(files: 
     shown = {each.id: each.state for each in (await list_tasks(files, now=NOON + timedelta(minutes=12))).tasks}
     assert [task_id for task_id, state in shown.items() if state == "orphaned"] == ["main-s2-a", "main-s1-a"]
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        (tasks_path("main", "s1"), state_path("main", "s1")),
+        (tasks_path("main", "s1"), transcript_path("main", "s1")),
+        (tasks_path("main", "s1"), f"{tasks_path('main', 's1')}/x"),
+        (ROOT_TASKS, state_path("main", "s1")),
+    ],
+)
+async def test_a_folder_in_the_place_of_a_document_is_named_as_unreadable(
+    files: LocalFiles, tmp_path: Path, path: str, seen: str
+) -> None:
+    await add(files, tasks_path("main", "s2"), task("main-s2-a"))
+    (tmp_path / path).mkdir(parents=True)
+    await files.create(seen, b"{}")
+    found = await list_tasks(files, now=NOON)
+    assert ([each.id for each in found.tasks], found.unreadable) == (["main-s2-a"], (path,))
+    wanted = (path,) if path != ROOT_TASKS else ()
+    assert (await list_tasks(files, session="s1", now=NOON)).unreadable == wanted
+    assert (await list_tasks(files, session="s2", now=NOON)).unreadable == ()
 
 
 @pytest.mark.parametrize("path", [tasks_path("main", "s1"), ROOT_TASKS])

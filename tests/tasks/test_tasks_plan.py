@@ -13,6 +13,7 @@ from ricordo.tasks import Progress, Task, TaskState
 from ricordo.tasks.plan import (
     LONGEST_ERROR,
     LONGEST_RESULT,
+    LONGEST_TITLE,
     advanced,
     bounded,
     cancelled,
@@ -138,8 +139,29 @@ def test_a_result_is_cut_with_a_notice_once() -> None:
     assert bounded(whole) is whole
 
 
-def test_an_error_is_cut() -> None:
-    assert failed(TASK, "x" * 5000, NOON).error == "x" * LONGEST_ERROR
+def test_an_error_and_a_title_are_cut_where_they_are_kept_and_not_before() -> None:
+    task = failed(replace(TASK, title="t" * 81), "x" * 5000, NOON)
+    assert (len(task.title), len(task.error)) == (81, 5000)
+    cut = bounded(task)
+    assert (cut.title, cut.error) == ("t" * 79 + "…", "x" * LONGEST_ERROR)
+    assert bounded(cut) is cut
+    assert bounded(replace(TASK, title="t" * LONGEST_TITLE)).title == "t" * LONGEST_TITLE
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (replace(TASK, progress=Progress(text="3 lines of output, process 123")),
+         " Its command may still run as process 123."),
+        (TASK, " Its command may still run."),
+        (replace(TASK, state="pending"), ""),
+        (replace(TASK, type="dream", progress=Progress(text="process 123")), ""),
+    ],
+)  # fmt: skip
+def test_an_orphaned_command_is_told_to_go_on_perhaps_and_as_which_process(task: Task, said: str) -> None:
+    later = NOON + timedelta(minutes=10)
+    assert swept(task, later).error.endswith(f" gone.{said}")
+    assert stopped(task, later).error.endswith(f" gone.{said}")
 
 
 def test_a_task_is_found_by_the_begin_or_the_end_of_its_id() -> None:

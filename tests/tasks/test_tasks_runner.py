@@ -493,6 +493,29 @@ async def test_trouble_with_the_record_does_not_end_the_work_and_the_end_is_writ
     assert desk.told()[-1][0] == "finished"
 
 
+async def test_an_end_that_is_written_later_is_not_cut_before() -> None:
+    class Seen(Troubled):
+        ends: tuple[str, ...] = ()
+
+        async def update(self, task_id: str, change: Callable[[Task], Task]) -> Task:
+            self.ends += (change(await super().get(task_id)).error,)
+            return await super().update(task_id, change)
+
+    store = Seen()
+    desk = Desk(store)
+    async with desk.runner.at_work():
+        task = await desk.runner.start("local_bash", "t" * 100, raising(ToolFailed("x" * 5000)))
+        store.full = True
+        await desk.runner.wait(task.id)
+        ended = desk.clock.now()
+        assert len((await desk.runner.get(task.id)).error) == 2_000
+        desk.clock.turn(hours=1)
+        store.full = False
+        found = await desk.became(task.id, "failed")
+    assert (len(found.title), len(found.error), found.ended) == (80, 2_000, ended)
+    assert {len(error) for error in store.ends} == {5000}, "a store takes out the secrets, and then cuts"
+
+
 async def test_an_end_that_could_not_be_written_is_tried_once_more_at_the_close() -> None:
     store = Troubled()
     desk = Desk(store)

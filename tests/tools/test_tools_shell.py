@@ -1,8 +1,10 @@
 """shell: nothing runs without a yes, and nothing is left running."""
 
 import os
+import re
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -110,6 +112,29 @@ async def test_a_cancelled_call_kills_what_it_started(desks: Desks, yes: Person)
     await _all_gone(desks.folder)
 
 
+async def test_a_call_that_is_cancelled_while_its_command_begins_leaves_nothing_running(
+    desks: Desks, yes: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = anyio.open_process
+
+    async def slow(*args: object, **options: object) -> object:
+        process = await opened(*args, **options)  # type: ignore[arg-type]
+        while len(await anyio.to_thread.run_sync(_sleepers, desks.folder)) < 2:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        begun.set()
+        await anyio.sleep(0.01)
+        return process
+
+    monkeypatch.setattr("anyio.open_process", slow)
+    begun = anyio.Event()
+    desk = desks(yes, shell=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(desk.use, "shell", command=_SLEEPERS + "; wait"))
+        await begun.wait()
+        tasks.cancel_scope.cancel()
+    await _all_gone(desks.folder)
+
+
 async def test_what_a_command_leaves_in_the_background_ends_with_it(desks: Desks, yes: Person) -> None:
     desk = desks(yes, shell=True)
     assert await desk.use("shell", command=_SLEEPERS + "; echo done") == "done\n[exit code 0]"
@@ -164,7 +189,7 @@ async def test_a_command_in_the_background_is_approved_as_ever_and_goes_on_as_a_
         await tasks.wait(task.id)
         ended = await tasks.get(task.id)
         assert (ended.state, ended.result) == ("completed", "done\n[exit code 3]")
-        assert ended.progress.text == "1 line of output"
+        assert re.fullmatch(r"1 line of output, process \d+", ended.progress.text)
     assert desk.tree() == {"begun": b"", "go": b""}
 
 
@@ -199,6 +224,19 @@ async def test_of_a_long_output_in_the_background_less_is_kept(desks: Desks, yes
     assert result.startswith("first\nmiddle\n")
     assert result.endswith("last\n[exit code 0]")
     assert 99_000 < len(result) < 100_200
+
+
+async def test_a_task_names_the_process_group_of_its_command_from_the_beginning(desks: Desks, yes: Person) -> None:
+    async with hand_tasks() as tasks:
+        desk = desks(yes, shell=True, tasks=tasks)
+        await desk.use("shell", command="echo $$ > pid-1; exec sleep 300", background=True)
+        while not (_sleepers(desks.folder) and (await tasks.tasks())[0].progress.text):  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        [task] = await tasks.tasks()
+        [pid] = _sleepers(desks.folder)
+        assert (task.progress.text, os.getpgid(pid)) == (f"process {pid}", pid)
+        await desk.use("shell", command=" ", background=True)
+        assert (await tasks.tasks())[1].title == "an empty command"
 
 
 _SLEEPERS = "for n in 1 2; do sh -c 'echo $$ > pid-$0; exec sleep 300' $n & done; while [ ! -s pid-2 ]; do :; done"

@@ -15,7 +15,7 @@ from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.events import Emitter
 from ricordo.messages import JsonValue
-from ricordo.state import Standing
+from ricordo.state import Plan, Standing
 from ricordo.tasks.contract import Progress, Report, Task, TaskState
 from ricordo.tasks.in_memory import MemoryTasks
 from ricordo.tasks.runner import TaskRunner
@@ -266,6 +266,20 @@ async def test_the_tools_work_over_the_runner_of_the_house() -> None:
         told = await used(tools, "task_output", task_id=short_id(written))
         assert told.endswith("completed, lines 1 to 1 of 1]\nwriter read: Write.")
     assert keeper.standing.delivered == (written.id, read.id)
+
+
+async def test_an_agent_that_runs_elsewhere_is_not_asked_while_the_agent_only_plans() -> None:
+    keeper = HeldStanding(Standing(plan=Plan(active=True)))
+    there, here = Reader("there"), Reader("here")
+    there.type = "remote_agent"
+    async with hand_tasks() as tasks:
+        tools = made(tasks, there, here, keeper=keeper)
+        told = await used(tools, "spawn", agent="there", prompt="Deploy.")
+        assert told.startswith("failed: there was not asked: plan mode is on, and a sub-agent that runs elsewhere")
+        assert await tasks.tasks() == ()
+        assert await used(tools, "spawn", agent="here", prompt="Read.", wait=True) == "here read: Read."
+        keeper.standing = Standing(plan=Plan(path="plans/a.md"), delivered=keeper.standing.delivered)
+        assert await used(tools, "spawn", agent="there", prompt="Go.", wait=True) == "there read: Go."
 
 
 async def test_tasks_may_be_begun_and_looked_at_while_the_agent_only_plans() -> None:

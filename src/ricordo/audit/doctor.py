@@ -24,6 +24,7 @@ from ricordo.index.contract import SearchIndex
 from ricordo.messages import jsontext
 from ricordo.queue import JobRecord, Queue
 from ricordo.tasks.codec import decode
+from ricordo.tasks.listing import no_documents
 from ricordo.workspace.changes import cut_off
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.escapes import unescape
@@ -228,9 +229,10 @@ async def _tasks(files: FileStore, paths: Sequence[str]) -> Check:
     aside = [path for path in paths if _TASKS_ASIDE.search(path)]
     aside += [info.path for info in await files.list(WORKSPACE) if _ROOT_TASKS_ASIDE.fullmatch(info.path)]
     broken = [path for path in [*filter(_TASKS.search, paths), ROOT_TASKS] if not await _holds_tasks(files, path)]
+    broken += await no_documents(files, paths)
     detail = "task files that can't be read or were set aside"
     if broken or aside:
-        detail += f"; the tasks in them are not listed, and the files may go: {', '.join([*broken, *aside])}"
+        detail += f"; the tasks in them are not listed, and they may go: {', '.join([*broken, *aside])}"
     return Check(name="tasks", ok=True, count=len(broken) + len(aside), detail=detail)
 
 

@@ -90,15 +90,19 @@ def _check(kind: object, title: object, work: object, seconds: object) -> None:
     """Refuse what a type can't keep out. Raises `InvalidSetting`."""
     if kind not in get_args(TaskType):
         raise InvalidSetting(f"A task is of the type {', '.join(get_args(TaskType))}, not {kind!r}.")
-    if not isinstance(title, str):
-        raise InvalidSetting(f"The title of a task is a text, not {title!r}.")
+    if not isinstance(title, str) or not title.strip():
+        raise InvalidSetting(f"The title of a task is a text that tells what it is about, not {title!r}.")
     if not callable(work):
         raise InvalidSetting(f"The work of a task is a function that takes a report, not {work!r}.")
     _check_seconds(seconds)
+    if seconds is not None and not seconds:
+        raise InvalidSetting("A task works for a number of seconds above 0, or for any time, not 0.")
 
 
 def _check_seconds(seconds: object) -> None:
-    if seconds is not None and not (isinstance(seconds, (int, float)) and seconds >= 0):
+    if seconds is None:
+        return
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not seconds >= 0:
         raise InvalidSetting(f"Seconds are a number from 0 on, or None for no limit, not {seconds!r}.")
 
 

@@ -21,10 +21,7 @@ from ricordo.state import KeepsStanding, Standing
 from ricordo.state.codec import RULES_UNKNOWN
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.rules import MemoryRules
-from ricordo.tasks import Task, TaskStore
-from ricordo.tasks.files import FileTasks
-from ricordo.tasks.in_memory import MemoryTasks
-from ricordo.tasks.runner import TaskRunner
+from ricordo.tasks import FileTasks, MemoryTasks, ReadOnlyTasks, Task, TaskRunner, TaskStore
 from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 from ricordo.tools.plan_tools import plan_tools
@@ -128,14 +125,11 @@ def beside_window(
         _LOG.warning(_RULES_UNKNOWN, session)
     place = workspace.place if workspace and keeps else None
     agent, user = options.scope.agent or DEFAULT_AGENT, options.scope.user or ""
-    store: TaskStore = MemoryTasks()
-    if place:
-        store = FileTasks(place.files, tasks_path(agent, session), place.redactor)
     runner = TaskRunner(
-        store, agent=agent, session=session, user=user, clock=parts.clock, ids=parts.ids, emitter=parts.emitter,
-        scope=options.scope,
+        _task_store(parts, workspace, tasks_path(agent, session), keeps=keeps), agent=agent, session=session, user=user,
+        clock=parts.clock, ids=parts.ids, emitter=parts.emitter, scope=options.scope,
     )  # fmt: skip
-    root = FileTasks(place.files, ROOT_TASKS, place.redactor) if place else None
+    root = FileTasks(workspace.place.files, ROOT_TASKS, workspace.place.redactor) if workspace else None
     planning = None
     if place:
         planning = Planning(
@@ -152,3 +146,11 @@ def beside_window(
         keeper=keeper, runner=runner, tasks=TaskList(runner, root, clock=parts.clock), gate=gate,
         permissions=Permissions(keeper), planning=planning,
     )  # fmt: skip
+
+
+def _task_store(parts: Parts, workspace: Workspace | None, path: str, *, keeps: bool) -> TaskStore:
+    """Return where the tasks of a session are; in a root that can only be read, those recorded are shown."""
+    if workspace is None:
+        return MemoryTasks()
+    recorded = FileTasks(workspace.place.files, path, workspace.place.redactor)
+    return recorded if keeps else ReadOnlyTasks(recorded, clock=parts.clock)

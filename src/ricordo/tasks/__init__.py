@@ -5,6 +5,7 @@ from ricordo.tasks.files import FileTasks
 from ricordo.tasks.in_memory import MemoryTasks
 from ricordo.tasks.keeping import TaskPace, tracked
 from ricordo.tasks.listing import Listed, ask_to_stop, find_task, list_tasks
+from ricordo.tasks.read_only import ReadOnlyTasks
 from ricordo.tasks.runner import TaskRunner
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Listed",
     "MemoryTasks",
     "Progress",
+    "ReadOnlyTasks",
     "Report",
     "Task",
     "TaskPace",

@@ -1,8 +1,9 @@
 """Tasks as one document of the workspace, which many processes write: each change replaces the version it was made of.
 
-Secrets are replaced before the first byte is written. Invariant: a document that can't be read is kept under another
-name before anything is written in its place, and then this process goes on with what it knows: the tasks that it read
-or wrote last. So no task is lost that somebody alive works on, for each process brings its own back.
+Secrets are replaced before the first byte is written, and before anything is cut. Invariant: a document that can't be
+read is kept under another name before anything is written in its place, and then this process goes on with what it
+knows: the tasks that it read or wrote last. So no task is lost that somebody alive works on, for each process
+brings its own back. What is no file at all, such as a folder, is left to a person.
 """
 
 import logging
@@ -22,7 +23,7 @@ from ricordo.tasks.codec import TaskDocument, decode, encode
 from ricordo.tasks.contract import Task
 from ricordo.tasks.plan import advanced, bounded, kept, oldest_first
 
-__all__ = ["FileTasks"]
+__all__ = ["FileTasks", "is_no_file"]
 
 _TRIES = 200
 _LONGEST_PAUSE_MS = 40
@@ -133,7 +134,9 @@ class FileTasks:
         """Read the document; in the place of one that can't be read stands what was read or written last."""
         try:
             stored = await self._files.read(self._path)
-        except FileMissing:
+        except FileMissing as error:
+            if await is_no_file(self._files, self._path):
+                raise DocumentInvalid(f"{self._path} is no file, so there are no tasks to be read or kept.") from error
             self._learn(TaskDocument())
             return _Read(document=TaskDocument(), version=ABSENT)
         try:
@@ -157,6 +160,18 @@ class FileTasks:
         self._own = {task.id: task for task in self._own.values() if not task.has_ended}
 
 
+async def is_no_file(files: FileStore, path: str) -> bool:
+    """Tell whether something else stands in the place of a document, such as a folder. Raises: StorageError."""
+    if await files.info(path) is None:
+        return False
+    try:
+        await files.read_from(path, 0, 0)
+    except FileMissing:
+        # one that was removed between the two is none either
+        return await files.info(path) is not None
+    return False
+
+
 def _found(tasks: Sequence[Task], task_id: str) -> Task:
     found = next((task for task in tasks if task.id == task_id), None)
     if found is None:
@@ -165,7 +180,7 @@ def _found(tasks: Sequence[Task], task_id: str) -> Task:
 
 
 def _clean(task: Task, redactor: Redactor) -> Task:
-    """Return `task` with typed marks in the place of secrets, and with a result that is not too long."""
+    """Return `task` with typed marks in the place of secrets, and then with nothing in it that is too long."""
     return bounded(
         replace(
             task,

@@ -77,6 +77,7 @@ class Keeping:
         self._scope = scope
         self._progress = self._told = task.progress
         self._results: list[str] = []
+        self._ending: Callable[[Task], Task] = replace
         self._works = task.state == "running"
         self._stop = anyio.CancelScope()
         self._why = ""
@@ -99,6 +100,8 @@ class Keeping:
         async def act() -> None:
             nonlocal added
             await self._store.add(self.task)
+            # what is stored has no secret any more; what is shown of it here is as long
+            self.task = bounded(self.task)
             added = True
 
         try:
@@ -115,7 +118,8 @@ class Keeping:
 
     async def leave(self, why: str) -> None:
         """Record that the task was cancelled without its work."""
-        await self._end(lambda task: cancelled(task, why, self._clock.now()))
+        now = self._clock.now()
+        await self._end(lambda task: cancelled(task, why, now))
 
     async def carry_out(
         self, work: Work, *, seconds: float | None = None, ready: Callable[[], Awaitable[None]] | None = None, left: str
@@ -139,8 +143,8 @@ class Keeping:
                     await (self._complete(self._results[0]) if self._results else self.leave(left))
                     raise
                 except Exception as error:
-                    words = in_words(error)
-                    await self._end(lambda task: failed(task, words, self._clock.now()))
+                    words, now = in_words(error), self._clock.now()
+                    await self._end(lambda task: failed(task, words, now))
                     raise
                 await self._complete(result)
                 return result
@@ -148,10 +152,22 @@ class Keeping:
             self.done.set()
 
     async def write_end(self) -> None:
-        """Try again to write the end, where it could not be written."""
-        if self.unwritten:
-            end = self.task
-            await self._end(lambda _: end)
+        """Write the end, or try again, where it is not written yet, whatever cancels."""
+        if not self.unwritten:
+            return
+
+        async def act() -> None:
+            with anyio.move_on_after(_END_SECONDS) as limit:
+                self.task = await self._store.update(self.task.id, self._ending)
+                self.unwritten = False
+            if limit.cancelled_caught:
+                raise StorageBusy("The end of a task could not be written in time.")
+
+        try:
+            with anyio.CancelScope(shield=True):
+                await uncut(act)
+        except (StorageError, TaskNotFound) as error:
+            self._trouble(error)
 
     async def _take_back(self) -> None:
         """End the record that is to be none: a disk may fail after it has written, and who comes next would wait."""
@@ -221,29 +237,16 @@ class Keeping:
             self.stop(self.task.error or "Its record says that it ended.")
 
     async def _complete(self, result: str) -> None:
-        await self._end(lambda task: completed(task, result, self._clock.now()))
+        now = self._clock.now()
+        await self._end(lambda task: completed(task, result, now))
 
     async def _end(self, change: Callable[[Task], Task]) -> None:
-        """Write the end, whatever cancels; where that fails, `task` is the end as it is to be."""
+        """Write the end; where that fails, `task` is the end as it is to be."""
         progress = self._progress
-
-        def end(task: Task) -> Task:
-            return replace(change(task), progress=progress)
-
-        self.task, self.unwritten = bounded(advanced(self.task, end)), True
-
-        async def act() -> None:
-            with anyio.move_on_after(_END_SECONDS) as limit:
-                self.task = await self._store.update(self.task.id, end)
-                self.unwritten = False
-            if limit.cancelled_caught:
-                raise StorageBusy("The end of a task could not be written in time.")
-
-        try:
-            with anyio.CancelScope(shield=True):
-                await uncut(act)
-        except (StorageError, TaskNotFound) as error:
-            self._trouble(error)
+        # it is what it was when it is tried again, and whole: a store cuts only what has no secret any more
+        self._ending = lambda task: replace(change(task), progress=progress)
+        self.task, self.unwritten = bounded(advanced(self.task, self._ending)), True
+        await self.write_end()
 
     def _trouble(self, error: RicordoError) -> None:
         """Report the first of a row of troubles with the record."""

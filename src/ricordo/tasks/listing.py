@@ -5,6 +5,7 @@ document that can't be read hides no other.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,14 +17,16 @@ from ricordo.guard.redact import Redactor
 from ricordo.scopes import path_part
 from ricordo.tasks.codec import decode
 from ricordo.tasks.contract import Task
-from ricordo.tasks.files import FileTasks
+from ricordo.tasks.files import FileTasks, is_no_file
 from ricordo.tasks.plan import named, oldest_first, stopped, swept
-from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE
+from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, session_of
 
-__all__ = ["Listed", "ask_to_stop", "find_task", "list_tasks"]
+__all__ = ["Listed", "ask_to_stop", "find_task", "list_tasks", "no_documents"]
 
 _AGENTS = f"{WORKSPACE}/agents"
 _DOCUMENT = re.compile(rf"{_AGENTS}/([^/]+)/tasks/([^/]+)\.json")
+_BELOW = re.compile(rf"({_AGENTS}/[^/]+/tasks/[^/]+\.json)/.+")
+_STATE = re.compile(rf"{_AGENTS}/([^/]+)/state/([^/]+)\.json")
 _FOLDER = re.compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
 
 
@@ -90,12 +93,38 @@ async def ask_to_stop(files: FileStore, redactor: Redactor, task_id: str, *, now
     return await FileTasks(files, path, redactor).update(task.id, lambda found: stopped(found, now))
 
 
+async def no_documents(files: FileStore, paths: Sequence[str]) -> list[str]:
+    """Return where something else, such as a folder, stands in the place of a document of tasks, sorted.
+
+    `paths` are the files of the agents: each session that they tell of may have a document, and so has the root.
+    """
+    places = {ROOT_TASKS}
+    for path in paths:
+        if below := _BELOW.fullmatch(path):
+            places.add(below[1])
+        state = _STATE.fullmatch(path)
+        session = (state[1], state[2]) if state else session_of(path)
+        if session is not None:
+            places.add(f"{_AGENTS}/{session[0]}/tasks/{session[1]}.json")
+    return [place for place in sorted(places.difference(paths)) if await _is_no_file(files, place)]
+
+
+async def _is_no_file(files: FileStore, path: str) -> bool:
+    try:
+        return await is_no_file(files, path)
+    except StorageError:
+        return False
+
+
 async def _read(files: FileStore, agent: str | None, session: str | None) -> list[tuple[str, tuple[Task, ...] | None]]:
     """Return the documents with their tasks, None for what can't be read."""
     closed = await files.unreadable(_AGENTS)
     found: list[tuple[str, tuple[Task, ...] | None]] = [(path, None) for path in closed if _FOLDER.fullmatch(path)]
-    listed = [info.path for info in await files.list(_AGENTS) if _is_wanted(info.path, agent, session)]
-    for path in [*listed, *([ROOT_TASKS] if agent is None and session is None else [])]:
+    paths = [info.path for info in await files.list(_AGENTS)]
+    root = [ROOT_TASKS] if agent is None and session is None else []
+    others = [path for path in await no_documents(files, paths) if path in root or _is_wanted(path, agent, session)]
+    found += [(path, None) for path in others]
+    for path in [*filter(lambda path: _is_wanted(path, agent, session), paths), *root]:
         try:
             stored = await files.read(path)
             found.append((path, (await run_sync(decode, stored.data)).tasks))

@@ -2,8 +2,11 @@
 
 Invariants: a task that ended stays as it is; an orphaned one goes on only to its end; a running one never waits again;
 `id`, `type` and `created` never change, `seen` never goes backwards, and a wish to stop it is not taken back.
+Nothing is cut here but by `bounded`, which a store calls after it took the secrets out: half of one would not be
+known as one.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,6 +18,7 @@ from ricordo.tasks.contract import Progress, Task, TaskState
 __all__ = [
     "LONGEST_ERROR",
     "LONGEST_RESULT",
+    "LONGEST_TITLE",
     "MOST_KEPT",
     "ORPHANED_AFTER",
     "advanced",
@@ -37,6 +41,9 @@ ORPHANED_AFTER = timedelta(minutes=10)
 MOST_KEPT = 200
 """How many tasks a document holds, unless more than these have not ended."""
 
+LONGEST_TITLE = 80
+"""How many characters of a title are kept."""
+
 LONGEST_RESULT = 100_000
 """How many characters of a result are kept."""
 
@@ -45,6 +52,8 @@ LONGEST_ERROR = 2_000
 
 SHORTEST_PART = 6
 """How many characters of an id are needed at least."""
+
+_PROCESS = re.compile(r"\bprocess \d+")
 
 
 def advanced(task: Task, change: Callable[[Task], Task]) -> Task:
@@ -79,20 +88,21 @@ def completed(task: Task, result: str, now: datetime) -> Task:
 
 
 def failed(task: Task, error: str, now: datetime) -> Task:
-    """Return `task` as it ends with `error`, of which the first 2,000 characters are kept."""
-    return replace(task, state="failed", error=cut(error, LONGEST_ERROR), seen=now, ended=now)
+    """Return `task` as it ends with `error`."""
+    return replace(task, state="failed", error=error, seen=now, ended=now)
 
 
 def cancelled(task: Task, why: str, now: datetime) -> Task:
-    """Return `task` as it ends because somebody stopped it; of `why` the first 2,000 characters are kept."""
-    return replace(task, state="cancelled", error=cut(why, LONGEST_ERROR), seen=now, ended=now)
+    """Return `task` as it ends because somebody stopped it."""
+    return replace(task, state="cancelled", error=why, seen=now, ended=now)
 
 
 def swept(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
     """Return `task`, as orphaned when it has not ended and gave no sign of life for `after` or longer."""
     if task.state not in {"pending", "running"} or now - task.seen < after:
         return task
-    return replace(task, state="orphaned", error="It gives no sign of life: the process that ran it is gone.")
+    gone = "It gives no sign of life: the process that ran it is gone."
+    return replace(task, state="orphaned", error=f"{gone}{_left_behind(task)}")
 
 
 def stopped(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> Task:
@@ -103,7 +113,7 @@ def stopped(task: Task, now: datetime, *, after: timedelta = ORPHANED_AFTER) -> 
     if task.has_ended:
         return task
     if swept(task, now, after=after).state == "orphaned":
-        return cancelled(task, "It was cancelled after its process was gone.", now)
+        return cancelled(task, f"It was cancelled after its process was gone.{_left_behind(task)}", now)
     return replace(task, cancelling=True)
 
 
@@ -120,11 +130,18 @@ def kept(tasks: Sequence[Task], most: int = MOST_KEPT) -> tuple[Task, ...]:
 
 
 def bounded(task: Task) -> Task:
-    """Return `task` with a result of at most 100,000 characters, the notice that it was cut included."""
-    if len(task.result) <= LONGEST_RESULT:
-        return task
-    notice = f"\n[cut: the result had {len(task.result):,} characters]"
-    return replace(task, result=cut(task.result, LONGEST_RESULT - len(notice)) + notice)
+    """Return `task` with a result of at most 100,000 characters, the notice that it was cut included.
+
+    Of its title 80 characters are kept, of its error 2,000.
+    """
+    title, error, result = task.title, cut(task.error, LONGEST_ERROR), task.result
+    if len(title) > LONGEST_TITLE:
+        title = f"{cut(title, LONGEST_TITLE - 1).rstrip()}…"
+    if len(result) > LONGEST_RESULT:
+        notice = f"\n[cut: the result had {len(result):,} characters]"
+        result = cut(result, LONGEST_RESULT - len(notice)) + notice
+    new = replace(task, title=title, error=error, result=result)
+    return task if new == task else new
 
 
 def oldest_first(tasks: Iterable[Task]) -> tuple[Task, ...]:
@@ -145,6 +162,14 @@ def named(tasks: Sequence[Task], wanted: str) -> Task:
     if len(found) > 1:
         raise InvalidQuery(f"{len(found)} tasks have ids that begin or end with {wanted[:60]}: write more of the id.")
     return found[0]
+
+
+def _left_behind(task: Task) -> str:
+    """Return in words what a task may have left running; empty where it is known to have left nothing."""
+    if task.type != "local_bash" or task.state == "pending":
+        return ""
+    process = _PROCESS.search(task.progress.text)
+    return f" Its command may still run{f' as {process[0]}' if process else ''}."
 
 
 def _unended(task: Task, new: Task) -> Task:

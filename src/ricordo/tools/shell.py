@@ -5,14 +5,14 @@ A command does not get the variables of this process that hold secrets, such as 
 sees what it is, and not what it would read there.
 
 Invariant: when a command ends, by itself, by its timeout or cancelled, every process of its group has been killed;
-one that left the group on purpose is not known.
+one that left the group on purpose is not known. When the process of the agent is killed, its commands go on: the record
+of a task names the group.
 """
 
 import math
 import os
 import signal
 import subprocess
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -28,45 +28,18 @@ from ricordo.guard.named import name_strength
 from ricordo.tasks.contract import Progress, Report
 from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
 from ricordo.tools.function import tool
+from ricordo.tools.head_and_tail import HeadAndTail
 from ricordo.tools.task_tools import COMES_BY_ITSELF, Tasks, as_title, short_id
+from ricordo.uncut import uncut
 
 __all__ = ["shell_tool", "without_secrets"]
 
 _LONGEST_SECONDS = 3_600.0
-_KEPT_IN_BACKGROUND = 100_000
+_KEPT_IN_BACKGROUND = 99_800
+"""Bytes of the output; what is said of it beside has to fit into the result of a task too."""
+
 _GRACE_SECONDS = 0.5
 _WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD"})
-
-
-class _HeadAndTail:
-    """The first and the last bytes of an output, in bounded memory."""
-
-    def __init__(self, most: int) -> None:
-        self._half = max(most // 2, 1)
-        self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
-        self._size = 0
-        self.lines = 0
-
-    def add(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        self.lines += chunk.count(b"\n")
-        room = self._half - len(self._head)
-        self._head += chunk[:room]
-        if rest := chunk[room:]:
-            self._tail.append(rest)
-            self._tail_size += len(rest)
-        while self._tail and self._tail_size - len(self._tail[0]) >= self._half:
-            self._tail_size -= len(self._tail.popleft())
-
-    def text(self) -> str:
-        tail = b"".join(self._tail)[-self._half :]
-        left_out = self._size - len(self._head) - len(tail)
-        middle = f"\n[… {left_out:,} bytes left out …]\n" if left_out else ""
-        if not middle:
-            return bytes(self._head + tail).decode("utf-8", "replace")
-        return self._head.decode("utf-8", "replace") + middle + tail.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +63,7 @@ class _Commands:
         if not context.approved:
             await self._ask(command)
         variables = without_secrets(os.environ) if self.environment is None else dict(self.environment)
-        return partial(_run, command, self.folder, variables, seconds=seconds, output=_HeadAndTail(most))
+        return partial(_run, command, self.folder, variables, seconds=seconds, output=HeadAndTail(most))
 
     async def here(self, command: str, context: ToolContext, asked: float | None) -> str:
         """Run a command and wait for it. Raises as `allowed`."""
@@ -120,9 +93,10 @@ def shell_tool(
     """Return the tool for commands in `folder`; each is shown to `approve` first, and without one refused.
 
     A call may ask for more or less than `timeout` seconds, up to an hour. Of the output, at most `most_characters`
-    bytes are kept, half from its beginning and half from its end. Commands get the variables of `environment`, by
-    default those of this process that `without_secrets` leaves. With `tasks` a call may ask to be run in the
-    background, for an hour unless it says otherwise; then at most 100,000 bytes are kept. Raises `InvalidSetting`.
+    bytes are kept, half from its beginning and half from its end, in whole lines. Commands get the variables of
+    `environment`, by default those of this process that `without_secrets` leaves. With `tasks` a call may ask to be
+    run in the background, for an hour unless it says otherwise; then at most 100,000 bytes are kept, the notices
+    among them. Raises `InvalidSetting`.
     """
     if most_characters < 2:
         raise InvalidSetting(f"The output of a command has a beginning and an end: not {most_characters} characters.")
@@ -162,7 +136,7 @@ def _shell_with_tasks(commands: _Commands, tasks: Tasks) -> Tool:
             return await commands.here(command, context, timeout)
         most = min(commands.most, _KEPT_IN_BACKGROUND)
         run = await commands.allowed(command, context, timeout, standard=_LONGEST_SECONDS, most=most)
-        task = await tasks.start("local_bash", as_title(command), run)
+        task = await tasks.start("local_bash", as_title(command) or "an empty command", run)
         return f"The command runs in the background as task {short_id(task)}. {COMES_BY_ITSELF}"
 
     return tool(shell)
@@ -194,31 +168,46 @@ def _checked(seconds: float) -> float:
 
 
 async def _run(
-    command: str, folder: Path, variables: Mapping[str, str], report: Report, *, seconds: float, output: _HeadAndTail
+    command: str, folder: Path, variables: Mapping[str, str], report: Report, *, seconds: float, output: HeadAndTail
 ) -> str:
-    process = await anyio.open_process(
-        command,
-        cwd=folder,
-        env=variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    began: list[anyio.abc.Process] = []
+
+    async def begin() -> None:
+        began.append(
+            await anyio.open_process(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        )
+
     try:
+        # it runs before this returns, and who is cancelled then would leave it running
+        await uncut(begin)
+        report(Progress(text=f"process {began[0].pid}"))
         with anyio.move_on_after(seconds):
-            await _listen(process, output, report)
+            await _listen(began[0], output, report)
     finally:
-        stopped = process.returncode is None
-        _kill(process)
-        with anyio.CancelScope(shield=True):
-            await process.aclose()
+        stopped = [await _end(process) for process in began]
     said = output.text()
-    end = f"stopped after {seconds:g} seconds" if stopped else f"exit code {process.returncode}"
+    end = f"stopped after {seconds:g} seconds" if any(stopped) else f"exit code {began[0].returncode}"
     return f"{said}{'' if said.endswith(chr(10)) or not said else chr(10)}[{end}]"
 
 
-async def _listen(process: anyio.abc.Process, output: _HeadAndTail, report: Report) -> None:
+async def _end(process: anyio.abc.Process) -> bool:
+    """Leave nothing of a command running, whoever cancels, and tell whether it had to be stopped."""
+    runs = process.returncode is None
+    _kill(process)
+    with anyio.CancelScope(shield=True):
+        await process.aclose()
+    return runs
+
+
+async def _listen(process: anyio.abc.Process, output: HeadAndTail, report: Report) -> None:
     """Take in what the process says until it ends, and shortly after: what it left running may hold its output."""
     stream = process.stdout
     assert stream is not None
@@ -226,9 +215,8 @@ async def _listen(process: anyio.abc.Process, output: _HeadAndTail, report: Repo
     async def read() -> None:
         async for chunk in stream:
             output.add(chunk)
-            report(
-                Progress(done=output.lines, text=f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output")
-            )
+            said = f"{output.lines:,} line{'' if output.lines == 1 else 's'} of output"
+            report(Progress(done=output.lines, text=f"{said}, process {process.pid}"))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)

@@ -28,7 +28,6 @@ COMES_BY_ITSELF = "Its result comes by itself, as a reminder: go on with somethi
 """How the result of a task comes, in words for the model."""
 
 _ID_SHOWN = 8
-_LONGEST_TITLE = 80
 _LISTED = 50
 _MOST_CHARACTERS = 20_000
 _GRACE_SECONDS = 5.0
@@ -100,7 +99,8 @@ def task_tools(tasks: Tasks, *, keeper: KeepsStanding | None = None, clock: Cloc
 def spawn_tool(tasks: Tasks, workers: Mapping[str, Worker], *, keeper: KeepsStanding | None = None) -> Tool:
     """Return the tool that gives work to `workers`, by their names; the model is shown their descriptions.
 
-    What was waited for is marked in `keeper` as told. Raises: InvalidSetting where there is no worker.
+    What was waited for is marked in `keeper` as told. While that says that the agent only plans, none is asked that
+    runs elsewhere. Raises: InvalidSetting where there is no worker.
     """
     if not workers:
         raise InvalidSetting("A tool that starts sub-agents needs at least one of them.")
@@ -120,6 +120,11 @@ def spawn_tool(tasks: Tasks, workers: Mapping[str, Worker], *, keeper: KeepsStan
         if not agent.strip() and len(workers) > 1:
             raise ToolFailed(f"Say which of the sub-agents is to do it:\n{listed}")
         worker = workers[name]
+        if worker.type == "remote_agent" and keeper is not None and keeper.standing.plan.active:
+            raise ToolFailed(
+                f"{name} was not asked: plan mode is on, and a sub-agent that runs elsewhere can't be held to what only"
+                " reads. Plan what it is to do, and ask it when plan mode is left."
+            )
         started = await tasks.start(
             worker.type, as_title(title) or as_title(prompt), partial(worker, prompt), worker=name,
             seconds=worker.seconds,
@@ -143,9 +148,11 @@ def short_id(task: Task) -> str:
 
 
 def as_title(text: str) -> str:
-    """Return the first line of a text with something on it, cut; empty for an empty text."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return first if len(first) <= _LONGEST_TITLE else f"{first[: _LONGEST_TITLE - 1].rstrip()}…"
+    """Return the first line of a text with something on it, whole; empty for an empty text.
+
+    Who keeps it cuts it, when its secrets are out.
+    """
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
 def _list_tool(tasks: Tasks, clock: Clock) -> Tool:
