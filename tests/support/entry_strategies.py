@@ -55,7 +55,7 @@ SOURCES = st.builds(
     origin=st.none() | TEXTS,
 )
 TOOLS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
-RULES = st.builds("{} {}({})".format, st.sampled_from(["deny", "ask", "Deny"]), TOOLS, TEXTS)
+RULES = st.builds("{} {}(x{})".format, st.sampled_from(["deny", "ask", "Deny"]), TOOLS, TEXTS)
 ENTRIES = st.builds(
     Entry,
     content=CONTENTS,
