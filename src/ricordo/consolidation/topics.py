@@ -23,11 +23,13 @@ __all__ = [
     "Topic",
     "described_anew",
     "is_ours",
+    "kind_of",
     "listing",
     "named_subjects",
     "new_topic",
     "read_topic",
     "topic_name",
+    "type_of",
 ]
 
 _SHOWN = TOPICS.removeprefix(f"{WORKSPACE}/")
@@ -37,7 +39,8 @@ LISTED = re.compile(rf"\d+\. \[.*\]\({_SHOWN}/[^)]*\.md\)".encode())
 
 _LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
 _FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-_TYPES = {"preference": "user", "convention": "feedback", "lesson": "feedback"}
+_TYPES = {"preference": "user", "convention": "feedback", "lesson": "feedback", "reference": "reference"}
+_KINDS = {"user": "preference", "feedback": "convention", "reference": "reference"}
 _PLURALS: Mapping[str, str] = {
     "preference": "More preferences",
     "convention": "More conventions",
@@ -55,11 +58,12 @@ _OUR_FRONT = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """A topic file as MEMORY.md lists it."""
+    """A topic file as MEMORY.md lists it; `type` is that of its front matter, empty without one."""
 
     path: str
     name: str
     description: str
+    type: str = ""
 
     @property
     def file(self) -> str:
@@ -74,12 +78,23 @@ def read_topic(path: str, document: bytes) -> Topic:
     told = {match[1]: _plain(match[2]) for match in _FIELD.finditer(front)}
     headings = [line.lstrip("# ").strip() for line in body.split("\n") if line.startswith("#")]
     name = told.get("name") or next(filter(None, headings), "") or path.rpartition("/")[2].removesuffix(".md")
-    return Topic(path=path, name=_one_line(name), description=_one_line(told.get("description", "")))
+    described = _one_line(told.get("description", ""))
+    return Topic(path=path, name=_one_line(name), description=described, type=_one_line(told.get("type", "")))
+
+
+def type_of(kind: str) -> str:
+    """Return the type of the topics for memories of a kind: user, feedback, project or reference."""
+    return _TYPES.get(kind, "project")
+
+
+def kind_of(type_name: str) -> str:
+    """Return the kind of what a topic of this type says as a whole; a fact for every other one."""
+    return _KINDS.get(type_name, "fact")
 
 
 def new_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
     """Return the path and the first lines of a topic for these entries, the most useful first."""
-    kinds = Counter(_TYPES.get(entry.kind, "project") for entry in entries)
+    kinds = Counter(type_of(entry.kind) for entry in entries)
     told = {
         "name": name,
         "description": _description(name, entries),

@@ -7,11 +7,13 @@ Invariant: a folder is claimed for its owner, and hidden from git, before a back
 things in it becomes a store.
 """
 
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -20,10 +22,10 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, Ids
-from ricordo.errors import ExtraMissing, InvalidInput, InvalidScope, InvalidSetting, ScopeRequired
+from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files import FileStore
-from ricordo.files.disk import Disk, translated
+from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
 from ricordo.index.keyword import KeywordIndex
@@ -32,6 +34,7 @@ from ricordo.runtime.assembly import Parts, guard_key, new_key, open_workspace
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.store_folders import refuse_foreign, refuse_no_memory
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
@@ -55,12 +58,6 @@ GROUP = "ricordo.stores"
 """The group of entry points under which packages offer their stores, the name being the scheme."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_+-]+")
-_OWN = re.compile(
-    r"\.gitignore|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
-    r"|.*\.(md|json|jsonl)|(memory|index)[^/]*\.(db|mdb|idx|npy|npz|f32|vec).*",
-    re.IGNORECASE,
-)
-"""What lies in a folder of memory: anything else in a folder that is nobody's yet says that it is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +93,18 @@ _BUILT_IN = {
     "kv": _BuiltIn(home="kv:open_kv", keeps="an embedded key-value database", extra="kv"),
     "fulltext": _BuiltIn(home="fulltext:open_fulltext", keeps="a file of entries, and a full-text index"),
     "vector": _BuiltIn(home="vector:open_vector", keeps="a file of entries, and their vectors", extra="vector"),
+    "folder": _BuiltIn(
+        home="memory_folder:open_memory_folder", keeps="an existing folder of MEMORY.md and topic files, as it is"
+    ),
     "ring": _BuiltIn(home="ring:open_ring", keeps="the newest entries, in this process"),
     "mock": _BuiltIn(home="mock:open_mock", keeps="a list, in this process"),
     "fanout": _BuiltIn(home="fanout:open_fanout", keeps="what it is given, in several stores"),
 }
 _PLACELESS = frozenset({"none", "ring", "mock", "fanout"})
 """Schemes of which what stands after the colon is no folder."""
+
+_AS_IT_IS = frozenset({"folder"})
+"""Schemes of which the folder is the user's own: nothing but memories is put into it, and it is claimed elsewhere."""
 
 _PLACES = {"sessions": ".harness"}
 """The folder of a scheme where an address names none."""
@@ -245,13 +248,14 @@ class Opener:
         address = parse_address(text)
         folder = await run_sync(self._folder, address)
         factory = await run_sync(self._factory, address.scheme)
-        claims = folder is not None and address.scheme in _BUILT_IN
-        key = await guard_key(await self._claimed(folder)) if folder and claims else new_key()
+        claimed = await run_sync(self._claim, address.scheme, folder)
+        key = await guard_key(await self._claimed(claimed)) if claimed else new_key()
         parts = StoreParts(
             redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter
         )
         opening = Opening(
-            address=address, scope=self.scope, parts=parts, files=self._files, another=self.backend, folder=folder,
+            address=address, scope=self.scope, parts=parts, another=self.backend, folder=folder,
+            files=self._files_of_others if address.scheme in _AS_IT_IS else self._files,
             embedder=self.embedder, index=KeywordIndex.open,
         )  # fmt: skip
         async with factory(opening) as backend:
@@ -291,7 +295,7 @@ class Opener:
         """Return the files of a folder that is the scope's, and is made so if it is nobody's."""
         files = LocalFiles(folder, disk=self.parts.disk)
         if await read_marker(files) is None:
-            await run_sync(_refuse_foreign, folder)
+            await run_sync(refuse_foreign, folder)
         await claim_root(files, self.scope, clock=self.parts.clock, ids=self.parts.ids)
         return files
 
@@ -302,6 +306,27 @@ class Opener:
         if await run_sync((folder / WORKSPACE).is_dir):
             files = LocalFiles(folder / WORKSPACE, locks=folder / "locks", disk=self.parts.disk)
         yield files
+
+    def _claim(self, scheme: str, folder: Path | None) -> Path | None:
+        """Return the folder that says whose a store is; None where nothing does. Raises: InvalidInput."""
+        if folder is None or scheme not in _BUILT_IN:
+            return None
+        if scheme not in _AS_IT_IS:
+            return folder
+        refuse_no_memory(folder)
+        return self._beside(folder)
+
+    def _beside(self, folder: Path) -> Path:
+        """Return where it is kept whose a folder is that stays as it is, with its locks."""
+        digest = blake2b(os.fsencode(os.path.realpath(folder)), digest_size=10).hexdigest()
+        return self.parts.settings.data / "folders" / digest
+
+    @asynccontextmanager
+    async def _files_of_others(self, folder: Path) -> AsyncIterator[FileStore]:
+        """Give the files of a folder that is the user's own, claimed for the scope without a mark in it."""
+        beside = await run_sync(self._beside, folder)
+        await self._claimed(beside)
+        yield LocalFiles(folder, locks=beside / "locks", disk=self.parts.disk)
 
     @asynccontextmanager
     async def _open_layered(self, opening: Opening) -> AsyncIterator[Backend]:
@@ -347,30 +372,3 @@ def _installed(scheme: str) -> StoreFactory:
     except (ImportError, AttributeError) as error:
         raise ExtraMissing(f"The store {scheme} of {found[0].value} can't be loaded: {error}.") from error
     return factory
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Raise `InvalidInput` for a file, and for a folder that holds anything that a store does not."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is a file: name a folder for the store.")
-    try:
-        foreign = _foreign(folder)
-    except OSError as error:
-        raise translated(error, str(folder)) from error
-    if foreign is not None:
-        raise InvalidInput(
-            f"{folder} holds other things, such as {foreign}, and a store hides its folder from git: name a folder "
-            f"that is new or empty, such as {folder / '.harness'}."
-        )
-
-
-def _foreign(folder: Path) -> str | None:
-    """Return the name of one thing in the folder that is none of a store's; None when there is no such thing."""
-    found = folder.iterdir() if folder.is_dir() else ()
-    return next((path.name for path in found if not _is_of_a_store(path)), None)
-
-
-def _is_of_a_store(path: Path) -> bool:
-    if path.name == ".gitignore":
-        return b"*" in path.read_bytes().splitlines()
-    return _OWN.fullmatch(path.name) is not None

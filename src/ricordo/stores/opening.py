@@ -30,7 +30,8 @@ __all__ = ["DEFAULT_SCHEME", "SCHEMES", "Address", "Opening", "StoreFactory", "j
 DEFAULT_SCHEME = "sessions"
 
 SCHEMES = (
-    "none", "sessions", "markdown", "jsonl", "json", "kv", "fulltext", "vector", "ring", "mock", "fanout", "layered",
+    "none", "sessions", "markdown", "jsonl", "json", "kv", "fulltext", "vector", "folder", "ring", "mock",
+    "fanout", "layered",
 )  # fmt: skip
 """The schemes that Ricordo has itself."""
 

@@ -46,6 +46,12 @@ class _Vector(StoreConformance):
     free_text = True
 
 
+class _Folder(StoreConformance):
+    address = "folder:{folder}"
+    newest = "timed"
+    free_text = True
+
+
 class _Ring(StoreConformance):
     address = "ring:?capacity=40"
     keeps = False
@@ -78,6 +84,7 @@ OWN_STORES: dict[str, type[StoreConformance]] = {
     "kv": _Kv,
     "fulltext": _FullText,
     "vector": _Vector,
+    "folder": _Folder,
     "ring": _Ring,
     "mock": _Mock,
     "fanout": _Fanout,

@@ -1,0 +1,62 @@
+"""Folders of stores: which of them may become one, judged by what lies in them.
+
+A store hides its folder from git, so it takes none in which other things lie; a memory folder of somebody else's tools
+stays as it is, so it has to be one.
+"""
+
+import re
+from pathlib import Path
+
+from ricordo.errors import InvalidInput
+from ricordo.files.disk import translated
+from ricordo.workspace.layout import PROJECT, WORKSPACE
+
+__all__ = ["refuse_foreign", "refuse_no_memory"]
+
+_OWN = re.compile(
+    r"\.gitignore|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
+    r"|.*\.(md|json|jsonl)|(memory|index)[^/]*\.(db|mdb|idx|npy|npz|f32|vec).*",
+    re.IGNORECASE,
+)
+"""What lies in a folder of memory: anything else in a folder that is nobody's yet says that it is none."""
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Raise `InvalidInput` for a file, and for a folder that holds anything that a store does not."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file: name a folder for the store.")
+    try:
+        foreign = _foreign(folder)
+    except OSError as error:
+        raise translated(error, str(folder)) from error
+    if foreign is not None:
+        raise InvalidInput(
+            f"{folder} holds other things, such as {foreign}, and a store hides its folder from git: name a folder "
+            f"that is new or empty, such as {folder / '.harness'}."
+        )
+
+
+def refuse_no_memory(folder: Path) -> None:
+    """Raise `InvalidInput` for a folder that holds something and no MEMORY.md, and for one of Ricordo's own."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file: name the folder that holds MEMORY.md.")
+    if (folder / PROJECT).exists() or (folder.name == WORKSPACE and (folder.parent / PROJECT).exists()):
+        raise InvalidInput(f"{folder} is kept by Ricordo itself: open the root with layered:PATH.")
+    try:
+        there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    except OSError as error:
+        raise translated(error, str(folder)) from error
+    if there and "MEMORY.md" not in there:
+        raise InvalidInput(f"{folder} is no memory folder: it holds {min(there)}, and no MEMORY.md.")
+
+
+def _foreign(folder: Path) -> str | None:
+    """Return the name of one thing in the folder that is none of a store's; None when there is no such thing."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return next((path.name for path in found if not _is_of_a_store(path)), None)
+
+
+def _is_of_a_store(path: Path) -> bool:
+    if path.name == ".gitignore":
+        return b"*" in path.read_bytes().splitlines()
+    return _OWN.fullmatch(path.name) is not None
