@@ -250,6 +250,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
     runs: dict[str, dict[str, JsonValue]] = {
         "plan_enter": {},
         "plan_write": {"content": PLAN},
+        "plan_read": {},
         "todo_write": {"todos": TODOS},
         "read_file": {"path": "notes.txt"},
         "list_files": {},

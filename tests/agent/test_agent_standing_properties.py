@@ -253,7 +253,7 @@ class Life:
                     await person.enter(title, by="user")
                 self._entered(title, "user")
             case "write":
-                self.step("plan_write", lambda: known.write(text), content=text)
+                self.step("plan_write", lambda: known.write(text, allowed=self.approves), content=text)
                 await self.send(one)
             case "exit":
                 self.step("plan_exit", lambda: self._exited(outcome), outcome=outcome)
@@ -275,7 +275,8 @@ class Life:
     def _entered(self, title: str, by: str) -> None:
         known = self.known
         if title.startswith("/"):
-            if known.files.get(title[1:]) is not None or known.active:
+            is_own = known.active or title[1:] == known.path
+            if is_own or (by == "user" and known.files.get(title[1:]) is not None):
                 known.enter(title[1:], by)
             return
         if known.path and (known.active or not title):
@@ -335,11 +336,12 @@ class Life:
                 await one.tasks.start("local_bash", title, lambda report: self._work(title, report))
             case "spawn":
                 job = Job(title=title, type="remote_agent", born=self.clock.now())
-                self.step("spawn", lambda: known.jobs.append(job), prompt=title)
+                self.step("spawn", lambda: None if known.active else known.jobs.append(job), prompt=title)
                 await self.send(one)
             case "wait":
-                self.ends.setdefault(title, anyio.Event()).set()
-                self.step("spawn", lambda: self._awaited(title), prompt=title, wait=True)
+                if not known.active:
+                    self.ends.setdefault(title, anyio.Event()).set()
+                self.step("spawn", lambda: None if known.active else self._awaited(title), prompt=title, wait=True)
                 await self.send(one)
             case _ if known.jobs:
                 await self._end(one, known.jobs[at % len(known.jobs)], cancels=verb == "cancel")
@@ -361,7 +363,8 @@ class Life:
         if cancels:
             await one.tasks.cancel(job.id)
             if job.state == "orphaned":
-                job.end("cancelled", self.clock.now(), error="It was cancelled after its process was gone.")
+                error = f"It was cancelled after its process was gone.{left_behind(job)}"
+                job.end("cancelled", self.clock.now(), error=error)
             elif job.is_ours:
                 job.end("cancelled", self.clock.now(), error="It was cancelled.")
             job.asked = job.asked or job.is_open
@@ -380,7 +383,8 @@ class Life:
         """Hold what stands against what is known of it."""
         assert self.wrong == []
         known, state = self.known, one.state.standing
-        assert (state.plan.active, state.plan.path, state.plan.by) == (known.active, known.path, known.by)
+        expected = (known.active, known.path, known.by, known.approved)
+        assert (state.plan.active, state.plan.path, state.plan.by, state.plan.approved) == expected
         assert [(todo.content, todo.status) for todo in state.todos] == known.todos
         ids = {todo.content: todo.id for todo in state.todos}
         assert len(set(ids.values())) == len(ids)
@@ -420,8 +424,13 @@ class Life:
         self.clock.turn(1, minutes=11 * (verb == "kill and wait"))
         for job in self.known.jobs:
             if job.is_open and verb == "kill and wait":
-                job.end("orphaned", self.clock.now(), error=LOST)
+                job.end("orphaned", self.clock.now(), error=f"{LOST}{left_behind(job)}")
         self.known.shown.clear()
+
+
+def left_behind(job: Job) -> str:
+    """Return what is said of a command whose process is gone."""
+    return " Its command may still run." if job.type == "local_bash" else ""
 
 
 def _without_window(state: AgentState) -> AgentState:

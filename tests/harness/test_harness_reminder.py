@@ -132,7 +132,7 @@ def test_a_long_plan_is_cut_between_lines_and_points_to_its_file() -> None:
     plan = "".join(f"{number}. Do step {number} of many.\n" for number in range(2_000))
     _, text = sections(told(Standing(plan=IN_FORCE), plan=plan))
     shown, _, pointer = text.rpartition("\n")
-    assert pointer == "[cut: the whole plan is in /plans/release.md]"
+    assert pointer == "[cut: the whole plan is in /plans/release.md, plan_read shows it]"
     assert plan.startswith(f"{shown}\n")
     assert 3_500 < estimate_text(text) <= 4_000
 

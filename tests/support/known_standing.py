@@ -56,6 +56,7 @@ class KnownStanding:
     active: bool = False
     path: str = ""
     by: str = "agent"
+    approved: bool = False
     files: dict[str, str | None] = field(default_factory=dict)
     todos: list[tuple[str, str]] = field(default_factory=list)
     rules: list[tuple[str, str, str]] = field(default_factory=list)
@@ -77,12 +78,17 @@ class KnownStanding:
         path = self.path if self.path and (self.active or not new) else new
         if self.files.get(path) is None:
             self.files[path] = self.shown[path] = "# Plan\n"
+        self.approved = path == self.path and (self.approved or (not self.active and self.by == "user"))
         self.by = "user" if by == "user" or (self.active and self.by == "user") else "agent"
         self.active, self.path = True, path
 
-    def write(self, text: str) -> None:
-        """Write over the plan what the agent makes of it, if it was shown what is there."""
-        if self.path and self.shown.get(self.path, _UNKNOWN) == self.plan:
+    def write(self, text: str, *, allowed: bool) -> None:
+        """Write over the plan what the agent makes of it, if it was shown what is there.
+
+        It has to be `allowed` where a person let the plan come into force.
+        """
+        allowed = allowed or self.active or not (self.approved or self.by == "user")
+        if self.path and allowed and self.shown.get(self.path, _UNKNOWN) == self.plan:
             self.files[self.path] = text
         if self.path:
             self.shown[self.path] = self.plan
@@ -98,7 +104,7 @@ class KnownStanding:
         has_say = outcome == "ready" or (self.active and self.by == "user")
         if not fits or (has_say and not allowed):
             return False
-        self.active = False
+        self.active, self.approved = False, outcome == "ready"
         if outcome != "ready":
             self.path, self.by = "", "agent"
         return True

@@ -1,6 +1,7 @@
 """Plan mode: its file is a person's to read and to change, and only a person lets the agent go on to act."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import anyio
@@ -12,7 +13,7 @@ from desks import CONTEXT, Person
 from hand_clock import HandClock
 from held_standing import HeldStanding
 from ricordo.clock import MonotonicIds
-from ricordo.errors import FileMissing, StorageFull, ToolFailed
+from ricordo.errors import FileMissing, InvalidSetting, StorageFull, ToolFailed
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.state import Plan, Standing
@@ -47,7 +48,7 @@ class Desk:
         )  # fmt: skip
         self._tools = {tool.spec.name: tool for tool in plan_tools(self.planning)}
 
-    async def use(self, name: str, *, context: ToolContext = CONTEXT, **arguments: str) -> str:
+    async def use(self, name: str, *, context: ToolContext = CONTEXT, **arguments: str | int) -> str:
         try:
             return str(await self._tools[name](arguments, context))
         except ToolFailed as error:
@@ -85,7 +86,7 @@ async def test_a_plan_is_entered_written_and_in_force_after_a_yes(yes: Person) -
     assert await desk.planning.text() == await desk.on_disk() == "# Release\n1. Test.\n"
     assert "is in force: carry it out" in await desk.use("plan_exit")
     assert yes.asked == [Approval(tool="plan_exit", act="carry out", target=f"/{PATH}", change="# Release\n1. Test.\n")]
-    assert desk.plan == Plan(active=False, path=PATH, by="agent")
+    assert desk.plan == Plan(active=False, path=PATH, by="agent", approved=True)
     assert "no plan stands any more" in await desk.use("plan_exit", outcome="done")
     assert desk.plan == Plan()
     assert await desk.on_disk() == "# Release\n1. Test.\n", "the file stays"
@@ -119,7 +120,7 @@ async def test_with_nobody_to_ask_an_agent_ends_what_it_began_and_nothing_else()
         assert said.startswith("failed: A person began plan mode, and a person ends it")
     assert asked_for.plan == Plan(active=True, path=PATH, by="user")
     await asked_for.planning.exit("ready", by="user")
-    assert asked_for.plan == Plan(active=False, path=PATH, by="user")
+    assert asked_for.plan == Plan(active=False, path=PATH, by="user", approved=True)
 
 
 async def test_an_agent_does_not_get_out_of_a_persons_plan_mode_by_dropping_or_entering(no: Person) -> None:
@@ -199,16 +200,27 @@ async def test_two_sessions_never_begin_with_the_same_file() -> None:
     assert await one.on_disk() == f"{id(one)}"
 
 
-async def test_a_session_goes_on_with_the_plan_that_it_names() -> None:
+async def test_only_a_person_lets_a_session_go_on_with_the_plan_of_another() -> None:
     one = Desk()
     await planned(one)
-    other = Desk(files=one.files)
-    await other.use("plan_enter", title=f"/{PATH}")
-    assert other.plan.path == PATH
+    other = Desk(files=one.files, session="tuesday")
+    for title in (f"/{PATH}", PATH, f" {PATH} ", "plans/none.md"):
+        said = await other.use("plan_enter", title=title)
+        assert said.startswith("failed: Only a person lets you go on with this plan")
+    assert (other.plan, await other.listed()) == (Plan(), [PATH])
+    assert (await other.planning.enter(f"/{PATH}", by="user")).path == PATH
     assert await other.on_disk() == "# Release\n1. Test.\n"
-    assert "There is no plan /plans/none.md" in await Desk().use("plan_enter", title="plans/none.md")
     with pytest.raises(FileMissing):
         await Desk().planning.enter("/plans/none.md", by="user")
+
+
+async def test_an_agent_goes_on_with_its_own_plan_without_a_title_or_by_its_path() -> None:
+    desk = Desk()
+    await planned(desk)
+    for title in ("", f"/{PATH}"):
+        await desk.use("plan_exit")
+        assert f"the plan is /{PATH}" in await desk.use("plan_enter", title=title)
+    assert await desk.listed() == [PATH]
 
 
 async def test_entering_again_goes_on_with_the_plan_and_a_new_title_begins_another() -> None:
@@ -343,8 +355,148 @@ async def test_a_plan_that_is_too_long_is_refused_and_the_longest_is_not() -> No
     assert "was written" in await desk.use("plan_write", content="x" * MOST_BYTES)
     await desk.edit("y" * MOST_BYTES)
     said = await desk.use("plan_write", content="z")
-    assert "[cut: read_file shows all of" in said
-    assert len(said) < 21_000
+    assert "Read all of it with plan_read" in said
+    assert len(said) < 1_000
+
+
+LONG = "".join(f"{number}. step number {number} of the plan, in some words\n" for number in range(1_200))
+
+
+@pytest.mark.parametrize("edit", [LONG, "x" * 50_000, "1. See\nTraceback (most recent call last)\n2. Never touch it."])
+async def test_a_long_edit_is_written_over_only_when_all_of_its_pages_were_shown(edit: str) -> None:
+    desk = Desk()
+    await planned(desk)
+    edit = f"{edit}\n# Never touch prod"
+    await desk.edit(edit)
+    refused = "failed: the plan was edited by a person meanwhile: nothing was written. Read all of it with plan_read"
+    for _ in range(2):
+        assert (await desk.use("plan_write", content="# Mine\n")).startswith(refused)
+    pages: list[str] = []
+    offset, character = 1, 0
+    while offset:
+        assert (await desk.use("plan_write", content="# Mine\n")).startswith(refused)
+        head, _, text = (await desk.use("plan_read", offset=offset, character=character)).partition("]\n")
+        assert head.startswith(f"[/{PATH}: line")
+        pages.append(text)
+        found = {name: int(number) for name, number in re.findall(r"(offset|character)=(\d+)", head)}
+        offset, character = found.get("offset", 0), found.get("character", 0)
+    assert "".join(pages) == edit
+    assert "was written" in await desk.use("plan_write", content="# Mine\n")
+
+
+async def test_the_last_page_alone_and_pages_of_two_versions_do_not_count_as_the_whole_plan() -> None:
+    desk = Desk()
+    await planned(desk)
+    await desk.edit(LONG)
+    last = LONG.count("\n")
+    assert "to the end" in await desk.use("plan_read", offset=last)
+    assert "plan_read" in await desk.use("plan_write", content="# Mine\n")
+    head = (await desk.use("plan_read")).partition("]")[0]
+    after = int(head.rpartition("=")[2])
+    await desk.edit(LONG.replace("step number 1 ", "step one "))
+    await desk.use("plan_read", offset=after)
+    await desk.use("plan_read", offset=last)
+    assert "plan_read" in await desk.use("plan_write", content="# Mine\n")
+    assert await desk.on_disk() != "# Mine\n"
+
+
+async def test_what_can_not_be_read_of_a_plan_is_said() -> None:
+    desk = Desk()
+    assert "There is no plan to read" in await desk.use("plan_read")
+    await desk.use("plan_enter", title="Release")
+    assert await desk.use("plan_read") == f"[/{PATH}: line 1 of 1, to the end of the file]\n# Release\n"
+    assert "nothing at line 9, character 0" in await desk.use("plan_read", offset=9)
+    assert "Lines count from 1" in await desk.use("plan_read", offset=0)
+    await desk.files.delete(f"workspace/{PATH}")
+    assert "was removed by a person" in await desk.use("plan_read")
+
+
+async def test_what_was_told_of_a_plan_counts_as_shown_as_long_as_it_is_so() -> None:
+    desk = Desk()
+    await planned(desk)
+    await desk.edit("# Release\nNo.\n")
+    desk.planning.told("# Release\nYes.\n")
+    assert "edited by a person" in await desk.use("plan_write", content="x")
+    await desk.edit("# Release\nNever.\n")
+    desk.planning.told("# Release\nNever.\n")
+    assert "was written" in await desk.use("plan_write", content="x")
+
+
+async def in_force(desk: Desk, by: str = "agent") -> None:
+    """Let a plan come into force, begun by the agent or by a person."""
+    if by == "user":
+        await desk.planning.enter("Release", by="user")
+    await planned(desk)
+    assert "is in force" in await desk.use("plan_exit")
+
+
+@pytest.mark.parametrize("by", ["agent", "user"])
+async def test_a_plan_that_a_person_approved_is_changed_only_with_that_persons_approval(yes: Person, by: str) -> None:
+    desk = Desk(yes)
+    await in_force(desk, by)
+    yes.asked.clear()
+    assert "is so already" in await desk.use("plan_write", content="# Release\n1. Test.\n")
+    assert yes.asked == []
+    assert "was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n")
+    assert yes.asked == [Approval(tool="plan_write", act="change", target=f"/{PATH}", change="# Release\n1. Ship.\n")]
+    assert "was written" in await desk.use("plan_write", context=replace(CONTEXT, approved=True), content="# R\n2. x")
+    assert len(yes.asked) == 1, "a rule lets it through"
+    yes.answer = False
+    said = await desk.use("plan_write", content="# Release\n1. Delete.\n")
+    assert said.startswith("failed: The change of the plan was not approved: nothing was written.")
+    assert await desk.on_disk() == "# R\n2. x"
+    # the next process, in which nobody can be asked
+    after = Desk(files=desk.files, keeper=desk.keeper)
+    await after.planning.text(told=True)
+    assert "nobody to ask" in await after.use("plan_write", content="# Release\n1. Delete.\n")
+    await after.use("plan_enter")
+    assert "was written" in await after.use("plan_write", content="# Release\n1. Delete.\n"), "it is planned anew"
+    assert "a person ends it" in await after.use("plan_exit"), "and comes into force only with a person"
+
+
+async def test_a_plan_that_nobody_approved_may_be_changed_by_who_began_it() -> None:
+    desk = Desk()
+    await in_force(desk)
+    assert not desk.plan.approved
+    assert "was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n")
+    await desk.planning.exit("done", by="user")
+    await desk.planning.enter("Release", by="user")
+    await desk.use("plan_write", content="# Release\n1. Test.\n")
+    await desk.planning.exit("ready", by="user")
+    assert "nobody to ask" in await desk.use("plan_write", content="# Release\n1. Ship.\n")
+
+
+async def test_a_plan_that_ended_while_its_change_was_asked_about_is_not_written() -> None:
+    async def ends_it(asked: Approval) -> bool:
+        if asked.act == "change":
+            await desk.planning.exit("done", by="user")
+        return True
+
+    desk = Desk(ends_it)
+    await in_force(desk)
+    assert "meanwhile: nothing was written" in await desk.use("plan_write", content="# Release\n1. Ship.\n")
+    assert await desk.on_disk() == "# Release\n1. Test.\n"
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda planning: planning.enter("Release", by="nobody"), "one of user, agent: not 'nobody'"),
+        (lambda planning: planning.enter(None, by="user"), "The title of a plan is a text: not None"),
+        (lambda planning: planning.exit("nope", by="user"), "one of ready, dropped, done: not 'nope'"),
+        (lambda planning: planning.exit("ready", by=5), "one of user, agent: not 5"),
+        (lambda planning: planning.write(None), "A plan is a text: not None"),
+    ],
+)
+async def test_what_is_no_outcome_nobody_and_no_text_is_refused_in_words(
+    act: Callable[[Planning], Awaitable[object]], words: str
+) -> None:
+    desk = Desk()
+    await planned(desk)
+    before = desk.plan
+    with pytest.raises(InvalidSetting, match=words):
+        await act(desk.planning)
+    assert (desk.plan, await desk.listed()) == (before, [PATH])
 
 
 async def test_when_it_could_not_be_kept_plan_mode_is_as_it_was(yes: Person) -> None:
@@ -406,6 +558,7 @@ async def test_any_title_makes_a_file_of_its_own_below_plans(title: str) -> None
 async def test_the_tools_may_be_called_while_the_agent_only_plans() -> None:
     assert [(tool.spec.name, effect_of(tool)) for tool in plan_tools(Desk().planning)] == [
         ("plan_enter", "organizes"),
+        ("plan_read", "reads"),
         ("plan_write", "organizes"),
         ("plan_exit", "organizes"),
     ]

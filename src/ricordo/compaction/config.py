@@ -34,6 +34,7 @@ DEFAULT_EXCLUDED = frozenset(
         "glob_files",
         "list_files",
         "memory_*",
+        "plan_read",
         "session_search",
     }
 )

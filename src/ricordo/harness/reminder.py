@@ -102,7 +102,7 @@ def _plan_items(standing: Standing, plan: str | None, window: Sequence[Message],
     if plan is None:
         yield _ours("plan", f"/{path} is missing or can't be read." + (" Write it with plan_write." * is_active))
     elif plan.strip() and not _holds(window, plan):
-        text = _cut(plan, room, f"[cut: the whole plan is in /{path}]")
+        text = _cut(plan, room, f"[cut: the whole plan is in /{path}, plan_read shows it]")
         yield Quoted(text=text, source=f"/{path}", trust=Trust.AGENT, kind="plan")
 
 

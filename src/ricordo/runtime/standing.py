@@ -86,12 +86,13 @@ class Beside:
             return None
         try:
             text = await self.planning.text()
-            # one of which only the beginning is shown may not be written over by who has not seen the rest
-            is_whole = text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count
-            return await self.planning.text(told=True) if is_whole else text
         except RicordoError as error:
             self._tell("plan", error)
             return None
+        # one of which only the beginning is shown may not be written over by who has not seen the rest
+        if text is not None and await run_sync(estimate_text, text) <= PLAN_BUDGET.count:
+            self.planning.told(text)
+        return text
 
     async def _tasks(self) -> tuple[Task, ...] | None:
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ricordo.tokens import safe_boundary
 
-__all__ = ["Page", "decoded", "page"]
+__all__ = ["Page", "decoded", "page", "part_of"]
 
 _LOOKED_AT = 8_192
 _UNREADABLE_SHARE = 0.1
@@ -79,6 +79,24 @@ def page(text: str, *, line: int = 1, character: int = 0, lines: int | None = No
         next_line=None if stop == len(text) else reached + (stop == starts[reached]),
         next_character=0 if stop == starts[reached] else stop - starts[line - 1],
     )
+
+
+def part_of(found: Page) -> str:
+    """Return which part of a file a page is, in words, and with which arguments to read on."""
+    if found.total == 0:
+        return "the file is empty"
+    if found.start == found.end:
+        part = f"line {found.start} of {found.total}"
+    else:
+        part = f"lines {found.start} to {found.end} of {found.total}"
+    if found.character or found.next_character:
+        last = found.next_character or found.length
+        where = f"characters {found.character} to {last} of {found.length}"
+        part = f"{part}, {where}" if found.start == found.end else f"{part}, from character {found.character} on"
+    if found.next_line is None:
+        return f"{part}, to the end of the file"
+    more = f", character={found.next_character}" if found.next_character else ""
+    return f"{part}. Read on with offset={found.next_line}{more}"
 
 
 def _boundary(text: str, begin: int, at: int) -> int:

@@ -1,4 +1,4 @@
-"""plan_enter, plan_write and plan_exit: how an agent plans before it acts."""
+"""plan_enter, plan_read, plan_write and plan_exit: how an agent plans before it acts."""
 
 from typing import Annotated
 
@@ -10,13 +10,13 @@ __all__ = ["plan_tools"]
 
 
 def plan_tools(planning: Planning) -> tuple[Tool, ...]:
-    """Return the three tools over the plan of one session."""
-    return (_enter_tool(planning), _write_tool(planning), _exit_tool(planning))
+    """Return the four tools over the plan of one session."""
+    return (_enter_tool(planning), _read_tool(planning), _write_tool(planning), _exit_tool(planning))
 
 
 def _enter_tool(planning: Planning) -> Tool:
     async def plan_enter(
-        title: Annotated[str, "what the plan is about, or the path of a plan to go on with"] = "",
+        title: Annotated[str, "what the plan is about; left out, the plan in force is gone on with"] = "",
     ) -> str:
         """Begin to plan: until plan_exit you can read and plan, but change nothing else.
 
@@ -31,10 +31,21 @@ def _enter_tool(planning: Planning) -> Tool:
     return tool(plan_enter, effect="organizes")
 
 
+def _read_tool(planning: Planning) -> Tool:
+    async def plan_read(
+        offset: Annotated[int, "the first line to show, from 1"] = 1,
+        character: Annotated[int, "where in the first line to begin, from 0, for lines too long for one page"] = 0,
+    ) -> str:
+        """Read the plan, page by page. What a person changed in it has to be read before it can be written again."""
+        return await planning.page(offset, character)
+
+    return tool(plan_read, effect="reads")
+
+
 def _write_tool(planning: Planning) -> Tool:
-    async def plan_write(content: Annotated[str, "the whole plan, as Markdown"]) -> str:
-        """Write the plan, in the place of all that stands in its file."""
-        return await planning.write(content)
+    async def plan_write(context: ToolContext, content: Annotated[str, "the whole plan, as Markdown"]) -> str:
+        """Write the plan, in the place of all that stands in its file. A person may be asked first."""
+        return await planning.write(content, approved=context.approved)
 
     return tool(plan_write, effect="organizes")
 

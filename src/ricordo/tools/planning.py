@@ -2,25 +2,28 @@
 
 Whether the agent plans, and where, stands beside the window; the plan itself is a file below `plans/`, which no
 compaction touches. Invariants: nothing outside `plans/` is read or written, whatever a state says; no two sessions
-begin with the same file; what a person wrote into a plan is never overwritten before the model was shown it; and an
-agent never ends by itself what a person began.
+begin with the same file, and only a person lets one go on with the plan of another; what a person wrote into a plan is
+never overwritten before the model was shown all of it; what a person approved is not changed without being asked about;
+and an agent never ends by itself what a person began.
 """
 
 import re
 import unicodedata
 from dataclasses import replace
 from itertools import count
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import anyio
 
 from ricordo.clock import Clock
-from ricordo.errors import AlreadyExists, FileMissing, PathRefused, ToolFailed, VersionConflict
+from ricordo.errors import AlreadyExists, FileMissing, InvalidSetting, PathRefused, ToolFailed, VersionConflict
 from ricordo.files import ABSENT, FileStore, version_of
 from ricordo.files.paths import safe_path
 from ricordo.guard import Redactor
+from ricordo.guard.cut import cut
 from ricordo.state import KeepsStanding, Plan, Standing
 from ricordo.tools.contract import Approval, Approve
+from ricordo.tools.paging import Page, page, part_of
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.documents import create_document
 from ricordo.workspace.layout import WORKSPACE, plan_path
@@ -38,7 +41,15 @@ Who: TypeAlias = Literal["user", "agent"]
 _FILE = re.compile(r"plans/[^/]+\.md")
 _LONGEST_SLUG = 50
 _LONGEST_TITLE = 200
-_SHOWN = 20_000
+_IN_ERROR = 1_500
+"""Characters of a plan that a refusal shows: a model is told 2,000 of an error, and no traceback in it."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+_PAGE = 20_000
+_OTHERS = (
+    "Only a person lets you go on with this plan. Leave the title out to go on with your own, or give the title of a"
+    " new one."
+)
 
 
 class Planning:
@@ -68,6 +79,7 @@ class Planning:
         self._approve = approve
         self._session = session
         self._known: dict[str, str] = {}
+        self._read_to: dict[str, tuple[str, tuple[int, int]]] = {}
         self._writing = anyio.Lock()
 
     @property
@@ -78,20 +90,25 @@ class Planning:
     async def enter(self, title: str = "", *, by: Who) -> Plan:
         """Begin to plan, or go on with it; the file of the plan is there then.
 
-        A `title` that is the path of a plan, such as `/plans/x.md`, goes on with that plan, and any other begins a new
-        file. Without one the plan in force is gone on with. While planning, the plan stays what it is; one that a
-        person enters is that person's from then on. Raises: FileMissing for a path where no plan is; StorageError, and
-        then plan mode is as it was.
+        A `title` that is the path of a plan, such as `/plans/x.md`, goes on with that plan, which only a person may do,
+        and any other begins a new file. Without one the plan in force is gone on with. While planning, the plan stays
+        what it is; one that a person enters is that person's from then on. Raises: InvalidSetting for what is no title
+        and for another `by`; ToolFailed for an agent that names another plan; FileMissing for a path where no plan is;
+        StorageError, and then plan mode is as it was.
         """
+        _check_one_of(by, get_args(Who), "Who plans")
+        _check_text(title, "The title of a plan")
         before = self.plan
-        path = before.path if before.path and (before.active or not title.strip()) else await self._file(title, by)
+        own = before.path and (before.active or title.strip().removeprefix("/") in {"", before.path})
+        path = before.path if own else await self._file(title, by)
         await self._ensure(path, by)
 
         def entered(standing: Standing) -> Standing:
             held = _safe(standing)
             began: Who = "user" if by == "user" or (held.active and held.by == "user") else "agent"
             kept = held.path if held.active and held.path else path
-            return replace(standing, plan=Plan(active=True, path=kept, by=began))
+            approved = kept == held.path and (held.approved or (not held.active and held.by == "user"))
+            return replace(standing, plan=Plan(active=True, path=kept, by=began, approved=approved))
 
         return (await self._keeper.stand(entered)).plan
 
@@ -108,14 +125,42 @@ class Planning:
             self._known[path] = version
         return text
 
-    async def write(self, content: str) -> str:
+    def told(self, text: str) -> None:
+        """Take it that the model was shown just this text of the plan, which `text` returned."""
+        self._known[self.plan.path] = version_of(text.encode())
+
+    async def page(self, line: int = 1, character: int = 0) -> str:
+        """Return a page of the plan, for the model, with where to read on.
+
+        It counts as shown when its last line was, and all before it, in any number of pages. Raises: ToolFailed where
+        there is no plan or nothing at this place; StorageError.
+        """
+        if line < 1 or character < 0:
+            raise ToolFailed("Lines count from 1, characters from 0.")
+        path = self.plan.path
+        if not path:
+            raise ToolFailed("There is no plan to read.")
+        text, version = await self._read(path)
+        if text is None:
+            raise self._edited(path, text, version)
+        found = page(text, line=line, character=character, most=_PAGE)
+        if found is None:
+            raise ToolFailed(f"/{path} has nothing at line {line}, character {character}.")
+        self._shown(path, version, found)
+        return f"[/{path}: {part_of(found)}]\n{found.text}"
+
+    async def write(self, content: str, *, approved: bool = False) -> str:
         """Replace the whole plan by `content` without its secrets, as one change set; return in words what was done.
 
-        Raises: ToolFailed where there is no plan, for more than `MOST_BYTES`, and when the file is not what this
-        session wrote or showed last; its text is told with that, and counts as shown. StorageError.
+        A person who approved the plan in force, or who began it, is asked again, unless it is `approved` already.
+        Raises: InvalidSetting for what is no text; ToolFailed where there is no plan, for more than `MOST_BYTES`, where
+        it is not approved, and when the file is not what this session wrote or showed last; a short one is told with
+        that, and counts as shown. StorageError. Nothing was written then.
         """
+        _check_text(content, "A plan")
         async with self._writing:
-            path = self.plan.path
+            plan = self.plan
+            path = plan.path
             if not path:
                 raise ToolFailed("There is no plan to write: begin one with plan_enter.")
             data = self._redactor.clean(content).encode("utf-8", "replace")
@@ -126,6 +171,8 @@ class Planning:
                 raise self._edited(path, text, version)
             if version == version_of(data):
                 return f"/{path} is so already; nothing was written."
+            if not approved and not plan.active:
+                await self._ask_change(plan, data.decode())
             edit = Edit(path=f"{WORKSPACE}/{path}", expected=version, data=data)
             try:
                 change = await self._changes.apply([edit], act="tool", who="agent", why=f"plan_write /{path}")
@@ -141,25 +188,29 @@ class Planning:
         file always stays. An agent needs a person's approval to make a plan ready, and to drop one that a person asked
         for, unless it is `approved` already; with nobody to ask it can end only what it began itself.
 
-        Raises: ToolFailed where there is nothing to end so, an empty plan can't be ready, or it is not approved, and
-        nothing has changed then; StorageError.
+        Raises: InvalidSetting for another `outcome` or `by`; ToolFailed where there is nothing to end so, an empty plan
+        can't be ready, or it is not approved, and nothing has changed then; StorageError.
         """
+        _check_one_of(outcome, get_args(Outcome), "How planning ends")
+        _check_one_of(by, get_args(Who), "Who ends it")
         if by == "user":
-            return await self._end(outcome, self.plan)
+            return await self._end(outcome, self.plan, by_person=True)
         async with self._writing:
             plan = self.plan
             await self._check(outcome, plan)
+            by_person = False
             if not approved and (outcome == "ready" or (plan.active and plan.by == "user")):
-                await self._ask(outcome, plan)
-            return await self._end(outcome, plan)
+                by_person = await self._ask(outcome, plan)
+            return await self._end(outcome, plan, by_person=by_person)
 
-    async def _end(self, outcome: Outcome, plan: Plan) -> Plan:
+    async def _end(self, outcome: Outcome, plan: Plan, *, by_person: bool) -> Plan:
         await self._check(outcome, plan)
 
         def ended(standing: Standing) -> Standing:
             if _safe(standing) != plan:
                 raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was changed.")
-            left = Plan(path=plan.path, by=plan.by) if outcome == "ready" else Plan()
+            ready = replace(plan, active=False, approved=plan.approved or by_person)
+            left = ready if outcome == "ready" else Plan()
             return replace(standing, plan=left)
 
         return (await self._keeper.stand(ended)).plan
@@ -175,25 +226,44 @@ class Planning:
         elif outcome == "done" and plan.active:
             raise ToolFailed("A plan that is still being made can't be done: it is ready, or dropped.")
 
-    async def _ask(self, outcome: Outcome, plan: Plan) -> None:
+    async def _ask(self, outcome: Outcome, plan: Plan) -> bool:
+        """Tell whether a person let it; False where nobody has to. Raises: ToolFailed where a person does not."""
         if self._approve is None:
-            if plan.by == "agent":
-                return
-            raise ToolFailed("A person began plan mode, and a person ends it: say that the plan is there to be read.")
+            if not _is_persons(plan):
+                return False
+            began = "began plan mode" if plan.by == "user" else "approved this plan"
+            raise ToolFailed(f"A person {began}, and a person ends it: say that the plan is there to be read.")
         act = "carry out" if outcome == "ready" else "drop"
         text = (await self._read(plan.path))[0] if plan.path else ""
         asked = Approval(tool="plan_exit", act=act, target=f"/{plan.path}" if plan.path else "", change=text or "")
         if not await self._approve(asked):
             raise ToolFailed("It was not approved: plan mode is still on. Ask what is to be changed in the plan.")
+        return True
+
+    async def _ask_change(self, plan: Plan, text: str) -> None:
+        """Ask whether a plan in force may be changed, where a person let it come into force."""
+        if not _is_persons(plan):
+            return
+        if self._approve is None:
+            raise ToolFailed(
+                "A person approved this plan, and there is nobody to ask whether it may be changed: nothing was"
+                " written. Say what is to be changed."
+            )
+        if not await self._approve(Approval(tool="plan_write", act="change", target=f"/{plan.path}", change=text)):
+            raise ToolFailed("The change of the plan was not approved: nothing was written. It is in force as it was.")
+        if self.plan != plan:
+            raise ToolFailed("Planning was ended or begun anew meanwhile: nothing was written.")
 
     async def _file(self, title: str, by: Who) -> str:
         """Return the file that a plan with this title begins in, or the one that it names."""
         named = title.strip().removeprefix("/")
         if _is_plan(named):
+            if by == "agent":
+                raise ToolFailed(_OTHERS)
             if await self._files.info(f"{WORKSPACE}/{named}") is None:
                 raise FileMissing(f"There is no plan /{named}.")
             return named
-        line = " ".join(self._redactor.clean(title).split())[:_LONGEST_TITLE]
+        line = cut(" ".join(self._redactor.clean(title).split()), _LONGEST_TITLE)
         name = self._name(line)
         for number in count(1):
             path = plan_path(name if number == 1 else f"{name}-{number}")
@@ -230,21 +300,56 @@ class Planning:
         return stored.data.decode("utf-8", "replace"), stored.version
 
     def _edited(self, path: str, text: str | None, version: str) -> ToolFailed:
-        """Return the error that shows what somebody else made of the file, after which it may be written."""
+        """Return the error that tells what somebody else made of the file.
+
+        After it the file may be written where all of it is told; a long one is to be read first.
+        """
+        edited = "the plan was edited by a person meanwhile: "
+        if text is not None and (len(text) > _IN_ERROR or _TRACEBACK in text):
+            return ToolFailed(
+                f"{edited}nothing was written. Read all of it with plan_read, page by page, then write it again with"
+                " what is to stay."
+            )
         self._known[path] = version
         if text is None:
             return ToolFailed(f"The plan was removed by a person meanwhile: writing again makes /{path} anew.")
-        more = f"\n[cut: read_file shows all of /{path}]" if len(text) > _SHOWN else ""
         return ToolFailed(
-            "the plan was edited by a person meanwhile: read it first, then write it again with what is to stay."
-            f" Nothing was written. /{path} is now:\n{text[:_SHOWN]}{more}"
+            f"{edited}read it first, then write it again with what is to stay. Nothing was written. /{path} is now:\n"
+            f"{text}"
         )
+
+    def _shown(self, path: str, version: str, shown: Page) -> None:
+        """Take in which page the model was shown; one beyond what it has read so far leaves a gap, and counts for
+        nothing."""
+        of, reached = self._read_to.get(path, ("", (1, 0)))
+        reached = reached if of == version else (1, 0)
+        if (shown.start, shown.character) > reached:
+            return
+        if shown.next_line is None:
+            self._known[path] = version
+        else:
+            self._read_to[path] = (version, max(reached, (shown.next_line, shown.next_character)))
 
 
 def _safe(standing: Standing) -> Plan:
     """Return the plan, without a path that is none of a plan: a state may have been edited by hand."""
     plan = standing.plan
     return plan if not plan.path or _is_plan(plan.path) else replace(plan, path="")
+
+
+def _is_persons(plan: Plan) -> bool:
+    """Tell whether a person let it be carried out, or began it."""
+    return plan.approved or plan.by == "user"
+
+
+def _check_one_of(given: object, choices: tuple[str, ...], what: str) -> None:
+    if given not in choices:
+        raise InvalidSetting(f"{what} is one of {', '.join(choices)}: not {given!r}.")
+
+
+def _check_text(given: object, what: str) -> None:
+    if not isinstance(given, str):
+        raise InvalidSetting(f"{what} is a text: not {given!r}.")
 
 
 def _is_plan(path: str) -> bool:

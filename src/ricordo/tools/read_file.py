@@ -12,7 +12,7 @@ from ricordo.errors import InvalidSetting, ToolFailed
 from ricordo.tools.contract import Tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.function import tool
-from ricordo.tools.paging import Page, decoded, page
+from ricordo.tools.paging import decoded, page, part_of
 
 __all__ = ["MOST_CHARACTERS", "read_file_tool"]
 
@@ -71,24 +71,7 @@ def _shown(data: bytes, name: str, *, line: int, character: int, lines: int | No
     if found is None:
         total = text.count("\n") + (not text.endswith("\n"))
         raise ToolFailed(f"{name} has {total} lines: there is nothing at line {line}, character {character}.")
-    return f"[{name}: {_part(found)}]\n{found.text}"
-
-
-def _part(found: Page) -> str:
-    if found.total == 0:
-        return "the file is empty"
-    if found.start == found.end:
-        part = f"line {found.start} of {found.total}"
-    else:
-        part = f"lines {found.start} to {found.end} of {found.total}"
-    if found.character or found.next_character:
-        last = found.next_character or found.length
-        where = f"characters {found.character} to {last} of {found.length}"
-        part = f"{part}, {where}" if found.start == found.end else f"{part}, from character {found.character} on"
-    if found.next_line is None:
-        return f"{part}, to the end of the file"
-    more = f", character={found.next_character}" if found.next_character else ""
-    return f"{part}. Read on with offset={found.next_line}{more}"
+    return f"[{name}: {part_of(found)}]\n{found.text}"
 
 
 def _described(data: bytes, name: str) -> str:
