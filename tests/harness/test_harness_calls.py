@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fake_models import FakeModel, FunctionTool, call, calling, reply, say
 from message_strategies import any_text
 from ricordo.errors import ToolFailed
+from ricordo.guard import Redactor
 from ricordo.harness.calls import told_apart
 from ricordo.harness.loop import Harness
 from ricordo.harness.results import answered, raised, sendable
@@ -23,6 +24,8 @@ from ricordo.scopes import Scope
 from ricordo.tools import ToolContext, ToolOutput
 
 pytestmark = pytest.mark.anyio
+
+SECRET = "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5"
 
 
 async def results(*calls: ToolCall, seconds: float | None = None, **tools: object) -> tuple[ToolResult, ...]:
@@ -264,6 +267,15 @@ async def test_half_characters_of_a_tool_reach_neither_the_model_nor_the_transcr
 
 def test_a_long_error_is_cut() -> None:
     assert len(raised(call("read"), ValueError("x" * 10_000)).text) < 2_200
+    assert raised(call("read"), ToolFailed("word " * 1_000)).text == "word " * 399 + "word [cut]"
+
+
+@given(st.integers(-50, 50), st.sampled_from([" ", "\n", '"', ","]))
+def test_a_secret_at_the_cut_of_an_error_leaves_nothing_where_it_is_recorded(around: int, border: str) -> None:
+    text = "word " * ((2_000 + around) // 5) + "x" * (around % 5) + border + SECRET + border + "more " * 9
+    left = Redactor(bytes(32)).clean(raised(call("read"), ToolFailed(text)).text)
+    assert not any(SECRET[at : at + 8] in left for at in range(len(SECRET) - 7))
+    assert len(left) > 1_900
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | any_text(), lambda kept: st.lists(kept, max_size=3)))

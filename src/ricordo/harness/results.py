@@ -17,6 +17,9 @@ __all__ = ["answered", "failed", "raised", "sendable"]
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_ERROR = 2_000
+_BORDER = re.compile(r"[\s\"',<>{}()\[\]]")
+"""What stands between words, also in JSON without blanks, and in no key or token."""
+
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -86,7 +89,7 @@ def _bytes(data: bytes) -> tuple[Text | Media, ...]:
 
 
 def _said(error: BaseException) -> str:
-    """Return the message of an error without a traceback that it may quote, cut to a length that tells enough."""
+    """Return the message of an error without a traceback that it may quote, cut after a word where it is long."""
     try:
         text = str(error).strip()
     except Exception as broken:  # noqa: BLE001  (a tool's own error class may fail to say what happened)
@@ -94,4 +97,10 @@ def _said(error: BaseException) -> str:
     if _TRACEBACK in text:
         before, _, trace = text.partition(_TRACEBACK)
         text = f"{before.strip()} {trace.strip().splitlines()[-1].strip()}".strip()
-    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]} [cut]"
+    return text if len(text) <= _LONGEST_ERROR else f"{_whole_words(text)} [cut]".lstrip()
+
+
+def _whole_words(text: str) -> str:
+    """Return the words that fit: half of a secret would not be known as one where the result is recorded."""
+    borders = [found.start() for found in _BORDER.finditer(text, 0, _LONGEST_ERROR + 1)]
+    return text[: borders[-1] if borders else 0].rstrip()
