@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings, spoken, system
-from ricordo import Entry, HarnessAgent, Memory
+from ricordo import Entry, HarnessAgent, Memory, Scope
 from ricordo.runtime import Settings
 from ricordo.runtime.stores import open_store
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
@@ -38,11 +38,11 @@ async def kept(root: Path, texts: Sequence[str]) -> None:
 
 
 async def asked(
-    root: Path, *texts: str, given: Settings | None = None, store: str | None = None
+    root: Path, *texts: str, given: Settings | None = None, store: str | None = None, scope: Scope = SCOPE
 ) -> list[RecordedRequest]:
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
     async with HarnessAgent(
-        model, workspace=root, scope=SCOPE, settings=given or settings(root), store=store, closing_summary="off"
+        model, workspace=root, scope=scope, settings=given or settings(root), store=store, closing_summary="off"
     ) as agent:
         for text in texts:
             await agent.send(text)
@@ -142,3 +142,32 @@ async def test_other_stores_are_searched_word_by_word(tmp_path: Path, scheme: st
     given = replace(settings(root), preamble_tokens=1_200)
     (request,) = await asked(root, QUESTION, given=given, store=address)
     assert "Okonkwo" in loaded(request)
+
+
+@pytest.mark.req("HE-C8")
+async def test_what_one_session_taught_is_chosen_and_in_the_prompt_before_the_first_request_of_the_next(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "shop" / ".ricordo"
+    root.parent.mkdir()
+    given = settings(root, consolidates=True)
+    walnuts = (
+        "We decided to rent the walnut harvester for the orchard from Okonkwo each October, because buying one of our"
+        " own would take the whole budget of the year and of the one after it."
+    )
+    invoices = (
+        "We decided to keep the invoices of the suppliers in the red folder of the front office until the auditor has"
+        " looked through all of them and signed each single page by hand."
+    )
+    async with HarnessAgent(
+        ScriptedModel(lambda request: Say("Good.")), workspace=root, scope=SCOPE, session="one", settings=given
+    ) as agent:
+        for text in (walnuts, invoices):
+            await agent.send(text)
+    (request,) = await asked(root, QUESTION, given=given)
+    assert "from Okonkwo each October" in loaded(request)
+    assert "invoices of the suppliers" not in loaded(request)
+    elsewhere = tmp_path / "elsewhere" / ".ricordo"
+    elsewhere.parent.mkdir()
+    (other,) = await asked(elsewhere, QUESTION, given=given, scope=replace(SCOPE, project="else"))
+    assert "Okonkwo" not in str(other.messages)

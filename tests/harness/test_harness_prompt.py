@@ -85,3 +85,10 @@ def test_without_tools_of_memory_nothing_is_said_about_it(tools: Collection[str]
 @given(st.permutations(TOOLS))
 def test_the_order_in_which_tools_are_registered_changes_no_byte(tools: list[str]) -> None:
     assert memory_guidance(tools) == memory_guidance(TOOLS)
+
+
+def test_the_model_is_told_where_session_files_lie_only_when_it_can_open_them() -> None:
+    told = memory_guidance(["recall", "read_file"], sessions=".harness/")
+    assert "below `.harness/`: `read_file` opens them." in told
+    assert ".harness" not in memory_guidance(["recall"], sessions=".harness/")
+    assert "read_file" not in memory_guidance(["recall", "read_file"])

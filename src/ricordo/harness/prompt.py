@@ -51,6 +51,7 @@ _FINDING = {
     "memory_search": "`memory_search` finds lines of memory by words, with their file and line.",
     "memory_get": "`memory_get` shows lines of a memory file.",
 }
+_OPENING = "The session files that `recall` names lie below `{}`: `read_file` opens them."
 _LOOKING_BACK = {
     "session_search": "`session_search` finds what was said in earlier sessions.",
     "session_list": "`session_list` names the earlier sessions.",
@@ -105,9 +106,14 @@ def instructions(human: Sequence[HumanText], room: int | None = None) -> str:
     return _framed([*kept, *_named(missing)]) if _fits([*kept, *_named(missing)], room) else ""
 
 
-def memory_guidance(tools: Collection[str]) -> str:
-    """Return what the model is told about memory, naming only the tools that are among `tools`; empty for none."""
+def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
+    """Return what the model is told about memory, naming only the tools that are among `tools`; empty for none.
+
+    `sessions` is the folder, as file tools know it, below which the session files lie that `recall` names.
+    """
     memory = [f"- {line}" for name, line in {**_SAVING, **_FINDING}.items() if name in tools]
+    if sessions and {"recall", "read_file"} <= {*tools}:
+        memory.append(f"- {_OPENING.format(sessions)}")
     past = [f"- {line}" for name, line in _LOOKING_BACK.items() if name in tools]
     return "\n".join([*([_STORE, *memory] if memory else [_PAST] if past else []), *past])
 

@@ -35,11 +35,13 @@ Standing: TypeAlias = Literal["own", "other", "off", "broken"]
 class AgentStore:
     """The store that an agent remembers with: the root's `own`, another one, or nothing.
 
-    Nothing is `off` where nobody wants memory, and `broken` where it could not be opened.
+    Nothing is `off` where nobody wants memory, and `broken` where it could not be opened. `folder` is where another
+    one keeps its files, None where that is not known.
     """
 
     store: Store
     standing: Standing
+    folder: Path | None = None
 
     @property
     def is_own(self) -> bool:
@@ -110,7 +112,8 @@ async def _at_address(
     opener = _from_settings(scope, parts, root) if named is None else Opener(scope=scope, parts=parts)
     try:
         backend = await stack.enter_async_context(opener.backend(text))
-        return AgentStore(store=backend.bind(scope), standing="other")
+        folder = await run_sync(opener.folder, address)
+        return AgentStore(store=backend.bind(scope), standing="other", folder=folder)
     except (ScopeError, InvalidInput):
         raise
     except (RicordoError, OSError) as error:

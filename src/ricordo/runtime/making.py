@@ -40,6 +40,7 @@ from ricordo.runtime.closing import ClosingMode, SessionClosing
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
+from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
 from ricordo.runtime.standing import Beside, beside_window
 from ricordo.runtime.sub_agents import LocalWorker, workers
@@ -152,7 +153,19 @@ class Making:
             most=Tokens(settings.workspace_tokens),
             memory=self.memory,
             recalled=settings.recalled_memories,
+            sessions=self._session_files,
         )
+
+    @property
+    def _session_files(self) -> str:
+        """Below which folder file tools find the session files of the store; empty where they don't."""
+        place = self.memory.folder if self.memory.store.offers(KeepsSessions) else None
+        if place is None or not place.is_relative_to(self._folder.absolute()):
+            return ""
+        if place == (self.root / WORKSPACE).absolute():
+            return "/"
+        inside = place.relative_to(self._folder.absolute())
+        return "" if FOLDER in inside.parts else f"{inside}/"
 
     def _flush(self) -> FlushJobs | None:
         learns = self.keeps and self._learns

@@ -63,17 +63,19 @@ class Prompt:
         most: Tokens = WORKSPACE_BUDGET,
         memory: AgentStore | None = None,
         recalled: int = 0,
+        sessions: str = "",
     ) -> None:
         """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
 
         What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
-        shown for what a session begins with.
+        shown for what a session begins with. `sessions` is where file tools find the store's session files.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._folder = folder
         self._workspace = workspace
         self._budget = budget
         self._clock = clock
+        self._sessions = sessions
         self._most = most.count
         self._memory = memory or (AgentStore.of(workspace) if workspace else None)
         self._store = self._memory.store if self._memory and self._memory.keeps else None
@@ -92,7 +94,7 @@ class Prompt:
         project_rules = await rules(self._workspace.place.files) if self._workspace else ()
         named = [tool.name for tool in request.tools]
         tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
-        guidance = memory_guidance(tools)
+        guidance = memory_guidance(tools, sessions=self._sessions)
         guidance = guidance if estimate_text(guidance) <= self._most else ""
         notice = memory_notice(tools, where=self._where) if self._shows else ""
         room = room_left(self._most, guidance, notice)

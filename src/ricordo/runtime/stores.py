@@ -246,7 +246,7 @@ class Opener:
         if any(map(has_secret, self.scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         address = parse_address(text)
-        folder = await run_sync(self._folder, address)
+        folder = await run_sync(self._place, address)
         factory = await run_sync(self._factory, address.scheme)
         claimed = await run_sync(self._claim, address.scheme, folder)
         key = await guard_key(await self._claimed(claimed)) if claimed else new_key()
@@ -271,7 +271,12 @@ class Opener:
             return _imported(scheme, _BUILT_IN[scheme])
         return _installed(scheme)
 
-    def _folder(self, address: Address) -> Path | None:
+    def folder(self, address: Address) -> Path | None:
+        """Return where the files of an address lie, in a Ricordo root its workspace; None for one without a place."""
+        found = self._place(address)
+        return found / WORKSPACE if found and (found / WORKSPACE).is_dir() else found
+
+    def _place(self, address: Address) -> Path | None:
         """Return the folder that an address points to. Raises: InvalidSetting for one that may not be opened."""
         scheme, place = address.scheme, address.place or _PLACES.get(address.scheme, "")
         if self.within and scheme not in SCHEMES:
