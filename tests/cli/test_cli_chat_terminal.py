@@ -512,3 +512,41 @@ async def _begin_a_job(path: Path) -> None:
     inbox = Inbox(path, clock=clock, ids=MonotonicIds(clock))
     assert await inbox.begin(Job(kind="flush", agent="main", session="another"), seconds=60) is not None
     await inbox.close()
+
+
+def test_what_a_person_edits_between_two_chats_is_what_the_second_one_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_STORE", "sessions:.harness")
+    keep = Call("remember", {"content": "Fixtures live in testdata/golden."})
+    talk: list[ScriptItem] = [keep, Say("Kept.")]
+
+    def played(request: RecordedRequest) -> ScriptItem:
+        if not request.tools:
+            return Say("They settled where fixtures live: testdata/golden.\nTAGS: fixtures")
+        return talk.pop(0)
+
+    with _model(played, monkeypatch) as server:
+        with Terminal() as terminal:
+            terminal.until("> ")
+            terminal.type("Remember that fixtures live in testdata/golden.\n")
+            terminal.until("Kept.")
+            terminal.until("> ")
+            terminal.type("\x04")
+            terminal.rest()
+        assert terminal.process.returncode == 0
+        edited = [path for path in Path(".harness").rglob("*.md") if "testdata/golden" in path.read_text()]
+        for path in edited:
+            path.write_text(path.read_text().replace("testdata/golden", "testdata/silver"))
+        talk.append(Say("In testdata/silver."))
+        with Terminal() as terminal:
+            terminal.until("> ")
+            terminal.type("Where do fixtures live?\n")
+            terminal.until("In testdata/silver.")
+            terminal.until("> ")
+            terminal.type("\x04")
+            terminal.rest()
+        prompts = [
+            "\n".join(each.text for each in request.messages[:1]) for request in server.requests if request.tools
+        ]
+    assert len(edited) == 1
+    assert ["testdata/silver" in prompt for prompt in prompts] == [False, False, True]
+    assert "testdata/golden" not in prompts[2]
