@@ -1,9 +1,10 @@
 """Leaving an agent: its session is summed up for the store that keeps sessions, and nothing is lost on the way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -12,7 +13,8 @@ import pytest
 from agents_at_work import SCOPE, settings
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
-from ricordo.messages import mark_of
+from ricordo.messages import Usage, mark_of
+from ricordo.models import Reply
 from ricordo.testing import Call, Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 
 if TYPE_CHECKING:
@@ -26,6 +28,13 @@ ANSWER = (
 LONG = "And so on, for a while, as people talk. " * 40
 
 
+class _Priced(ScriptedModel):
+    """A model whose complete replies, which sum up, have a price."""
+
+    async def complete(self, *given: Any, **named: Any) -> Reply:
+        return replace(await super().complete(*given, **named), cost=Decimal("0.0012"))
+
+
 @dataclass
 class Bench:
     """Agents over session files whose model answers, keeps what it is asked to, and sums up as it is told to."""
@@ -37,7 +46,7 @@ class Bench:
 
     def agent(self, session: str, **options: object) -> HarnessAgent:
         given = {"store": f"sessions:{self.folder / '.harness'}", "settings": settings(self.folder / "r")} | options
-        model = ScriptedModel(self._answer)
+        model = _Priced(self._answer)
         return HarnessAgent(model, workspace=self.folder / "r", scope=SCOPE, session=session, **given)  # type: ignore[arg-type]
 
     @property
@@ -58,12 +67,14 @@ class Bench:
 
     def _answer(self, request: RecordedRequest) -> ScriptItem:
         if not request.tools:
-            self.asked.append("\n".join(message.text for message in request.messages))
+            assert [message.role for message in request.messages] == ["user"]
+            self.asked.append(request.messages[0].text)
             return self.closing()
         self.systems.append("\n".join(each.text for each in request.messages if each.role == "system"))
         last = [message for message in request.messages if mark_of(message) is None][-1]
         if last.role == "user" and last.text.startswith("Remember: "):
-            return Call("remember", {"content": last.text.removeprefix("Remember: "), "tags": ["layout"]})
+            kind = "preference" if "We answer with" in last.text else "fact"
+            return Call("remember", {"content": last.text.removeprefix("Remember: "), "tags": ["layout"], "kind": kind})
         return Say("Good." if last.role == "tool" else f"I see. {LONG}")
 
 
@@ -76,9 +87,12 @@ def bench(tmp_path: Path) -> Bench:
 async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_no_other_is(bench: Bench) -> None:
     async with bench.agent("one") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
+        await agent.send("Remember: Nadia owns billing.")
+        await agent.send("That was all.")
         assert bench.asked == []
     (asked,) = bench.asked
-    assert "Our fixtures live in testdata/golden." in asked
+    told = ["Our fixtures live in testdata/golden.", f"I see. {LONG}".strip(), "Nadia owns billing.", "That was all."]
+    assert all(each in asked for each in told)
     assert "one paragraph" in asked.lower() or "a paragraph" in asked.lower()
     assert "3 to 5 single words" in asked
     assert "tags: fixtures, testing" in bench.file
@@ -93,22 +107,29 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
 
 @pytest.mark.req("GO-G24-cost")
 async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: Bench) -> None:
-    bench.closing = lambda: Say("A sentence that goes on about it. " * 200 + "\nTAGS: long")
+    tags = ", ".join(f"{number}{'long' * 200}" for number in range(200))
+    bench.closing = lambda: Say(
+        "A sentence that goes on about it. " * 200 + f"\nTAGS: {tags}", usage=Usage(input=900, output=80)
+    )
     async with bench.agent("one") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
-    (line,) = [line for line in bench.file.splitlines() if line.startswith("closing: ")]
-    assert "tokens in" in line
-    assert "cost" in line
-    assert int(line.split()[1]) > 0
-    assert len(bench.file.split("## Summary")[1].encode()) < 1_024
+    assert "closing: 900 tokens in, 80 tokens out, $0.0012" in bench.file.splitlines()
+    (found,) = [line for line in bench.file.splitlines() if line.startswith("tags: ")]
+    assert len(f"{found}{bench.file.split('## Summary')[1]}".encode()) < 1_200
 
 
 @pytest.mark.req("GO-G24-manual")
 async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="off") as agent:
         await agent.send("Remember: Our fixtures live in testdata/golden.")
+    async with bench.agent("two", closing_summary="off") as agent:
+        await agent.send("Hello.")
+        assert not await agent.sum_up()
     assert bench.asked == []
     assert "- Our fixtures live in testdata/golden." in bench.file
+    async with bench.agent("one") as agent:
+        await agent.send("It is on when nothing else is said.")
+    assert len(bench.asked) == 1
 
 
 @pytest.mark.req("GO-G26-orthogonal")
@@ -140,7 +161,7 @@ async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench:
     async with bench.agent("two", closing_summary="off") as agent:
         preamble = await agent.store.preamble()
         assert "on fire" not in preamble
-        assert "MySQL" in preamble or "fixtures" in preamble
+        assert "fixtures live in testdata/golden" in preamble.partition("Recent sessions")[2], "a digest meanwhile"
         await agent.send("Hello.")
     async with bench.agent("three") as agent:
         await bench.summed_up()
@@ -178,9 +199,10 @@ async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench:
 
 
 @pytest.mark.req("GO-G22-close")
-async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench: Bench) -> None:
+@pytest.mark.parametrize("mode", ["sync", "off"])
+async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench: Bench, mode: str) -> None:
     async def left() -> None:
-        async with bench.agent("one") as agent:
+        async with bench.agent("one", closing_summary=mode) as agent:
             await agent.send("Remember: Our fixtures live in testdata/golden.")
             assert bench.files == {}
             raise ZeroDivisionError
@@ -226,8 +248,11 @@ async def test_the_next_session_knows_it_from_its_prompt(bench: Bench) -> None:
     assert "They settled where the fixtures live" in bench.systems[-1]
 
 
+@pytest.mark.req("GO-D10")
 async def test_a_model_that_is_unreachable_never_keeps_anybody_from_leaving(bench: Bench) -> None:
     bench.closing = lambda: Fail(503, "gone")
     async with bench.agent("one") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
     assert ModelUnavailable.__name__ not in bench.file
+    assert "summary: pending" in bench.file
+    assert "Our fixtures live in testdata/golden" in bench.file.partition("## Summary")[2], "a digest of what was said"

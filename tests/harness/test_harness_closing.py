@@ -83,6 +83,18 @@ async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_it
     assert found.summary == f"Part {len(sent) - 1} was told."
 
 
+@pytest.mark.req("GO-D3")
+async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_end() -> None:
+    model = FakeModel(*(reply(f"Part {number} was told.") for number in range(8)), window=1_000)
+    await closing_by_model(model, talk(800))
+    sent = asked(model)
+    assert len(sent) == 8
+    assert "Turn 0: fixture 0" in sent[0]
+    assert "Turn 799: fixture 799 lives in folder 799." in sent[-1]
+    assert all(f"Turn {number}: fixture" in "".join(sent[-4:]) for number in range(780, 800))
+    assert "messages are left out here" in "".join(sent)
+
+
 async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     model = FakeModel(reply("They moved.\nTAGS: move"))
     found = await closing_by_model(model, talk(20))

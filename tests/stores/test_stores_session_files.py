@@ -129,6 +129,8 @@ async def test_the_index_is_an_object_with_a_row_for_each_session(tmp_path: Path
         {"path": f"sessions/{NAME}.md", "date": "2026-05-13T09:47:30.000Z", "summary": "Two.", "tags": ["b"]},
     ]
     assert "One: à 中." in (tmp_path / "index.json").read_text()
+    await keeps(store).close_session(notes("u", "Three.", started=LONG_AGO.replace(year=2027)))
+    assert rows(tmp_path)[-1]["tags"] == [], "each row has them all"
 
 
 @pytest.mark.req("GO-G16")

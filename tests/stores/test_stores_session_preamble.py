@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hand_clock import HandClock
-from kept_session_files import keeps, notes, opened
+from kept_session_files import SHOP, keeps, notes, opened
 from ricordo.guard import unfence
+from ricordo.runtime.stores import open_store
 from ricordo.stores.session_preamble import BUDGET, session_preamble, shortened
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
@@ -65,6 +66,19 @@ async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
     assert shown == ("\n".join(["Recent sessions, newest first:", *lines[:5]]),)
     async with opened(tmp_path, clock, last=2) as store:
         assert unfence(await store.preamble()) == ("\n".join(["Recent sessions, newest first:", *lines[:2]]),)
+
+
+@pytest.mark.anyio
+@pytest.mark.req("GO-G17")
+async def test_five_sessions_are_listed_unless_the_address_says_how_many(tmp_path: Path) -> None:
+    counts = []
+    for options in ("", "?last=2"):
+        async with open_store(f"sessions:{tmp_path / 'kept'}{options}", scope=SHOP) as store:
+            for number in range(0 if options else 6):
+                told = notes(f"s{number}", f"Talk {number}.", started=START + timedelta(days=number))
+                await keeps(store).close_session(told)
+            counts.append([f"Talk {number}." in await store.preamble() for number in range(6)].count(True))
+    assert counts == [5, 2]
 
 
 @pytest.mark.req("GO-G17-size")
