@@ -54,9 +54,9 @@ class Colours:
             raise error
         self.embedded += texts
         rows = np.array([[text.count(word) for word in self.words] for text in texts], dtype=np.float32)
+        # of whatever length: what is compared is the angle
         rows += 1e-4
-        unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return unit
+        return rows
 
 
 def opened(tmp_path: Path, embedder: Colours, options: str = "") -> AbstractAsyncContextManager[Store]:
@@ -129,6 +129,8 @@ async def test_another_model_embeds_everything_anew_and_a_failure_costs_no_entry
         # the query is embedded, and compared with none of the old vectors
         assert await texts(store, "a blue or green", 9) == []
         assert await texts(store, "green ", 9) == ["green"]
+        # and what has no vector is found by its text by a query that has one
+        assert [hit.why for hit in await store.recall("blue blue", 9)] == ["has blue; by its text, without a vector"]
         assert await not_embedded(store) == [blue.id, green.id, red.id]
         wider.refuses = lambda _: None
         (round_one,) = await save(store, "round")

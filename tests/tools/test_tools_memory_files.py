@@ -97,6 +97,7 @@ def _outside(tree: dict[str, bytes]) -> dict[str, bytes]:
     return {path: data for path, data in tree.items() if not path.startswith(("workspace/memories/", "history/"))}
 
 
+@pytest.mark.req("CC-MEMTOOL")
 async def test_the_six_commands_answer_in_the_documented_words() -> None:
     files = InMemoryFiles()
     memory = _tool(files)
@@ -190,6 +191,7 @@ async def test_a_place_that_can_not_be_is_refused_and_nothing_is_written() -> No
     assert await _tree(files, "workspace") == before
 
 
+@pytest.mark.req("CC-MEMTOOL")
 @pytest.mark.parametrize("path", ROOTS)
 async def test_the_root_is_never_deleted_nor_renamed_however_it_is_spelled(path: str) -> None:
     files = await _beside()
