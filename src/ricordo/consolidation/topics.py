@@ -16,6 +16,7 @@ from ricordo.language import find_names, is_stop_word, is_unsegmented, split_ide
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line, parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
+from ricordo.workspace.topic_frame import LISTED, OUR_FRONT
 
 __all__ = [
     "LISTED",
@@ -34,9 +35,6 @@ __all__ = [
 
 _SHOWN = TOPICS.removeprefix(f"{WORKSPACE}/")
 
-LISTED = re.compile(rf"\d+\. \[.*\]\({_SHOWN}/[^)]*\.md\)".encode())
-"""A line of MEMORY.md that we wrote to list a topic."""
-
 _LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
 _FIELD = re.compile(r"^(name|description|type):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 _TYPES = {"preference": "user", "convention": "feedback", "lesson": "feedback", "reference": "reference"}
@@ -53,7 +51,6 @@ _LONGEST_SLUG = 60
 _WORDS = 6
 _FEWEST_WORDS = 3
 _SHORT = 3
-_OUR_FRONT = re.compile(r"name: \".*\"\ndescription: \".*\"\ntype: \"\w+\"\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +119,7 @@ def described_anew(path: str, before: bytes, after: bytes) -> bytes:
 
 def is_ours(document: bytes) -> bool:
     """Tell whether a topic's front matter is as we wrote it, so that it may go when nothing else is left in it."""
-    return _OUR_FRONT.fullmatch(_front_matter(document.decode("utf-8", "replace"))[0]) is not None
+    return OUR_FRONT.fullmatch(_front_matter(document.decode("utf-8", "replace"))[0]) is not None
 
 
 def listing(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:

@@ -1,7 +1,8 @@
 """Markdown to chunks: each entry is one, and what stands between the entries is cut into paragraphs.
 
-Nothing of a document is left out: a bullet that is an entry carries its fields, any other bullet, paragraph, table or
-block of code is a chunk of prose under its heading. Line numbers are those of the file, whatever bytes it holds.
+A bullet that is an entry carries its fields, any other bullet, paragraph, table or block of code is a chunk of prose
+under its heading. Nothing of a document is left out, but for what consolidation writes around memories: it says again
+what they say. Line numbers are those of the file, whatever bytes it holds.
 """
 
 import re
@@ -12,6 +13,7 @@ from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.pieces import piece_chunks
 from ricordo.workspace.entry_codec import Located, parse_entries
+from ricordo.workspace.topic_frame import framing_lines
 
 __all__ = ["is_whole_block", "markdown_chunks"]
 
@@ -38,6 +40,8 @@ def markdown_chunks(document: Document, data: bytes, *, first_line: int = 1, hea
     lines = data.decode("utf-8", "replace").split("\n")
     located = _entries(document, data) if document.sort in _WITH_ENTRIES else []
     taken = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
+    if document.sort == "curated":
+        taken |= framing_lines(data)
     marked = list(_under_headings(lines, heading))
     chunks = [_entry_chunk(document, entry, lines, marked[entry.line - 1].heading) for entry in located]
     for paragraph in _paragraphs(line for line in marked if line.number not in taken):

@@ -3,7 +3,7 @@
 A passage scores by how much of the question it covers, alone and with its neighbours, by the company it keeps (its
 session), by whom it is about, and by a little for what it is. Each signal is in 0..1 and so is the score; sources are
 compared by it, though each counts its own words. Order is total: of equal scores the newer comes first, then the
-narrower source, then the place in the files.
+narrower source, then the place in the files, where the line of a long memory comes before the whole of it.
 
 Invariant: ranking never makes a hit of a passage that no source gave, and never drops one but as the duplicate of
 another, as superseded by nothing that is seen, for the limit, or because it holds no word of the question; but what
@@ -151,13 +151,13 @@ def _absent(passages: Iterable[Passage]) -> frozenset[str]:
     return frozenset.intersection(*by_source.values()) if by_source else frozenset()
 
 
-def _order(row: _Scored) -> tuple[float, float, int, str, int, int]:
+def _order(row: _Scored) -> tuple[float, float, int, bool, str, int, int]:
     chunk = row.passage.match.chunk
     timed = row.time != _NEVER
     newest_first = -row.time.timestamp() if timed else 0.0
     # of two memories of one time in one file the later one was saved later
     line = -chunk.line_number if timed and chunk.markup else chunk.line_number
-    return (-row.score, newest_first, row.passage.nearness, chunk.path, line, chunk.part)
+    return (-row.score, newest_first, row.passage.nearness, chunk.sort == "long", chunk.path, line, chunk.part)
 
 
 def _scored(passage: Passage, asked: _Asked) -> _Scored:

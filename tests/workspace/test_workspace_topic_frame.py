@@ -1,0 +1,36 @@
+"""What consolidation writes around memories is told from what people write, and is no search result of its own."""
+
+import pytest
+
+from ricordo.consolidation.topics import listing, new_topic, read_topic
+from ricordo.index.documents import Document
+from ricordo.index.markdown import markdown_chunks
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.topic_frame import framing_lines
+
+STORY = Entry(content="A long story about walnuts.", by="user")
+
+
+def shown(path: str, data: bytes) -> list[str]:
+    return [chunk.content for chunk in markdown_chunks(Document(path=path, sort="curated"), data)]
+
+
+def test_a_topic_that_we_began_and_the_line_that_lists_it_say_nothing_of_their_own() -> None:
+    path, head = new_topic("Walnuts", [STORY])
+    assert shown(path, head + b"- A long story about walnuts.\n") == ["A long story about walnuts."]
+    (line,) = listing([read_topic(path, head)], b"")
+    assert shown(MEMORY, b"# Memory\n\n## Topics\n\n" + line + b"\n## Facts\n\n- Tea.\n") == ["Tea."]
+
+
+@pytest.mark.parametrize(
+    "by_hand",
+    [
+        b"---\nname: Walnuts\ndescription: all of them\n---\n",
+        b"1. [Walnuts](https://example.org/topics/a.md)\n",
+        b"Text.\n",
+    ],
+)
+def test_what_a_person_wrote_is_found(by_hand: bytes) -> None:
+    assert framing_lines(by_hand) == frozenset()
+    assert shown("workspace/memory/topics/a.md", by_hand) != []
