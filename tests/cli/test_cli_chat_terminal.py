@@ -19,7 +19,7 @@ from command_line import ricordo
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
-from ricordo.testing import Call, Fail, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+from ricordo.testing import Call, Fail, Hang, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 
 _SECONDS = 40.0
 # A terminal is the controlling one, to which keys send signals, of the session that takes it.
@@ -195,6 +195,32 @@ def test_ctrl_d_ends_with_what_was_learned_and_how_to_go_on() -> None:
     assert len(entries) == 1
     assert told.startswith(f"Learned 1 {entries[0]['kind']}. It is in {Path('.ricordo').absolute()}; ")
     assert told.endswith(f"ricordo chat --session {session}")
+
+
+@pytest.mark.req("GO-G24-sync")
+def test_ctrl_c_skips_the_summary_that_is_announced_and_keeps_what_was_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_STORE", f"sessions:{Path.cwd() / '.harness'}")
+    script: list[ScriptItem] = [
+        Call("remember", {"content": "Fixtures live in testdata/golden."}),
+        Say("Kept."),
+        Hang(),
+    ]
+    with _model(script, monkeypatch) as server, Terminal() as terminal:
+        terminal.until("> ")
+        terminal.type("Remember where fixtures live.\n")
+        terminal.until("Kept.")
+        terminal.until("> ")
+        terminal.type("\x04")
+        terminal.until("Summarizing this session; Ctrl-C skips it.")
+        server.until_waiting()
+        terminal.type("\x03")
+        terminal.rest()
+        assert len(server.requests) == 3
+    assert terminal.process.returncode == 0
+    (file,) = Path(".harness/sessions").iterdir()
+    text = file.read_text(encoding="utf-8")
+    assert "summary: pending" in text
+    assert "- Fixtures live in testdata/golden." in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
