@@ -20,6 +20,7 @@ from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, Sc
 pytestmark = pytest.mark.anyio
 
 PERSISTENT = tuple(scheme for scheme in SCHEMES if scheme not in {"none", "ring", "mock"})
+SEVERAL = ("sessions", "markdown", "kv", "layered")
 FACT = "Our test fixtures live in testdata/golden/."
 STYLE = "Answers come as tables, never as lists."
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -86,7 +87,7 @@ def result(request: RecordedRequest) -> str:
     return "\n".join(each.text for each in request.messages[-1].tool_results)
 
 
-@pytest.mark.parametrize("scheme", PERSISTENT)
+@pytest.mark.parametrize("scheme", SEVERAL)
 async def test_what_one_session_was_taught_the_next_one_answers_from_its_prompt(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
     # a key-value store shows what was saved by this kind, and nothing else
@@ -208,7 +209,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("scheme", PERSISTENT)
+@pytest.mark.parametrize("scheme", SEVERAL)
 async def test_all_requests_of_a_session_have_one_system_prompt_whatever_is_saved(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
     async with bench.agent(Call("remember", {"content": STYLE, "kind": "preamble"}), Say("Kept.")) as agent:
