@@ -1,6 +1,5 @@
 """What holds for every test: isolation, a loop that never waits, seeded property tests, and claims that are counted."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ REQUIREMENTS = ROOT / "tests" / "requirements.toml"
 _HYPOTHESIS_HOME = ROOT / ".hypothesis"
 hypothesis.configuration.set_hypothesis_home_dir(_HYPOTHESIS_HOME)
 settings.register_profile(
-    "check", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "check", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "fuzz",
@@ -53,11 +52,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if target is not None and not hasattr(config, "workerinput"):
         reporter = ClaimReporter(requirements=REQUIREMENTS, target=config.rootpath / target)
         config.pluginmanager.register(reporter, "requirement-claims")
-
-
-def pytest_xdist_auto_num_workers() -> int:
-    """Run one worker more than there are cores: a quarter of the time a test waits for another process."""
-    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -162,6 +162,7 @@ def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
     assert "ord-<ticket>" not in json.dumps(branches)
 
 
+@pytest.mark.soak
 def test_the_demo_leaves_nothing_behind_unless_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     question = ("--ask", "How are branches named?")
@@ -187,6 +188,7 @@ def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line_and_promise
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.soak
 def test_the_demo_makes_its_questions_where_none_are_brought_and_lives_nothing_twice() -> None:
     chat(Path("chat.jsonl"))
     shown = _run("demo", "chat.jsonl", "--root", "kept/.ricordo").stdout
