@@ -58,9 +58,9 @@ def finished(events: Sequence["Event"], *stages: str) -> list["Event"]:
 
 
 @pytest.mark.req("AS-MEM-02")
-async def test_five_hundred_turns_with_tools_never_send_more_than_the_window_holds(tmp_path: Path) -> None:
+async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds(tmp_path: Path) -> None:
     (tmp_path / "root").write_text("a file where the root should be, so that nothing waits for a disk")
-    window, turns = 28_000, 500
+    window, turns = 28_000, 1_000
     sizes: list[int] = []
 
     def answered(request: RecordedRequest) -> ScriptItem:
