@@ -5,12 +5,10 @@ is killed at each of these steps; without steps, at every one that there was. A 
 and the number of the time that it comes.
 """
 
-import gc
 import json
 import os
 import shutil
 import signal
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,11 +17,10 @@ from pathlib import Path
 
 import anyio
 
-import ricordo
 from agents_at_work import is_valid, spoken, transcript
 from compacting_agents import NOTED, compacting, decided, learned, summed_up
 from dialect_validity import anthropic_faults, openai_faults
-from forking import Emit, in_child
+from forking import Emit, drive, in_child
 from named_disks import NamedDisk
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
@@ -170,30 +167,6 @@ def case(prepared: Path, folder: Path, step: str = "", at: int = -1) -> tuple[li
     return steps, {"step": step, "killed": steps[-1] == step, **json.loads(told[0])}
 
 
-def main() -> None:
-    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
-    print(json.dumps(ricordo.__file__), flush=True)
-    Worker.serve = idle  # type: ignore[assignment, method-assign]
-    anyio.run(anyio.sleep, 0)
-    gc.freeze()
-    prepared = folder / "prepared"
-    prepared.mkdir()
-
-    async def begin(_: Emit) -> None:
-        await prepare(prepared / ".ricordo")
-
-    in_child(begin)
-    steps, told = case(prepared, folder / "0")
-    print(json.dumps({**told, "steps": steps}), flush=True)
-    counts: Counter[str] = Counter()
-    every = []
-    for step in steps:
-        counts[step] += 1
-        every.append((step, counts[step]))
-    chosen = [(name.rstrip(" 123456789"), int(name.rpartition(" ")[2]) if name[-1].isdigit() else 1) for name in wanted]
-    for number, (step, at) in enumerate(chosen or every, start=1):
-        print(json.dumps(case(prepared, folder / str(number), step, at)[1]), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    Worker.serve = idle  # type: ignore[assignment, method-assign]
+    drive(prepare, case)

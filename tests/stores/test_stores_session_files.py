@@ -115,6 +115,10 @@ async def test_the_file_of_a_session_is_readable_markdown(tmp_path: Path) -> Non
     other = (tmp_path / "sessions" / f"{NAME}-2.md").read_text()
     assert [line for line in other.splitlines() if line.startswith(("## ", "tags", "closing"))] == ["## Summary"]
     assert "\nduration: 12 minutes, 3 turns, cost unknown\n" in other
+    await keeps(store).close_session(replace(told, open_threads=()))
+    (decision,) = await lists(store).entries()
+    await forgets(store).forget(decision.id, who="user")
+    assert [line for line in (tmp_path / path).read_text().splitlines() if line.startswith("## ")] == ["## Summary"]
 
 
 @pytest.mark.req("GO-G13")

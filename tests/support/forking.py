@@ -3,6 +3,7 @@
 A driver is a script of its own: forking wants a process without threads, and imports the package once for all children.
 """
 
+import gc
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ import anyio
 
 import ricordo
 
-__all__ = ["Case", "Emit", "driven", "in_child"]
+__all__ = ["Case", "Emit", "drive", "driven", "in_child"]
 
 Case: TypeAlias = dict[str, Any]
 """What a driver found in one case."""
@@ -50,6 +51,36 @@ def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
         sys.exit(f"the child failed after {lines[-3:]}")
     return os.WIFEXITED(status), lines
+
+
+def drive(
+    prepare: Callable[[Path], Awaitable[None]],
+    case: Callable[[Path, Path, str, int], tuple[list[str], dict[str, object]]],
+) -> None:
+    """Be a driver: prepare a root, tell what an unharmed life comes to, then each life that ends at one of its steps.
+
+    The arguments of the process are a folder and the steps, each as its name and, from the second time on, its number;
+    without any all steps of the unharmed life.
+    """
+    folder, wanted = Path(sys.argv[1]), sys.argv[2:]
+    print(json.dumps(ricordo.__file__), flush=True)
+    anyio.run(anyio.sleep, 0)
+    gc.freeze()
+    prepared = folder / "prepared"
+    prepared.mkdir()
+
+    async def begin(_: Emit) -> None:
+        await prepare(prepared / ".ricordo")
+
+    in_child(begin)
+    steps, told = case(prepared, folder / "0", "", -1)
+    print(json.dumps({**told, "steps": steps}), flush=True)
+    every = [(step, steps[: at + 1].count(step)) for at, step in enumerate(steps)]
+    chosen = [
+        (name.rstrip(" 0123456789"), int(name.rpartition(" ")[2]) if name[-1].isdigit() else 1) for name in wanted
+    ]
+    for number, (step, time) in enumerate(chosen or every, start=1):
+        print(json.dumps(case(prepared, folder / str(number), step, time)[1]), flush=True)
 
 
 def driven(script: Path, *arguments: object, seconds: float = 110) -> list[Case]:
