@@ -11,6 +11,7 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from isolation import forbid_network, isolate
 from loop_guard import LoopGuard
 from requirement_claims import ClaimReporter, attach_claims
+from spared_work import keep_folders_in_memory, set_collected_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "tests" / "requirements.toml"
@@ -46,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Arm what guards the whole process, and count claims where the run is reported."""
+    keep_folders_in_memory()
     _guard.install()
     forbid_network()
     target: Path | None = config.getoption("--requirements")
@@ -57,6 +59,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let each test's claims travel with its reports."""
     attach_claims(items)
+
+
+def pytest_collection_finish() -> None:
+    """From here on the collected tests stay; nothing is gained by going through them again."""
+    set_collected_apart()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -118,11 +118,11 @@ class LoopGuard:
         def timed(handle: Any) -> None:
             if self._findings is None:
                 return run(handle)
-            shown, collected, start = repr(handle), self._collected, time.thread_time()
+            collected, start = self._collected, time.thread_time()
             run(handle)
             lasted = time.thread_time() - start - (self._collected - collected)
             if lasted > self._stall_seconds and self._findings is not None:
-                self._findings.append(f"the event loop worked for {lasted:.2f} s in {shown}")
+                self._findings.append(f"the event loop worked for {lasted:.2f} s in {handle!r}")
             return None
 
         return timed

@@ -1,0 +1,31 @@
+"""Spare the suite work that shows nothing: waiting for a disk, and looking through what no test lets go of.
+
+What a test writes is gone with it, so the folders of tests lie in memory where the system has room for them there; a
+kill of a process, which the tests are about, looks alike in both. Whoever names a place keeps it.
+"""
+
+import gc
+import os
+import shutil
+from pathlib import Path
+
+__all__ = ["keep_folders_in_memory", "set_collected_apart"]
+
+_IN_MEMORY = Path("/dev/shm")
+_NEEDED_BYTES = 2 * 1024**3
+_TEMP_ROOT = "PYTEST_DEBUG_TEMPROOT"
+
+
+def keep_folders_in_memory() -> None:
+    """Let pytest put the folders of tests into memory, unless somebody chose a place or two gigabytes are not free."""
+    chosen = _TEMP_ROOT in os.environ or "TMPDIR" in os.environ
+    if chosen or not os.access(_IN_MEMORY, os.W_OK | os.X_OK):
+        return
+    if shutil.disk_usage(_IN_MEMORY).free >= _NEEDED_BYTES:
+        os.environ[_TEMP_ROOT] = str(_IN_MEMORY)
+
+
+def set_collected_apart() -> None:
+    """Keep the thousands of collected tests out of what the garbage collector goes through each time."""
+    gc.collect()
+    gc.freeze()
