@@ -1,7 +1,9 @@
-"""An embedder by its name: `provider:model`, such as `openai:text-embedding-3-small`.
+"""An embedder by its name: `static`, `hashing`, or `provider:model`, such as `openai:text-embedding-3-small`.
 
 Invariant: as for `load_model`, nothing of a vendor and no numpy is imported before an embedder is asked for.
 """
+
+from collections.abc import Callable, Mapping
 
 from ricordo.errors import InvalidSetting, ModelNotFound
 from ricordo.models.config import RetryConfig
@@ -15,6 +17,22 @@ _SECONDS = 60.0
 _BATCH = 64
 
 
+def _static() -> Embedder:
+    from ricordo.models.static import StaticEmbedder
+
+    return StaticEmbedder()
+
+
+def _hashing() -> Embedder:
+    from ricordo.models.hashing import HashingEmbedder
+
+    return HashingEmbedder()
+
+
+_LOCAL: Mapping[str, Callable[[], Embedder]] = {"static": _static, "hashing": _hashing}
+"""Embedders that need nothing but this machine."""
+
+
 def load_embedder(
     name: str,
     *,
@@ -26,7 +44,9 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder of this name; arguments and errors are those of `load_model`.
 
-    `timeout` is in seconds, for one request; `batch` is the most texts that one request carries.
+    `static` has its vectors inside a package (the extra `embed`), `hashing` has none: it counts words. Neither needs a
+    key or a network, and the other arguments mean nothing to them. `timeout` is in seconds, for one request;
+    `batch` is the most texts that one request carries.
 
     Raises:
         ModelNotFound, ModelKeyMissing, ExtraMissing: as `load_model` does.
@@ -34,6 +54,8 @@ def load_embedder(
     """
     if timeout <= 0 or batch < 1:
         raise InvalidSetting("The timeout and the batch of an embedder are above 0.")
+    if name in _LOCAL:
+        return _LOCAL[name]()
     if ":" not in name:
         raise ModelNotFound(f"{name!r} names no provider: write provider:model, such as openai:text-embedding-3-small.")
     try:

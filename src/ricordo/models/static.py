@@ -1,0 +1,98 @@
+"""An embedder inside a package: one fixed vector for each token, and a text is the mean of its tokens' vectors.
+
+It needs no key, no network and no second to start, and reads thousands of texts in one. In return it knows nothing of
+the order of words. The vectors are those of WordLlama, which are distilled from the token embeddings of large language
+models; its files are read directly, since its own loader wants to download.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from anyio.to_thread import run_sync
+from numpy.typing import NDArray
+
+from ricordo.errors import ExtraMissing
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["StaticEmbedder"]
+
+_PACKAGE = "wordllama"
+_WEIGHTS = "l2_supercat_256.safetensors"
+_TOKENIZER = "l2_supercat_tokenizer_config.json"
+_TENSOR = "embedding.weight"
+_DIMENSION = 256
+_HEADER_SIZE = 8
+_MOST_CHARACTERS = 8_000
+"""What a mean of more tokens says is hardly about any of them, and a text of a megabyte would hold up the others."""
+
+
+class StaticEmbedder:
+    """An `Embedder` by a table of vectors that a package brings along; `dimension` is 256."""
+
+    model_id = f"static:{_PACKAGE}-l2-supercat-{_DIMENSION}"
+    dimension = _DIMENSION
+
+    def __init__(self) -> None:
+        """Find the package; its files are read at the first text. Raises `ExtraMissing`."""
+        self._folder = _package()
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 for each text; of a long text the first 8,000 characters count."""
+        return await run_sync(_rows, self._folder, list(texts))
+
+
+def _package() -> Path:
+    """Return the folder of the package with the vectors, which is not imported. Raises `ExtraMissing`."""
+    spec = find_spec(_PACKAGE)
+    places = list(spec.submodule_search_locations or ()) if spec is not None else []
+    if not places or find_spec("tokenizers") is None:
+        raise ExtraMissing(
+            "The static embedder needs a package that is not installed. Install it with: pip install 'ricordo[embed]'"
+        )
+    return Path(places[0])
+
+
+@cache
+def _table(folder: Path) -> NDArray[np.float32]:
+    """Return the vectors, one row a token, from a file in the safetensors format: a header's size, its JSON, numbers.
+
+    The format: https://github.com/huggingface/safetensors#format
+    """
+    data = (folder / "weights" / _WEIGHTS).read_bytes()
+    start = _HEADER_SIZE + int.from_bytes(data[:_HEADER_SIZE], "little")
+    tensor = json.loads(data[_HEADER_SIZE:start])[_TENSOR]
+    begin, end = tensor["data_offsets"]
+    numbers = np.frombuffer(data[start + begin : start + end], dtype="<f2")
+    table: NDArray[np.float32] = numbers.reshape(tensor["shape"]).astype(np.float32)
+    return table
+
+
+@cache
+def _tokenizer(folder: Path) -> "Tokenizer":
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / _TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _rows(folder: Path, texts: Sequence[str]) -> NDArray[np.float32]:
+    table, tokenizer = _table(folder), _tokenizer(folder)
+    rows = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
+    cut = [text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+    for row, encoding in zip(rows, tokenizer.encode_batch(cut, add_special_tokens=False), strict=True):
+        if encoding.ids:
+            row[:] = table[encoding.ids].mean(axis=0)
+        if not row.any():
+            row[0] = 1.0
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
+    return unit
