@@ -245,6 +245,8 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
         "write_file": {"path": "made.txt", "content": "x"},
         "edit_file": {"path": "notes.txt", "old_text": "v1", "new_text": "v2"},
         "remember": {"content": "We tag every release."},
+        "forget": {"entry_id": "1"},
+        "memory": {"command": "view", "path": "/memories"},
         "spawn": {"prompt": "Look around.", "agent": "helper"},
     }
     runs: dict[str, dict[str, JsonValue]] = {
@@ -272,7 +274,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
     }
     async with bench.agent(
         file_tools=True, shell=True, approve=Person(True), working_directory=tmp_path, sub_agents=[helper, local],
-        tools=[bench.deploy(), Mute(bench.ran)], permissions=["allow *"],
+        tools=[bench.deploy(), Mute(bench.ran)], permissions=["allow *"], opt_in_tools=["forget", "memory"],
     ) as agent:  # fmt: skip
         await agent.send(wanted("plan_enter", title="Release"))
         assert {each.name for each in bench.requests[-1].tools} == {*denied, *runs, *answers, "plan_exit"}

@@ -66,13 +66,14 @@ class HarnessAgent(Standpoint):
     session that is opened again under its id goes on where it was. Each reduction of the window is off until its
     configuration is passed; `recommended` switches all of them on, and `strategies` take the place of all.
 
-    Memory: `memory_tools` gives the model `remember` and `recall`, `memory_hooks` learns from what was said; without
-    both, memory stays out of the prompt, which shows what changed in it with the next session or compaction, or, by
-    `refresh="step"`, with the next request. With another `store` than the root's own nothing is learned.
-    `session_tools` lets the model look into its user's past sessions. With `require_memory` a root that can't be
-    opened is raised. `states` keeps the state elsewhere than in the root. Where the `store` keeps sessions,
-    `closing_summary` says when this one is summed up: on leaving it (`"sync"`, the default), by the next agent that is
-    opened (`"background"`), or never (`"off"`).
+    Memory: `memory_tools` gives the model `remember` and `recall`, and those of `forget` and `memory` that
+    `opt_in_tools`, else the settings, name; `memory_hooks` learns from what was said. Without both, memory stays
+    out of the prompt, which shows what changed in it with the next session or compaction, or, by `refresh="step"`,
+    with the next request. With another `store` than the root's own nothing is learned. `session_tools` lets the
+    model look into its user's past sessions. With `require_memory` a root that can't be opened is raised. `states`
+    keeps the state elsewhere than in the root. Where the `store` keeps sessions, `closing_summary` says when this
+    one is summed up: on leaving it (`"sync"`, the default), by the next agent that is opened (`"background"`), or
+    never (`"off"`).
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
@@ -96,6 +97,7 @@ class HarnessAgent(Standpoint):
         truncate_args: TruncateArgsConfig | None = None,
         strategies: Sequence[Strategy] | None = None,
         memory_tools: bool = True,
+        opt_in_tools: Sequence[str] | None = None,
         memory_hooks: bool = True,
         session_tools: bool = True,
         refresh: Refresh = "session",
@@ -131,8 +133,9 @@ class HarnessAgent(Standpoint):
         )  # fmt: skip
         self._options = AgentOptions(
             model=model, root=_folder(workspace), store=store, scope=scope, session=session, instructions=instructions,
-            tools=tuple(tools), reductions=on, memory_tools=memory_tools, memory_hooks=memory_hooks,
-            session_tools=session_tools, refresh=refresh, require_memory=require_memory, file_tools=file_tools,
+            tools=tuple(tools), reductions=on, memory_tools=memory_tools,
+            opt_in_tools=arguments.opt_in(opt_in_tools), memory_hooks=memory_hooks, session_tools=session_tools,
+            refresh=refresh, require_memory=require_memory, file_tools=file_tools,
             shell=shell, working_directory=_folder(working_directory), approve=arguments.approval(approve),
             permissions=arguments.rules(permissions), planning=planning, sub_agents=arguments.sub_agents(sub_agents),
             states=arguments.states_of(states), closing_summary=closing_summary, max_iters=max_iters,

@@ -12,8 +12,9 @@ from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.state import StateStore
 from ricordo.tools import Approve
+from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
-__all__ = ["approval", "rules", "states_of", "strategies", "sub_agents"]
+__all__ = ["approval", "opt_in", "rules", "states_of", "strategies", "sub_agents"]
 
 _T = TypeVar("_T")
 
@@ -35,6 +36,13 @@ def sub_agents(given: Sequence[SubAgent | RemoteAgent]) -> tuple[SubAgent | Remo
     """Return the sub-agents. Raises: InvalidSetting."""
     kinds = (SubAgent, RemoteAgent)
     return _several("sub_agents", given, "SubAgent and RemoteAgent values", lambda each: isinstance(each, kinds))
+
+
+def opt_in(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the names of the tools that are asked for; None for what the settings say. Raises: InvalidSetting."""
+    if given is None:
+        return None
+    return _several("opt_in_tools", given, f"names of {', '.join(OPT_IN_TOOLS)}", lambda each: each in OPT_IN_TOOLS)
 
 
 def approval(given: Approve | None) -> Approve | None:

@@ -51,6 +51,10 @@ _FINDING = {
     "memory_search": "`memory_search` finds lines of memory by words, with their file and line.",
     "memory_get": "`memory_get` shows lines of a memory file.",
 }
+_OPTED_IN = {
+    "forget": "`forget` takes out a memory that the user wants gone or that has proved wrong; a person is asked.",
+    "memory": "`memory` keeps notes of your own in files below `/memories`: view them before work they may be about.",
+}
 _OPENING = "The session files that `recall` names lie below `{}`: `read_file` opens them."
 _LOOKING_BACK = {
     "session_search": "`session_search` finds what was said in earlier sessions.",
@@ -111,7 +115,7 @@ def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
 
     `sessions` is the folder, as file tools know it, below which the session files lie that `recall` names.
     """
-    memory = [f"- {line}" for name, line in {**_SAVING, **_FINDING}.items() if name in tools]
+    memory = [f"- {line}" for name, line in {**_SAVING, **_FINDING, **_OPTED_IN}.items() if name in tools]
     if sessions and {"recall", "read_file"} <= {*tools}:
         memory.append(f"- {_OPENING.format(sessions)}")
     past = [f"- {line}" for name, line in _LOOKING_BACK.items() if name in tools]

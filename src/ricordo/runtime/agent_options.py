@@ -58,6 +58,7 @@ class AgentOptions:
     reductions: Reductions = field(default_factory=Reductions)
     recommended: bool = False
     memory_tools: bool = True
+    opt_in_tools: tuple[str, ...] | None = None
     memory_hooks: bool = True
     session_tools: bool = True
     refresh: Refresh = "session"

@@ -4,7 +4,7 @@ A summary opens a new prefix anyway, so the prompt is written with it; else it s
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,11 +30,12 @@ from ricordo.middleware.update import Line, Remembered, remembered
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.opening_context import OpeningContext, first_words
+from ricordo.runtime.plain_memory import PlainMemory
 from ricordo.runtime.tool_sets import MEMORY_TOOLS
 from ricordo.stores.capabilities import Layers, Lists
-from ricordo.stores.contract import Store
 from ricordo.stores.place import Place
 from ricordo.tokens import Tokens, estimate_text
+from ricordo.tools.memory_tools import OPT_IN_TOOLS
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import prompt_lines
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOMBSTONES
@@ -64,11 +65,13 @@ class Prompt:
         memory: AgentStore | None = None,
         recalled: int = 0,
         sessions: str = "",
+        own: Collection[str] = (),
     ) -> None:
         """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
 
         What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
-        shown for what a session begins with. `sessions` is where file tools find the store's session files.
+        shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are
+        the names of the program's tools: a tool of its own is not told of as ours is that is called so.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._folder = folder
@@ -76,11 +79,15 @@ class Prompt:
         self._budget = budget
         self._clock = clock
         self._sessions = sessions
+        self._own = frozenset(own).intersection(OPT_IN_TOOLS)
         self._most = most.count
         self._memory = memory or (AgentStore.of(workspace) if workspace else None)
         self._store = self._memory.store if self._memory and self._memory.keeps else None
         self._layers = self._store.offers(Layers) if self._store else None
         self._lists = self._store.offers(Lists) if self._store else None
+        self._plain: PlainMemory | None = None
+        if self._store and self._memory and budget and not self._layers:
+            self._plain = PlainMemory(self._store, budget, self._memory.folder)
         self._opening = OpeningContext(store=self._store, most=recalled) if self._store else None
         self._seen: tuple[object, ...] = ()
         self._now = Remembered()
@@ -92,7 +99,7 @@ class Prompt:
         """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
         agents = await agents_file(self._folder)
         project_rules = await rules(self._workspace.place.files) if self._workspace else ()
-        named = [tool.name for tool in request.tools]
+        named = [tool.name for tool in request.tools if tool.name not in self._own]
         tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
         guidance = memory_guidance(tools, sessions=self._sessions)
         guidance = guidance if estimate_text(guidance) <= self._most else ""
@@ -119,8 +126,9 @@ class Prompt:
         if self._store is None or self._budget is None:
             return self._now
         try:
-            if not self._layers:
-                return await self._now_shown(self._store, self._budget)
+            if self._plain:
+                self._now = await self._plain.now()
+                return self._now
             seen, corrections = await self._versions()
             if seen != self._seen:
                 self._now = remembered(await self._store.preamble(_ALL), corrections)
@@ -166,6 +174,8 @@ class Prompt:
             if text != notice and room:
                 most = Tokens(min(self._budget.count, room))
                 text = await self._opening.with_preamble(text, most, opening, now=self._clock.now())
+            if self._plain:
+                await self._plain.showing(text)
         except RicordoError as error:
             _LOG.warning("Memory can't be read for the prompt: %s", error)
             text = _UNREADABLE
@@ -182,10 +192,6 @@ class Prompt:
     @property
     def _shows(self) -> bool:
         return self._store is not None and self._budget is not None
-
-    async def _now_shown(self, store: Store, budget: Tokens) -> Remembered:
-        self._now = remembered(await store.preamble(budget))
-        return self._now
 
     async def _entry(self, line: Line) -> Entry | None:
         """Return the entry that a line shows; None where it has none, or it can't be found."""

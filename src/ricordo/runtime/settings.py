@@ -30,6 +30,7 @@ from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
 from ricordo.stores.opening import parse_address
 from ricordo.stores.preamble import DEFAULT_BUDGET
+from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
 __all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
 
@@ -55,7 +56,8 @@ class Settings:
 
     `store` (RICORDO_STORE) is the address of the store that an agent remembers with: `layered` is the memory of its
     root, and `none` is no memory. A relative place is one below the root where config.toml names it, and is not outside
-    of the folder that holds the root; else one below the working directory.
+    of the folder that holds the root; else one below the working directory. `opt_in_tools` are the tools of memory that
+    a model has only where they are named: `forget`, and `memory`, which keeps notes of its own.
 
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
     `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None. All
@@ -71,6 +73,7 @@ class Settings:
     cache: Path
     index: Path | None = None
     store: str = "layered"
+    opt_in_tools: tuple[str, ...] = ()
     model: str | None = None
     base_url: str | None = None
     max_iters: int = 10
@@ -95,6 +98,8 @@ class Settings:
             parse_address(self.store)
         except InvalidSetting as error:
             raise InvalidSetting(f"store: {error}") from error
+        if unknown := sorted({*self.opt_in_tools}.difference(OPT_IN_TOOLS)):
+            raise InvalidSetting(f"opt_in_tools can be {', '.join(OPT_IN_TOOLS)}, not {', '.join(unknown)}.")
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
         for name in ("preamble_tokens", "recalled_memories", "workspace_tokens"):

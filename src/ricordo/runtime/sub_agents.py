@@ -20,6 +20,7 @@ from ricordo.state import KeepsStanding
 from ricordo.tasks import Progress, Report
 from ricordo.tasks.threads import in_thread
 from ricordo.tools import Approval, Approve
+from ricordo.tools.memory_tools import OPT_IN_TOOLS
 from ricordo.tools.task_tools import Worker
 
 __all__ = ["LocalWorker", "RemoteWorker", "workers"]
@@ -131,7 +132,7 @@ class LocalWorker:
             return True
         if self.described.tools is not None:
             return tool in self.described.tools
-        return tool not in SESSION_TOOLS | MEMORY_TOOLS
+        return tool not in SESSION_TOOLS | MEMORY_TOOLS | {*OPT_IN_TOOLS}
 
 
 def _asking_as(name: str, approve: Approve | None) -> Approve | None:

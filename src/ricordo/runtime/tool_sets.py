@@ -1,5 +1,6 @@
 """Tool sets: which tools a session offers its model, by what the agent is described with."""
 
+import logging
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -11,18 +12,23 @@ from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, working_files
 from ricordo.runtime.reductions import Reductions
 from ricordo.scopes import path_part
+from ricordo.stores import Forgets, Lists
 from ricordo.tools import Tool
 from ricordo.tools.expand import expand_tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.file_tools import file_tools
+from ricordo.tools.forget import forget_tool
 from ricordo.tools.grep_files import grep_files_tool
-from ricordo.tools.memory_tools import memory_tools
+from ricordo.tools.memory_files import memory_files_tool
+from ricordo.tools.memory_tools import OPT_IN_TOOLS, memory_tools
 from ricordo.tools.read_file import read_file_tool
 from ricordo.tools.session_tools import session_tools
 from ricordo.tools.task_tools import Tasks
 from ricordo.workspace.layout import DEFAULT_AGENT
 
 __all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet"]
+
+_LOG = logging.getLogger("ricordo.agent")
 
 MEMORY_TOOLS = frozenset({"remember", "recall", "memory_search", "memory_get"})
 """What a sub-agent has only where it is named, or memory's tools are switched on for it."""
@@ -57,20 +63,26 @@ class ToolSet:
         """
         given = [tool for tool in [*self.inheritable(), *self._past()] if self._has(tool)]
         names = {tool.spec.name for tool in given}
+        for name in sorted({*self._wanted} - names):
+            _LOG.warning("The tool `%s` is not there: the store of this session lacks what it needs.", name)
         reading = [tool for tool in self._evicted() if tool.spec.name not in names]
         return (*given, *self._expand(compactions), *reading, *standing)
 
     def inheritable(self) -> list[Tool]:
         """Return what a sub-agent can be given: all but what belongs to one session."""
-        return [*self.options.tools, *self._memory(), *self._files()]
+        return [*self.options.tools, *self._memory(), *self._opted_in(), *self._files()]
 
     def known(self) -> frozenset[str]:
         """Return the names that a sub-agent's tools may have."""
-        return frozenset(tool.spec.name for tool in self.inheritable()) | MEMORY_TOOLS | SESSION_TOOLS
+        return frozenset(tool.spec.name for tool in self.inheritable()) | MEMORY_TOOLS | SESSION_TOOLS | {*OPT_IN_TOOLS}
 
     @property
     def _agent(self) -> str:
         return self.options.scope.agent or DEFAULT_AGENT
+
+    @property
+    def _own(self) -> frozenset[str]:
+        return frozenset(tool.spec.name for tool in self.options.tools)
 
     @property
     def _user(self) -> str:
@@ -86,11 +98,32 @@ class ToolSet:
         files = self.workspace.place.files if self.workspace and self.memory.is_own else None
         return memory_tools(self.memory.store if self.memory.keeps else None, files, clock=self.parts.clock)
 
+    @property
+    def _wanted(self) -> list[str]:
+        """The names of what is there only where it is asked for; a tool of the program that is called so is instead."""
+        if not self.memory.keeps:
+            return []
+        named = self.options.opt_in_tools
+        named = self.parts.settings.opt_in_tools if named is None else named
+        asked = [name for name in OPT_IN_TOOLS if (self.options.memory_tools and name in named) or self._names({name})]
+        return [name for name in asked if name not in self._own]
+
+    def _opted_in(self) -> Sequence[Tool]:
+        """Return what was asked for by name, as far as the store and the root have what it needs."""
+        store, place = self.memory.store, self.workspace.place if self.workspace else None
+        found: list[Tool] = []
+        for name in self._wanted:
+            if name == "forget" and store.offers(Lists) is not None and store.offers(Forgets) is not None:
+                found.append(forget_tool(store, approve=self.options.approve))
+            if name == "memory" and place is not None:
+                changes = place.changes if self.keeps else None
+                found.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=self.root))
+        return found
+
     def _names(self, tools: AbstractSet[str]) -> bool:
         """Tell whether a sub-agent is given one of these, whatever its parent has."""
         parentage = self.options.parentage
-        own = {tool.spec.name for tool in self.options.tools}
-        return parentage is not None and any(map(parentage.has, tools - own))
+        return parentage is not None and any(map(parentage.has, tools - self._own))
 
     def _past(self) -> Sequence[Tool]:
         if not (self.options.session_tools or self._names(SESSION_TOOLS)) or self.workspace is None:

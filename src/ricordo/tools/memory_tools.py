@@ -10,7 +10,10 @@ from ricordo.tools.memory_search import memory_search_tool
 from ricordo.tools.recall import DEFAULT_BUDGET, recall_tool
 from ricordo.tools.remember import remember_tool
 
-__all__ = ["memory_tools"]
+__all__ = ["OPT_IN_TOOLS", "memory_tools"]
+
+OPT_IN_TOOLS = ("forget", "memory")
+"""The names of the tools that are not in the set: `forget_tool` and `memory_files_tool` make them."""
 
 
 def memory_tools(
