@@ -154,6 +154,7 @@ class Making:
             memory=self.memory,
             recalled=settings.recalled_memories,
             sessions=self._session_files,
+            own=[tool.spec.name for tool in options.tools],
         )
 
     @property
