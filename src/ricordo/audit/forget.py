@@ -1,8 +1,8 @@
 """Forget: take an entry out of memory at once, in one change set that can be undone.
 
 Its bullet is cut from every document of the root that holds it, also where somebody copied it to; the file of a long
-entry goes too, the line that lists a topic says nothing of it any more, and a content-free tombstone keeps
-extraction from learning the same again, and answers from quoting the message it rested on.
+entry goes too, the line that lists a topic and the files of sessions say nothing of it any more, and a content-free
+tombstone keeps extraction from learning the same again, and answers from quoting the message it rested on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from anyio.to_thread import run_sync
 
 from ricordo.audit.find import find_entry, located_by_id
+from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.placing import relisted
 from ricordo.consolidation.topics import described_anew
 from ricordo.errors import EntryNotFound, FileMissing
@@ -68,6 +69,8 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
     stones = await read_tombstones(files)
     buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
     edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
+    contents = [*dict.fromkeys(found.entry.content for found in standing)]
+    edits += await without_telling(files, contents, {found.entry.id for found in standing})
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]

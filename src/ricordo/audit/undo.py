@@ -1,8 +1,8 @@
 """Undo: take back one write, also when others came after it, unless they touched the same lines.
 
 An undo is a change set itself, so it can be undone. A block that was appended to a ledger is cut out of it and out of
-curated memory, see `retraction`; a ledger that would be left with nothing but its heading was created by that block
-and goes with it.
+curated memory, see `retraction`, and of what session files tell; a ledger that would be left with nothing but its
+heading was created by that block and goes with it.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from itertools import takewhile
 from ricordo.audit.find import names
 from ricordo.audit.history import HistoryItem, blocks, undone_ids
 from ricordo.audit.retraction import retraction
+from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
@@ -41,7 +42,9 @@ async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who:
             if not standing:
                 raise UndoRefused(f"The write {item.id} does not stand in {item.paths[0]} any more.")
             runs = (change.id for change in records if change.act == ACT and change.id not in undone)
-            return await retraction(files, standing[0], last_run=next(runs, ""))
+            edits = await retraction(files, standing[0], last_run=next(runs, ""))
+            contents = [found.entry.content for found in standing[0]]
+            return [*edits, *await without_telling(files, contents, item.entries)]
         return [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
 
     # one at a time: whether a change is undone can be told only between two undos

@@ -43,6 +43,7 @@ from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
 from ricordo.runtime.standing import Beside, beside_window
+from ricordo.runtime.still_said import still_said
 from ricordo.runtime.sub_agents import LocalWorker, workers
 from ricordo.runtime.tool_sets import ToolSet
 from ricordo.sessions.owners import owner_of
@@ -237,12 +238,14 @@ class Making:
         remembers = options.memory_tools or options.memory_hooks
         if keeps is None or not remembers or options.parentage is not None:
             return None
+        if self.memory.is_own and not self.keeps:
+            return None
         mode: ClosingMode = options.closing_summary or ("off" if self.memory.is_own else "sync")
 
         async def said(session: str) -> Sequence[Message]:
             if self.workspace is None or not self.keeps:
                 return tally.said if session == name else ()
-            return (await read_log(self.workspace.place.files, transcript_path(self._agent, session))).messages
+            return await still_said(self.workspace.place, self._agent, session)
 
         return SessionClosing(
             session=name, scope=options.scope, model=model, keeps=keeps, mode=mode, said=said, tally=tally,

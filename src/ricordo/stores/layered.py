@@ -20,9 +20,13 @@ from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.recall.recall import recall
 from ricordo.scopes import Scope
+from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.layered_sessions import ACT as SUMMARIZE
+from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
-from ricordo.stores.preamble import MOST_SAVED, preamble_text, said
+from ricordo.stores.preamble import DEFAULT_BUDGET, MOST_SAVED, preamble_text, said
+from ricordo.stores.session_preamble import recent_sessions
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import PINNED, Located, prompt_lines
@@ -33,10 +37,14 @@ from ricordo.workspace.tombstones import read_tombstones
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
 
 _FEW = 32
+_LAST_SESSIONS = 5
+_SESSIONS_SHARE = 4
+"""Which part of the preamble the last sessions take at most."""
+
 _SEEING = ("tenant", "user", "team", "project")
 """The parts of a scope that say which places it sees."""
 
-_NOBODYS = frozenset({"consolidate", "undo"})
+_NOBODYS = frozenset({"consolidate", "undo", SUMMARIZE})
 """What nobody did by hand in a way that they would take back without naming it."""
 
 
@@ -74,6 +82,7 @@ class LayeredDriver:
         """Use `place` first and what `wider` opens after it."""
         self._place = place
         self._open_wider = wider
+        self._sessions = PlaceSessions(place)
 
     async def places(self) -> list[Place]:
         """Return the visible places that exist, narrowest first."""
@@ -115,7 +124,20 @@ class LayeredDriver:
             # what is not read is mostly placed too
             unread += max(more - max(len(placed) - len(newest) + len(shown), 0), 0)
         saved.sort(key=lambda row: _newest(row[1]), reverse=True)
-        return preamble_text(curated, saved, budget, pinned=pinned, unread=unread)
+        room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
+        recent = recent_sessions(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
+        return preamble_text(curated, saved, budget, pinned=pinned, recent=recent, unread=unread)
+
+    async def close_session(self, notes: SessionNotes) -> str:
+        """Write the file of a session in the narrowest place; return its path, or "".
+
+        Raises: StorageError.
+        """
+        return await self._sessions.close(notes)
+
+    async def pending_sessions(self) -> tuple[str, ...]:
+        """Return the ids of the sessions that have no summary yet, oldest first."""
+        return await self._sessions.waiting()
 
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
@@ -140,7 +162,7 @@ class LayeredDriver:
         for place in {place.label: place for place, _ in standing}.values():
             reason = place.redactor.clean(why)
             await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason)
-            await place.index.refresh()
+            await self._refresh(place)
         return gone
 
     async def mark(self, entry_id: str, act: MarkAct, *, who: str) -> Entry:
@@ -166,8 +188,15 @@ class LayeredDriver:
         """
         place, item = await self._chosen(change_id)
         await undo(place.files, place.changes, item, who=who)
-        await place.index.refresh()
+        await self._refresh(place)
         return item
+
+    async def _refresh(self, place: Place) -> None:
+        """Bring the caches of a place to what its files say."""
+        await place.index.refresh()
+        sessions = self._sessions if place.label == self._place.label else PlaceSessions(place)
+        with suppress(StorageError):
+            await sessions.rows()
 
     async def _history(
         self, *, limit: int | None = None, holding: str | None = None

@@ -32,17 +32,21 @@ def preamble_text(
     budget: Tokens | None = None,
     *,
     pinned: Iterable[tuple[str, Entry]] = (),
+    recent: Sequence[Quoted] = (),
     unread: int = 0,
 ) -> str:
     """Return the fenced preamble of curated memory and saved entries, each with its source; empty for neither.
 
     `saved` is newest first, and `pinned` what stays in view, those that stand in `curated` too. The whole is at
     most `budget` tokens by the built-in estimate, and shows at most 200 lines of curated memory and 200 saved
-    entries. `unread` counts older ones that were not even read, for the notice.
+    entries. `recent` comes last, where there is room for it beside what is pinned. `unread` counts older ones that were
+    not even read, for the notice.
     """
     lines, candidates, stuck = prompt_lines(curated), list(saved), list(pinned)
     most_left_out = len(lines) + len(candidates) + len(stuck) + unread
     room = (budget or DEFAULT_BUDGET).count - estimate_text(_framed([], left_out=most_left_out))
+    below = list(recent) if sum(_cost(_saved(*row)) for row in stuck) + sum(map(_cost, recent)) <= room else []
+    room -= sum(map(_cost, below))
     kept = _fitting(lines[:_CURATED_LINES], room)
     if not _shown(stuck, kept):
         kept = _fitting(kept, room - sum(_cost(_saved(*row)) for row in stuck))
@@ -59,6 +63,7 @@ def preamble_text(
             room -= cost
         else:
             left_out += 1
+    quoted += below
     return _framed(quoted, left_out) if quoted else ""
 
 

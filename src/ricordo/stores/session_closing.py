@@ -4,29 +4,48 @@ Pure. What a person has written stays: entries are added to those that are there
 replaced by a digest.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
+from ricordo.clock import Clock, Ids
+from ricordo.guard import Redactor
 from ricordo.messages import Usage
 from ricordo.stores.capabilities import SessionNotes
-from ricordo.stores.contract import StoreParts
 from ricordo.stores.session_drafts import Draft
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.session_file import SessionFile, digest
 from ricordo.workspace.session_head import Amounts, tag_of
+from ricordo.workspace.striking import without_contents
 
 __all__ = ["closed_session", "forgotten"]
 
 _ORIGIN = "closing"
 """The origin of decisions that were read out of a conversation when it was closed."""
 
-_FORGOTTEN = "(forgotten)"
+
+class ClosingParts(Protocol):
+    """What closing needs: what takes secrets out, and where times and ids come from."""
+
+    @property
+    def redactor(self) -> Redactor:
+        """What takes secrets out."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """Where times come from."""
+        ...
+
+    @property
+    def ids(self) -> Ids:
+        """Where ids come from."""
+        ...
 
 
 def closed_session(
-    present: SessionFile | None, *, notes: SessionNotes, draft: Draft | None, start: datetime, parts: StoreParts
+    present: SessionFile | None, *, notes: SessionNotes, draft: Draft | None, start: datetime, parts: ClosingParts
 ) -> SessionFile:
     """Return what the file says after closing: what it says now, what the draft has saved, and what `notes` tell.
 
@@ -48,34 +67,26 @@ def closed_session(
     threads = _lines(notes.open_threads, parts)
     if threads or not notes.pending:
         file = replace(file, open_threads=threads)
-    return _summed_up(file, notes, parts.redactor.clean(notes.summary).strip(), added=bool(saved))
+    goes_on = bool(saved) or notes.turns > (before.worked.turns or 0)
+    return _summed_up(file, notes, parts.redactor.clean(notes.summary).strip(), goes_on=goes_on)
 
 
 def forgotten(file: SessionFile | None, *, entry: Entry, start: datetime) -> SessionFile:
     """Return what a file says without an entry; a digest is made anew, a summary gets a mark where it repeats it."""
-    before = file or SessionFile(started=start)
-    entries = tuple(one for one in before.entries if one.id != entry.id)
-    words = entry.content.strip().rstrip(".!?").split()
-    said = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
-    return replace(
-        before,
-        entries=entries,
-        summary=digest(entries) if before.pending else said.sub(_FORGOTTEN, before.summary),
-        open_threads=tuple(said.sub(_FORGOTTEN, thread) for thread in before.open_threads),
-    )
+    return without_contents(file or SessionFile(started=start), [entry.content], {entry.id})
 
 
-def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, added: bool) -> SessionFile:
+def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bool) -> SessionFile:
     """Return the file with its summary: the one of the notes, one that was saved, the one it has, or a digest."""
     if text and not notes.pending:
         return replace(file, summary=text, pending=False, outdated=False)
     if file.summary and not file.pending:
-        return replace(file, outdated=file.outdated or (notes.pending and added))
+        return replace(file, outdated=file.outdated or (notes.pending and goes_on))
     written = [entry.content for entry in file.entries if entry.kind == "session-summary"]
     if written:
         return replace(file, summary=written[-1].strip(), pending=False)
     if notes.pending:
-        kept = "" if added else file.summary
+        kept = "" if goes_on else file.summary
         return replace(file, summary=text or kept or digest(file.entries), pending=True)
     return file
 
@@ -102,7 +113,7 @@ def _closing(before: SessionFile, notes: SessionNotes) -> Amounts:
 
 
 def _concluded(
-    present: Sequence[Entry], saved: Sequence[Entry], notes: SessionNotes, parts: StoreParts
+    present: Sequence[Entry], saved: Sequence[Entry], notes: SessionNotes, parts: ClosingParts
 ) -> tuple[list[Entry], list[Entry]]:
     """Return the present entries that stay, and the decisions of the notes that nobody has saved."""
     wanted = _lines(notes.decisions, parts)
@@ -117,7 +128,7 @@ def _concluded(
     ]
 
 
-def _lines(texts: Iterable[str], parts: StoreParts) -> tuple[str, ...]:
+def _lines(texts: Iterable[str], parts: ClosingParts) -> tuple[str, ...]:
     """Return each text on one line, without secrets and once."""
     lines = (" ".join(parts.redactor.clean(text).split()) for text in texts)
     return tuple(dict.fromkeys(line for line in lines if line))

@@ -15,7 +15,7 @@ from ricordo.tokens import Tokens, estimate_text, safe_boundary
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.session_index import SessionRow
 
-__all__ = ["BUDGET", "session_preamble", "shortened"]
+__all__ = ["BUDGET", "recent_sessions", "session_preamble", "shortened"]
 
 BUDGET = Tokens(1_000)
 """Tokens of the preamble when none are named: it is paid for in every turn."""
@@ -45,11 +45,9 @@ def session_preamble(
     of the newest session; then the `last` sessions with date, tags and summary.
     """
     most = (budget or BUDGET).count
-    threads = _threads(rows[0].threads if rows else ())
-    lines = [_line(row) for row in rows[:last]]
     remembered = _remembered(entries)
     room = most - estimate_text(_framed([_NOTHING], len(remembered)))
-    below = _below(threads, lines, room // 2 if remembered else room)
+    below = recent_sessions(rows, last=last, room=room // 2 if remembered else room)
     room -= _cost(below)
     quoted: list[Quoted] = []
     for entry in remembered[:MOST_SAVED]:
@@ -60,6 +58,12 @@ def session_preamble(
     left_out = len(remembered) - len(quoted)
     shown = [*quoted, *below]
     return _framed(shown, left_out) if shown and estimate_text(_framed(shown, left_out)) <= most else ""
+
+
+def recent_sessions(rows: Sequence[SessionRow], *, last: int, room: int) -> list[Quoted]:
+    """Return what the newest session left open and the `last` sessions, newest first, in at most `room` tokens."""
+    threads = _threads(rows[0].threads if rows else ())
+    return _below(threads, [_line(row) for row in rows[:last]], room)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -8,10 +8,11 @@ nothing but the time to make it again.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 from zlib import crc32
 
 import anyio
@@ -21,10 +22,14 @@ from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageE
 from ricordo.files import ABSENT, FileStore, Stored
 from ricordo.files.broken import kept_aside
 from ricordo.files.contract import FileInfo
+from ricordo.workspace.changes import Edit
 from ricordo.workspace.session_file import SessionFile, parse_session, updated_session
 from ricordo.workspace.session_index import SessionIndex, SessionRow, decode_index, encode_index, row_age, row_of
 
 __all__ = ["SessionShelf"]
+
+Recording: TypeAlias = Callable[[Sequence[Edit]], Awaitable[object]]
+"""Makes these edits, or raises `VersionConflict`, and keeps what was there before."""
 
 _LOG = logging.getLogger("ricordo.stores")
 _TRIES = 20
@@ -34,9 +39,13 @@ _PATIENCE_SECONDS = 2.0
 class SessionShelf:
     """The session files below one folder."""
 
-    def __init__(self, files: FileStore, folder: str) -> None:
-        """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write."""
+    def __init__(self, files: FileStore, folder: str, recording: Recording | None = None) -> None:
+        """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write.
+
+        With `recording` the session files are written by that.
+        """
         self._files = files
+        self._recording = recording
         self._folder = folder
         self._index: SessionIndex | None = None
         self._written = ("", SessionIndex())
@@ -82,7 +91,7 @@ class SessionShelf:
             if data == stored.data:
                 return row.path
             with suppress(VersionConflict):
-                await self._files.replace(f"{self._folder}{row.path}", data, expected=stored.version)
+                await self._put(row.path, data, stored.version)
                 return row.path
         raise VersionConflict(f"{row.path} changed each time that it was to be written: try again.")
 
@@ -115,11 +124,20 @@ class SessionShelf:
         while True:
             path = f"sessions/{name}{f'-{number}' if number > 1 else ''}.md"
             try:
-                await self._files.create(f"{self._folder}{path}", await run_sync(updated_session, b"", path, file))
-            except AlreadyExists:
+                await self._put(path, await run_sync(updated_session, b"", path, file), ABSENT)
+            except (AlreadyExists, VersionConflict):
                 number += 1
             else:
                 return path
+
+    async def _put(self, path: str, data: bytes, expected: str) -> None:
+        whole = f"{self._folder}{path}"
+        if self._recording:
+            await self._recording([Edit(path=whole, expected=expected, data=data)])
+        elif expected == ABSENT:
+            await self._files.create(whole, data)
+        else:
+            await self._files.replace(whole, data, expected=expected)
 
     async def _reconciled(self) -> tuple[SessionIndex, bool]:
         """Return the index as the files say it is, and whether the one on the disk has to be written."""

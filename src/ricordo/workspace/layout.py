@@ -19,6 +19,7 @@ __all__ = [
     "PROJECT",
     "QUEUE",
     "ROOT_TASKS",
+    "SESSIONS",
     "TOMBSTONES",
     "TOPICS",
     "WORKSPACE",
@@ -42,6 +43,7 @@ WORKSPACE = "workspace"
 MEMORY = f"{WORKSPACE}/MEMORY.md"
 LEDGERS = f"{WORKSPACE}/memory"
 TOPICS = f"{LEDGERS}/topics"
+SESSIONS = f"{WORKSPACE}/sessions"
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
 ROOT_TASKS = f"{WORKSPACE}/tasks.json"

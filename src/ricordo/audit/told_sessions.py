@@ -1,0 +1,37 @@
+"""Session files: what they say of an entry goes with it, wherever it is forgotten or taken back."""
+
+from collections.abc import Collection, Sequence
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import FileMissing, StorageError
+from ricordo.files import FileStore
+from ricordo.workspace.changes import Edit
+from ricordo.workspace.layout import SESSIONS, WORKSPACE
+from ricordo.workspace.session_file import parse_session, updated_session
+from ricordo.workspace.striking import without_contents
+
+__all__ = ["without_telling"]
+
+
+async def without_telling(files: FileStore, contents: Sequence[str], ids: Collection[str]) -> list[Edit]:
+    """Return the edits that take entries, and what they say, out of the session files; one that can't be read stays."""
+    edits = []
+    for info in await files.list(SESSIONS):
+        name = info.path.removeprefix(f"{SESSIONS}/")
+        if not name.endswith(".md") or "/" in name or name.startswith("."):
+            continue
+        try:
+            stored = await files.read(info.path)
+        except (FileMissing, StorageError):
+            continue
+        data = await run_sync(_told, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids)
+        if data != stored.data:
+            edits.append(Edit(path=info.path, expected=stored.version, data=data))
+    return edits
+
+
+def _told(data: bytes, path: str, contents: Sequence[str], ids: Collection[str]) -> bytes:
+    file = parse_session(data, path)
+    wanted = without_contents(file, contents, ids) if file else None
+    return data if wanted is None or wanted == file else updated_session(data, path, wanted)
