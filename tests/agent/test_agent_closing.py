@@ -106,16 +106,20 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
 
 
 @pytest.mark.req("GO-G24-cost")
-async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: Bench) -> None:
-    tags = ", ".join(f"{number}{'long' * 200}" for number in range(200))
-    bench.closing = lambda: Say(
-        "A sentence that goes on about it. " * 200 + f"\nTAGS: {tags}", usage=Usage(input=900, output=80)
-    )
+@pytest.mark.parametrize(
+    "words", ["A sentence that goes on about it. ", "他们决定测试数据放在这个目录里。", "ใครเป็นเจ้าของ "]
+)
+async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: Bench, words: str) -> None:
+    tags = ", ".join(f"{number}{words.strip() * 20}" for number in range(200))
+    threads = "".join(f"OPEN: {number} {words * 20}\n" for number in range(30))
+    bench.closing = lambda: Say(f"{words * 200}\n{threads}TAGS: {tags}", usage=Usage(input=900, output=80))
     async with bench.agent("one") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
     assert "closing: 900 tokens in, 80 tokens out, $0.0012" in bench.file.splitlines()
     (found,) = [line for line in bench.file.splitlines() if line.startswith("tags: ")]
-    assert len(f"{found}{bench.file.split('## Summary')[1]}".encode()) < 1_200
+    told = bench.file.split("## Summary")[1]
+    assert words.strip() in told
+    assert len(f"{found}{told}".encode()) < 1_200
 
 
 @pytest.mark.req("GO-G24-manual")

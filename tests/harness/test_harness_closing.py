@@ -10,7 +10,7 @@ from conversation_strategies import call, said
 from fake_models import FakeModel, reply
 from ricordo.errors import ModelUnavailable, ReplyInvalid
 from ricordo.harness.closing import (
-    LONGEST_SUMMARY,
+    LONGEST_CLOSING,
     Closing,
     closing_by_model,
     closing_by_rules,
@@ -57,7 +57,7 @@ def test_what_was_left_open_is_told_apart_from_the_summary() -> None:
 @given(st.text(max_size=3_000))
 def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> None:
     summary, tags, threads = closing_in(answer)
-    assert len(summary) <= LONGEST_SUMMARY
+    assert len("".join([summary, *tags, *threads]).encode(errors="replace")) <= LONGEST_CLOSING
     assert "\n" not in summary + "".join(tags) + "".join(threads)
     assert len(tags) <= 5
     assert all(tag and tag == tag.strip() for tag in tags)
@@ -66,7 +66,7 @@ def test_a_summary_is_one_short_paragraph_whatever_was_answered(answer: str) -> 
 def test_a_long_summary_ends_with_a_sentence() -> None:
     summary, _, _ = closing_in("One sentence that says something. " * 60)
     assert summary.endswith("something.")
-    assert LONGEST_SUMMARY // 2 < len(summary) <= LONGEST_SUMMARY
+    assert LONGEST_CLOSING // 2 < len(summary.encode()) <= LONGEST_CLOSING
 
 
 @pytest.mark.req("GO-D3")

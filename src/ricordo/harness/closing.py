@@ -25,7 +25,7 @@ from ricordo.models import ChatModel
 
 __all__ = [
     "CLOSING_SECONDS",
-    "LONGEST_SUMMARY",
+    "LONGEST_CLOSING",
     "Closing",
     "closing_by_model",
     "closing_by_rules",
@@ -34,8 +34,8 @@ __all__ = [
     "turns_in",
 ]
 
-LONGEST_SUMMARY = 900
-"""Characters of a summary: with its tags it stays at about 1 KB."""
+LONGEST_CLOSING = 1_024
+"""Bytes in UTF-8 of a summary, its tags and its open threads together: about as much in every script."""
 
 CLOSING_SECONDS = 20.0
 """How long a closing summary may take: what a person is ready to wait for at the end."""
@@ -44,6 +44,7 @@ _MOST_TAGS = 5
 _LONGEST_TAG = 40
 _MOST_THREADS = 5
 _LONGEST_THREAD = 200
+_MOST_OF_THREADS = 400
 _MOST_FILES = 50
 _MOST_PARTS = 8
 _UNKNOWN_WINDOW = 32_000
@@ -101,7 +102,8 @@ def closing_in(answer: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return the summary, the tags and the open threads that an answer holds.
 
     It is split at its last `TAGS:`; without one there are no tags, and all of it is the summary. Tags are trimmed, in
-    lower case, each once; blank ones are dropped.
+    lower case, each once; blank ones are dropped. All of it has at most LONGEST_CLOSING bytes, the threads 400 of them:
+    those that come last are left out.
     """
     marks = list(_TAGS.finditer(answer))
     said = answer[: marks[-1].start()] if marks else answer
@@ -109,12 +111,11 @@ def closing_in(answer: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     threads = [found["thread"].strip() for found in _OPEN.finditer(said)]
     told = " ".join(_OPEN.sub(" ", said).split())
     words = (word.strip(" \t\r\n.#`*\"'[]()").lower() for word in re.split(r"[,;\n]", listed))
-    named = dict.fromkeys(word[:_LONGEST_TAG] for word in words if word)
-    return (
-        _short(told, LONGEST_SUMMARY),
-        tuple(named)[:_MOST_TAGS],
-        tuple(_short(thread, _LONGEST_THREAD) for thread in threads if thread)[:_MOST_THREADS],
-    )
+    named = tuple(dict.fromkeys(_within(word, _LONGEST_TAG).strip() for word in words if word))[:_MOST_TAGS]
+    open_threads = [_short(thread, _LONGEST_THREAD) for thread in threads if thread][:_MOST_THREADS]
+    while _bytes(*open_threads) > _MOST_OF_THREADS:
+        open_threads.pop()
+    return _short(told, LONGEST_CLOSING - _bytes(*named, *open_threads)), named, tuple(open_threads)
 
 
 def files_read(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -155,12 +156,21 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 
 def _short(text: str, longest: int) -> str:
-    """Return the text, cut after its last sentence that fits, else after a word, with an ellipsis."""
-    if len(text) <= longest:
+    """Return the text within so many bytes: cut after its last sentence that fits, else after a word."""
+    if _bytes(text) <= longest:
         return text
-    head = cut(text, longest - 1)
-    end = max(head.rfind(mark) for mark in (". ", "! ", "? ", "。"))
-    return head[: end + 1] if end > longest // 2 else f"{head.rsplit(' ', 1)[0].rstrip()}…"
+    head = _within(text, longest - _bytes("…"))
+    end = max(head.rfind(mark) for mark in (". ", "! ", "? ", "。", "！", "？"))
+    return head[: end + 1] if end > len(head) // 2 else f"{head.rsplit(' ', 1)[0].rstrip()}…"
+
+
+def _within(text: str, longest: int) -> str:
+    """Return the longest beginning of the text that has at most so many bytes, and splits no character and no mark."""
+    return cut(text, len(text.encode(errors="replace")[:longest].decode(errors="ignore")))
+
+
+def _bytes(*texts: str) -> int:
+    return sum(len(text.encode(errors="replace")) for text in texts)
 
 
 def _path(arguments: str) -> str:
