@@ -1,5 +1,6 @@
-"""After many sessions the preamble of every store is as long as it may be at most, and the same each time."""
+"""A store that grew: its preamble keeps its budget, and what is known of its files is not read or parsed again."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,16 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import Entry
 from ricordo.files.disk import Disk
+from ricordo.files.local import LocalFiles
 from ricordo.guard import unfence
 from ricordo.runtime.stores import open_store
 from ricordo.stores.capabilities import KeepsSessions, SessionNotes
+from ricordo.stores.held_file import HeldFile
+from ricordo.stores.ledgers import Ledgers
 from ricordo.stores.opening import SCHEMES
 from ricordo.tokens import Tokens, estimate_text
+from ricordo.workspace.entry_codec import render_entry
+from watched_files import WatchedFiles
 
 pytestmark = pytest.mark.anyio
 
@@ -71,6 +77,85 @@ async def test_after_thirty_sessions_a_preamble_is_within_its_budget_and_the_sam
         (text,) = texts[1_000]
         assert "did not fit here" in text
         assert "session 29" in "".join(unfence(text) or ()).lower()
+
+
+class CountingDisk(QuickDisk):
+    """A quick disk that names the files that were opened only to be read."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def open(self, path: str, flags: int) -> int:
+        if flags == os.O_RDONLY:
+            self.read.append(path)
+        return super().open(path, flags)
+
+
+def rest(folder: Path) -> None:
+    """Let every file be so old that its time of modification says whether it changed."""
+    for path in folder.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+@pytest.mark.parametrize("scheme", ["sessions", "markdown", "jsonl", "json", "fulltext", "vector", "folder", "fanout"])
+async def test_what_did_not_change_is_not_read_again(tmp_path: Path, scheme: str) -> None:
+    disk, given = CountingDisk(), settings(tmp_path / "r" / ".ricordo")
+    async with open_store(address(scheme, tmp_path), scope=SCOPE, settings=given, disk=disk) as store:
+        for number in range(12):
+            await store.save(Entry(content=f"Ship {number} lies in the harbour.", by="user"))
+        rest(tmp_path)
+        found = await store.recall("harbour", 20)
+        shown = await store.preamble()
+        disk.read.clear()
+        assert [hit.entry for hit in await store.recall("harbour", 20)] == [hit.entry for hit in found]
+        assert await store.preamble() == shown
+        await store.recall("lighthouse")
+        assert disk.read == []
+        assert len(found) == 12
+
+
+async def test_a_long_memory_of_a_ledger_is_read_once_until_its_file_changes(tmp_path: Path) -> None:
+    files = WatchedFiles(LocalFiles(tmp_path))
+    ledgers, entry = Ledgers(files, ""), Entry(id="01abc", content="The harbour.\nAll of its ships.", by="user")
+    long = tmp_path / "memory" / "long" / "01abc.md"
+    long.parent.mkdir(parents=True)
+    long.write_text(entry.content)
+    (tmp_path / "memory" / "2026-11-21.md").write_text(render_entry(entry, long="memory/long/01abc.md"))
+    rest(tmp_path)
+    assert [one.content for one in await ledgers.entries()] == [entry.content]
+    read = files.bytes_read
+    assert [one.content for one in await ledgers.entries()] == [entry.content]
+    assert files.bytes_read == read
+    long.write_text("The lighthouse.")
+    assert [one.content for one in await ledgers.entries()] == ["The lighthouse."]
+    long.unlink()
+    assert [one.content.strip("…") for one in await ledgers.entries()] == ["The harbour."]
+
+
+@pytest.mark.parametrize("scheme", ["sessions", "markdown", "jsonl", "fulltext", "vector"])
+async def test_a_save_reads_nothing_of_what_was_saved_before(tmp_path: Path, scheme: str) -> None:
+    disk, given = CountingDisk(), settings(tmp_path / "r" / ".ricordo")
+    async with open_store(address(scheme, tmp_path), scope=SCOPE, settings=given, disk=disk) as store:
+        for number in range(3):
+            await store.save(Entry(content=f"Ship {number} lies in the harbour.", by="user"))
+        disk.read.clear()
+        for number in range(3):
+            await store.save(Entry(content=f"Boat {number} lies in the harbour.", by="user"))
+        assert disk.read == []
+
+
+async def test_what_was_read_again_and_says_the_same_is_not_parsed_again(tmp_path: Path) -> None:
+    path, parsed = tmp_path / "notes.txt", []
+
+    def parse(data: bytes) -> str:
+        parsed.append(data)
+        return data.decode()
+
+    held = HeldFile(LocalFiles(tmp_path), "notes.txt", parse)
+    for text in ("one", "one", "two", "two", "one\n", "one\ntwo"):
+        path.write_text(text)
+        assert await held.value() == text
+    assert parsed == [b"one", b"two", b"one\n", b"one\ntwo"]
 
 
 @pytest.mark.parametrize("scheme", ["ring", "mock"])

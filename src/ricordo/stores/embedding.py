@@ -47,6 +47,7 @@ class Embedding:
         self._silent_until = -1.0
         self._has_warned = False
         self._is_filling = False
+        self._digests: dict[str, tuple[Entry, str]] = {}
 
     async def vector(self, text: str, *, seconds: float) -> NDArray[np.float32] | None:
         """Return the vector of a text; None when the embedder fails, or takes longer than `seconds`."""
@@ -93,7 +94,9 @@ class Embedding:
 
     def missing(self, entries: Sequence[Entry], digests: Mapping[str, str]) -> list[Entry]:
         """Return the entries without a vector of the text that they have now."""
-        return [entry for entry in entries if digests.get(entry.id) != entry_digest(entry)]
+        made = [_digest(entry, self._digests.get(entry.id)) for entry in entries]
+        self._digests = {one[0].id: one for one in made}
+        return [entry for entry, digest in made if digests.get(entry.id) != digest]
 
     async def _filled(self, entries: Sequence[Entry], deadline: float) -> bool:
         missing = self.missing(entries, await self.index.digests())
@@ -136,3 +139,8 @@ class Embedding:
                 str(trouble).rstrip("."),
             )
         self._has_warned = True
+
+
+def _digest(entry: Entry, known: tuple[Entry, str] | None) -> tuple[Entry, str]:
+    """Return the entry with its digest, which is made once for one that is still the same object."""
+    return known if known is not None and known[0] is entry else (entry, entry_digest(entry))

@@ -32,6 +32,11 @@ class _Held(Generic[_T]):
     value: _T
     ends_a_line: bool
 
+    def begins(self, data: bytes) -> bool:
+        """Tell whether `data` is what was read, or goes on after it."""
+        size = self.known.size
+        return size <= len(data) and Checksum().after(data[:size]) == self.known.checksum
+
 
 class HeldFile(Generic[_T]):
     """One file as `parse` reads it; `extend` takes in whole lines that were appended, where it is given."""
@@ -57,7 +62,8 @@ class HeldFile(Generic[_T]):
         if held is not None and info is not None and held.known.holds(info):
             return held.value
         try:
-            data = (await self._files.read(self._path)).data if info else b""
+            # the version of the whole, which nobody asks for here, takes longer to make than the reading
+            data = await self._files.read_from(self._path, 0) if info else b""
         except FileMissing:
             info = None
         if info is None:
@@ -68,12 +74,14 @@ class HeldFile(Generic[_T]):
         return read.value
 
     def _taken(self, info: FileInfo, data: bytes, held: _Held[_T] | None) -> _Held[_T]:
-        value, start, size = None, Checksum(), 0
-        if held is not None and held.ends_a_line and self._extend is not None:
-            head = Checksum().after(data[: held.known.size])
-            if held.known.size <= len(data) and head == held.known.checksum:
-                start, size = head, held.known.size
-                value = self._extend(held.value, data[size:])
+        before = held if held is not None and held.begins(data) else None
+        start, size = (before.known.checksum, before.known.size) if before else (Checksum(), 0)
+        if before and size == len(data):
+            value = before.value
+        elif before and before.ends_a_line and self._extend is not None:
+            value = self._extend(before.value, data[size:])
+        else:
+            value = self._parse(data)
         known = Known(
             path=self._path,
             sort="note",
@@ -85,7 +93,7 @@ class HeldFile(Generic[_T]):
             lines=0,
         )
         ends_a_line = not data or data.endswith(b"\n")
-        return _Held(known=known, value=self._parse(data) if value is None else value, ends_a_line=ends_a_line)
+        return _Held(known=known, value=value, ends_a_line=ends_a_line)
 
 
 async def rewritten(files: FileStore, path: str, change: Callable[[Stored], Awaitable[tuple[bytes, _T]]]) -> _T:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from anyio.to_thread import run_sync
 
@@ -60,6 +60,16 @@ class _Lines:
     size: int = 0
     seen: Mapping[str, int] = field(default_factory=dict)
 
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries, newest first."""
+        return tuple(line.entry for line in reversed(self.held))
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The line of each entry by its id, the first where several have it."""
+        return {line.entry.id: line.number for line in reversed(self.held)}
+
 
 class JsonlStore(Backend):
     """Entries in `memory.jsonl`, one JSON object on each line."""
@@ -85,7 +95,8 @@ class _JsonlDriver(PlainDriver):
         self.path = path
         self.damaged = 0
         self._files = home.files
-        self._file = HeldFile(home.files, path, partial(_taken, path, _Lines()), partial(_taken, path))
+        parse, extend = partial(_taken, path, _Lines()), partial(_taken, path)
+        self._file: HeldFile[_Lines] = HeldFile(home.files, path, parse, extend)
 
     async def write(self, entry: Entry) -> Entry:
         line = dumps(to_json(entry)).encode() + b"\n"
@@ -94,15 +105,13 @@ class _JsonlDriver(PlainDriver):
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         lines = await self._lines()
-        numbers = {line.entry.id: line.number for line in lines}
-        entries = [line.entry for line in lines]
-        return await run_sync(partial(found, entries, query, limit, path=self.path, lines=numbers))
+        return await run_sync(lambda: found(lines.entries, query, limit, path=self.path, lines=lines.numbers))
 
     async def preface(self, budget: Tokens | None) -> str:
         return await run_sync(partial(kept_text, await self.entries(), budget, source=self.path, bullets=True))
 
     async def entries(self) -> list[Entry]:
-        return [line.entry for line in await self._lines()]
+        return [*(await self._lines()).entries]
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         del who, why
@@ -112,13 +121,13 @@ class _JsonlDriver(PlainDriver):
 
         return await rewritten(self._files, self.path, without)
 
-    async def _lines(self) -> list[_Line]:
-        """Return the lines with an entry, newest first."""
+    async def _lines(self) -> _Lines:
+        """Return what the file holds, and warn of lines that are damaged."""
         lines = await self._file.value()
         if lines.damaged > self.damaged:
             _LOG.warning("%s has %d lines that are no entries; they are left in it.", self.path, lines.damaged)
         self.damaged = lines.damaged
-        return [*reversed(lines.held)]
+        return lines
 
 
 @asynccontextmanager

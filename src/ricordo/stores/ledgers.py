@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from operator import is_
 
 from ricordo.audit import chosen_id
 from ricordo.errors import FileMissing, InvalidSetting, StorageError
 from ricordo.files import Appended, FileInfo, FileStore, Stored
 from ricordo.recall.hits import Hit
 from ricordo.stores.bullets import BulletFile
+from ricordo.stores.held_file import HeldFile
 from ricordo.stores.opening import Address
 from ricordo.stores.plain import kept_text
 from ricordo.tokens import Tokens
@@ -90,6 +92,19 @@ class WorkspaceView:
         return f"{WORKSPACE}/{path.removeprefix(self.folder)}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What was `read` of each file, all of it together, and at which places of that the entries are `long`."""
+
+    read: tuple[tuple[Located, ...], ...]
+    located: tuple[Located, ...]
+    long: tuple[int, ...]
+
+    def is_of(self, read: Sequence[tuple[Located, ...]]) -> bool:
+        """Tell whether it was made of just this: what is held of a file that did not change is the same object."""
+        return len(read) == len(self.read) and all(map(is_, read, self.read))
+
+
 class Ledgers:
     """The entries of one owner; what was read is held until a file changes."""
 
@@ -97,6 +112,8 @@ class Ledgers:
         """Keep entries below `folder` of `files`."""
         self.view = WorkspaceView(files=files, folder=folder)
         self._held: dict[str, BulletFile] = {}
+        self._long: dict[str, HeldFile[str]] = {}
+        self._known: dict[str, _Known] = {}
 
     async def append(self, entry: Entry) -> Block:
         """Add an entry that has its time, durably, and return what was added. Raises `StorageError`."""
@@ -111,16 +128,18 @@ class Ledgers:
 
         With `beginning` only those of files whose path begins so, such as `memory/2026`.
         """
-        found: dict[str, Located] = {}
+        read: list[tuple[Located, ...]] = []
         for path in await self._paths():
-            if not _seen(path).startswith(beginning):
-                continue
-            with suppress(FileMissing, StorageError):
-                bullets = await self._file(path).bullets()
-                for one in reversed(bullets.located):
-                    if one.entry.id not in found:
-                        found[one.entry.id] = await self._whole(one) if one.long else one
-        return list(found.values())
+            if _seen(path).startswith(beginning):
+                with suppress(FileMissing, StorageError):
+                    read.append((await self._file(path).bullets()).located)
+        known = self._known.get(beginning)
+        if known is None or not known.is_of(read):
+            known = self._known[beginning] = _known(read)
+        located = [*known.located]
+        for place in known.long:
+            located[place] = await self._whole(located[place])
+        return located
 
     async def entries(self) -> list[Entry]:
         """Return all entries, newest first."""
@@ -145,11 +164,13 @@ class Ledgers:
         return _newest_first(path for path in listed if path.endswith(".md") and not path.startswith(_LONG))
 
     async def _whole(self, found: Located) -> Located:
+        path = f"{WORKSPACE}/{found.long}"
+        held = self._long.setdefault(path, HeldFile(self.view, path, _text))
         try:
-            stored = await self.view.read(f"{WORKSPACE}/{found.long}")
-        except (FileMissing, StorageError):
+            content = await held.value()
+        except StorageError:
             return found
-        return replace(found, entry=replace(found.entry, content=stored.data.decode("utf-8", "replace")))
+        return replace(found, entry=replace(found.entry, content=content)) if content else found
 
     def _file(self, path: str) -> BulletFile:
         if path not in self._held:
@@ -157,6 +178,21 @@ class Ledgers:
             header = f"# {day}\n\n".encode() if is_ledger(path) else b""
             self._held[path] = BulletFile(self.view, path, header=header)
         return self._held[path]
+
+
+def _known(read: Sequence[tuple[Located, ...]]) -> _Known:
+    """Return each entry once, the newest first; `read` has those of each file, the newest file first."""
+    found: dict[str, Located] = {}
+    for located in read:
+        for one in reversed(located):
+            found.setdefault(one.entry.id, one)
+    everything = tuple(found.values())
+    long = tuple(place for place, one in enumerate(everything) if one.long)
+    return _Known(read=tuple(read), located=everything, long=long)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _newest_first(paths: Iterable[str]) -> list[str]:
