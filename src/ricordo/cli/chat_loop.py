@@ -22,6 +22,7 @@ from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, 
 from ricordo.cli.chat_foreground import Foreground, Interrupted
 from ricordo.cli.chat_input import Answer, Input
 from ricordo.cli.chat_standing import STANDING_COMMANDS, always, begins, ended_line, has_standing, stands, stopped_line
+from ricordo.cli.chat_store import remembered
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.chat_window import WINDOW_COMMANDS, obeyed
 from ricordo.cli.render import bold, counted, dim, failed, note, say, shown
@@ -253,9 +254,29 @@ class Chat:
                 await self._look_at_window(slash)
             case name if name in STANDING_COMMANDS:
                 await self._look_at_standing(slash)
+            case "memory" if await self._has_other_store():
+                await self._look_at_store(slash)
             case _:
                 await self._run(slash)
         return True
+
+    async def _has_other_store(self) -> bool:
+        """Tell whether the agent remembers elsewhere than in the root, which the command line's own commands show."""
+        if self.agent is None and (self.wishes.settings.store == "layered" or not self.wishes.target.exists):
+            return False
+        return (await self._opened()).memory is None
+
+    async def _look_at_store(self, slash: Slash) -> None:
+        agent = await self._opened()
+        with self.foreground.stopping():
+            lines = await remembered(agent, slash, self._sure if self.input.is_terminal else None)
+            await self._do(lambda: say("\n".join(lines)))
+
+    async def _sure(self, asked: "Approval") -> bool:
+        try:
+            return await self.foreground.do(partial(self.input.answered, asked, always=False), reads=True) == "yes"
+        except (EOFError, Interrupted):
+            return False
 
     async def _run(self, slash: Slash) -> None:
         """Run what the command line has a command for; what it changed is in the next request."""
