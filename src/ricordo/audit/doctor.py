@@ -26,7 +26,8 @@ from ricordo.queue import JobRecord, Queue
 from ricordo.tasks.codec import decode
 from ricordo.tasks.listing import no_documents
 from ricordo.workspace.changes import cut_off
-from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.damage import damage_in
+from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.escapes import unescape
 from ricordo.workspace.layout import LEDGERS, MEMORY, QUEUE, ROOT_TASKS, WORKSPACE, is_memory, session_of
 from ricordo.workspace.ledger import is_curated, read_memory
@@ -35,6 +36,7 @@ from ricordo.workspace.transcript import read_log
 
 __all__ = ["Check", "inspect", "inspect_inbox"]
 
+_MOST_DAMAGE = 5
 _TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
 _INBOX_ASIDE = re.compile(rf"{re.escape(QUEUE)}\.broken-\d+")
 _JOURNAL = re.compile(r"/compactions/[^/]+\.jsonl\Z")
@@ -63,6 +65,7 @@ async def inspect(
         *await _entries(files),
         _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
+        await run_sync(_damage, documents),
         _secrets(documents),
         await run_sync(_rules, documents),
         await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
@@ -162,6 +165,19 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _damage(documents: Mapping[str, bytes | None]) -> Check:
+    """Return the check of what is text and can't be read nevertheless; a long entry is any text."""
+    found = [
+        f"{path}: {each}"
+        for path, data in documents.items()
+        if data and _is_utf8(data) and not path.startswith(f"{LEDGERS}/long/")
+        for each in damage_in(data, parse_entries(data, path))
+    ]
+    detail = "places in memory files that were cut off or can't be read"
+    shown = "; ".join(found[:_MOST_DAMAGE]) + ("; and more" if found[_MOST_DAMAGE:] else "")
+    return Check(name="damage", ok=not found, count=len(found), detail=f"{detail}: {shown}" if found else detail)
 
 
 def _secrets(documents: Mapping[str, bytes | None]) -> Check:

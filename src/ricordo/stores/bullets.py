@@ -4,7 +4,9 @@ Invariants: an entry that was added is read back, also below code that a person 
 entries leaves every other byte as it is.
 """
 
+import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,22 +16,28 @@ from ricordo.audit import chosen_id
 from ricordo.files import Appended, FileStore, Stored
 from ricordo.index.markdown import is_whole_block
 from ricordo.stores.held_file import HeldFile, rewritten
+from ricordo.workspace.damage import damage_in
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
 
-__all__ = ["BulletFile", "Bullets"]
+__all__ = ["BulletFile", "Bullets", "tell_damage"]
 
+_LOG = logging.getLogger("ricordo.stores")
+_MOST_TOLD = 5
 _FENCE = re.compile(rb"^(`{3,}|~{3,})", re.MULTILINE)
 _PROBE = b"\n- probe ^probe\n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bullets:
-    """What a document says: its bytes, and its entries in their order; `fence` closes the code that it ends in."""
+    """What a document says: its bytes, and its entries in their order; `fence` closes the code that it ends in, and
+    `damage` tells what in it can't be read.
+    """
 
     data: bytes = b""
     located: tuple[Located, ...] = ()
     fence: bytes = b""
+    damage: tuple[str, ...] = ()
 
 
 class BulletFile:
@@ -42,10 +50,18 @@ class BulletFile:
         self._header = header
         self._held: HeldFile[Bullets] = HeldFile(files, path, partial(_read, path), partial(_extended, path))
         self._sound_size = -1
+        self._told: tuple[str, ...] = ()
 
     async def bullets(self) -> Bullets:
-        """Return what the document says now; nothing where there is none. Raises `StorageError`."""
-        return await self._held.value()
+        """Return what the document says now; nothing where there is none; damage is told to the log once.
+
+        Raises `StorageError`.
+        """
+        found = await self._held.value()
+        if found.damage != self._told:
+            tell_damage(self.path, [each for each in found.damage if each not in self._told])
+            self._told = found.damage
+        return found
 
     async def append(self, entry: Entry) -> tuple[Appended, bytes]:
         """Add the bullet of an entry, durably, and return what was added and where. Raises `StorageError`."""
@@ -69,12 +85,20 @@ class BulletFile:
         return await rewritten(self._files, self.path, without)
 
 
+def tell_damage(path: str, damage: Sequence[str]) -> None:
+    """Tell the log what in a document can't be read; nothing for none."""
+    if damage:
+        shown = "; ".join([*damage[:_MOST_TOLD], *(["and more"] if damage[_MOST_TOLD:] else [])])
+        _LOG.warning("%s is damaged, and left as it is: %s.", path, shown)
+
+
 def _rendered(entry: Entry) -> bytes:
     return render_entry(entry).encode("utf-8", "surrogatepass")
 
 
 def _read(path: str, data: bytes) -> Bullets:
-    return Bullets(data=data, located=tuple(parse_entries(data, path)), fence=_open_fence(data))
+    located = tuple(parse_entries(data, path))
+    return Bullets(data=data, located=located, fence=_open_fence(data), damage=damage_in(data, located))
 
 
 def _extended(path: str, before: Bullets, tail: bytes) -> Bullets:
@@ -89,7 +113,7 @@ def _extended(path: str, before: Bullets, tail: bytes) -> Bullets:
         replace(found, line=found.line + line, end_line=found.end_line + line, offset=found.offset + offset)
         for found in parse_entries(tail, path)
     )
-    return Bullets(data=data, located=(*before.located, *added))
+    return Bullets(data=data, located=(*before.located, *added), damage=before.damage)
 
 
 def _open_fence(data: bytes) -> bytes:

@@ -22,6 +22,7 @@ from ricordo.recall.recall import recall
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.layered_damage import DamageWatch
 from ricordo.stores.layered_sessions import ACT as SUMMARIZE
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
@@ -83,6 +84,7 @@ class LayeredDriver:
         self._place = place
         self._open_wider = wider
         self._sessions = PlaceSessions(place)
+        self._damage: dict[str, DamageWatch] = {}
 
     async def places(self) -> list[Place]:
         """Return the visible places that exist, narrowest first."""
@@ -114,6 +116,7 @@ class LayeredDriver:
             with suppress(FileMissing, StorageError):
                 document = (await place.files.read(MEMORY)).data
                 curated += document.rstrip(b"\n") + b"\n" if _says_something(document) else b""
+            await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
             newest, more = await _newest_saved(place.files)
             placed = _placed(await read_curated(place.files))
             stuck = await _pinned(place.files)

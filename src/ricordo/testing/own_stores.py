@@ -18,7 +18,6 @@ class _Sessions(StoreConformance):
 
 class _Markdown(StoreConformance):
     address = "markdown:{folder}"
-    free_text = True
 
 
 class _Jsonl(StoreConformance):
@@ -37,13 +36,11 @@ class _Kv(StoreConformance):
 class _FullText(StoreConformance):
     address = "fulltext:{folder}"
     order = "relevance"
-    free_text = True
 
 
 class _Vector(StoreConformance):
     address = "vector:{folder}?embedder=hashing"
     order = "relevance"
-    free_text = True
 
 
 class _Folder(StoreConformance):
@@ -72,7 +69,6 @@ class _Layered(StoreConformance):
     order = "relevance"
     newest = "timed"
     recalls = "passages"
-    free_text = True
 
 
 OWN_STORES: dict[str, type[StoreConformance]] = {
