@@ -156,7 +156,7 @@ def session_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("kept-sessions/sessions/*.md"))
 
 
-@pytest.mark.req("GO-AT4")
+@pytest.mark.req("GO-AT4", "GO-D4")
 async def test_what_a_person_changes_in_an_old_session_is_what_the_next_session_knows(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "sessions")
     await bench.week()

@@ -136,7 +136,7 @@ async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench
     assert len(bench.asked) == 1
 
 
-@pytest.mark.req("GO-G26-orthogonal")
+@pytest.mark.req("GO-G26-orthogonal", "GO-G26", "GO-D2", "GO-D12")
 async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -> None:
     compaction = CompactionConfig(trigger_messages=4, keep_messages=2, model="offline")
     async with bench.agent("one", compaction=compaction) as agent:
@@ -174,7 +174,7 @@ async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench:
     assert "- Our fixtures live in testdata/golden." in bench.file
 
 
-@pytest.mark.req("GO-G24-sync")
+@pytest.mark.req("GO-G24-sync", "GO-AT8")
 async def test_an_interruption_skips_the_summary_and_keeps_what_was_saved(bench: Bench) -> None:
     events: list[Event] = []
     bench.closing = Hang

@@ -123,7 +123,7 @@ def test_what_holds_everywhere_needs_a_reason() -> None:
     assert list(Path.cwd().iterdir()) == []
 
 
-@pytest.mark.req("GO-PRIV")
+@pytest.mark.req("GO-PRIV", "GO-AT7")
 def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() -> None:
     _git("init", "-q", ".")
     ricordo("ingest", chat(Path("chat.jsonl")))

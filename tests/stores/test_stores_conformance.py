@@ -43,7 +43,7 @@ async def test_time_id_and_scope_are_given(scheme: str, check: StoreCheck, tmp_p
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I1")
+@pytest.mark.req("GO-I1", "GO-D14")
 @for_every_store("I1")
 async def test_what_is_saved_comes_out_as_it_was(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
@@ -70,7 +70,7 @@ async def test_saves_at_one_time_are_all_kept(scheme: str, check: StoreCheck, tm
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-G6")
+@pytest.mark.req("GO-G6", "GO-D1")
 @for_every_store("I7")
 async def test_a_kill_loses_nothing_that_was_saved(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)

@@ -10,11 +10,13 @@ from ricordo.guard import unfence
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, Lists
 from ricordo.stores.mock import MockStore
+from ricordo.testing import OWN_STORES, STORE_CHECKS
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.req("GO-BK-mock")
 async def test_saved_holds_what_everybody_saved_in_its_order(tmp_path: Path) -> None:
     async with Shelves(folder=tmp_path).open("mock:") as backend:
         assert isinstance(backend, MockStore)
@@ -30,6 +32,27 @@ async def test_saved_holds_what_everybody_saved_in_its_order(tmp_path: Path) -> 
         assert forgets is not None
         await forgets.forget(one.id, who="me")
         assert backend.saved == [two, wide]
+
+
+@pytest.mark.req("GO-BK-mock")
+async def test_a_list_passes_the_suite_of_every_store(tmp_path: Path) -> None:
+    subject = OWN_STORES["mock"]()
+    applying = [check for check in STORE_CHECKS if not subject.lacks(check.needs)]
+    assert {check.invariant for check in applying} >= {"G1", "I1", "I2", "I3", "I4", "I5", "I10", "I11", "I12"}
+    for check in applying:
+        (tmp_path / check.name).mkdir()
+        await check(subject, tmp_path / check.name)
+
+
+@pytest.mark.req("GO-BK-mock")
+async def test_a_preamble_is_all_of_the_list(tmp_path: Path) -> None:
+    async with Shelves(folder=tmp_path).open("mock:") as backend:
+        store = backend.bind(SHOP)
+        for number in range(40):
+            await store.save(Entry(content=f"Pear {number}.", kind=("fact", "note", "preamble")[number % 3]))
+        assert unfence(await store.preamble()) == tuple(f"Pear {number}." for number in range(39, -1, -1))
+        assert [hit.entry.content for hit in await store.recall("PEAR 39", 20)] == ["Pear 39."]
+        assert len(await store.recall("pear", 99)) == 40
 
 
 async def test_where_nothing_is_kept_nothing_is_found(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ async def test_an_empty_session_writes_nothing(tmp_path: Path) -> None:
     assert found_in(tmp_path) == []
 
 
-@pytest.mark.req("GO-G11")
+@pytest.mark.req("GO-G11", "GO-D6")
 async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_path: Path) -> None:
     clock = HandClock(LONG_AGO)
     store = backend(tmp_path, clock).bind(SHOP)

@@ -44,7 +44,7 @@ async def answers(root: Path) -> tuple[object, ...]:
         return recalled, await store.preamble(), await lists(store).entries(), await keeps(store).pending_sessions()
 
 
-@pytest.mark.req("GO-AT4")
+@pytest.mark.req("GO-AT4", "GO-D4")
 @pytest.mark.parametrize("said", ["About marmots.", "A marmot too."])
 async def test_an_edited_summary_is_what_the_next_session_finds(tmp_path: Path, said: str) -> None:
     paths = await week(tmp_path)
@@ -70,7 +70,7 @@ async def test_an_edit_of_the_same_length_is_seen_while_the_store_is_open(tmp_pa
         assert [entry.content for entry in await lists(store).entries()] == ["Fact 2.", "Fiction", "Fact 0."]
 
 
-@pytest.mark.req("GO-G18")
+@pytest.mark.req("GO-G18", "GO-AT6")
 @pytest.mark.parametrize("running", [False, True])
 async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) -> None:
     paths = await week(tmp_path)
@@ -87,7 +87,7 @@ async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) ->
     assert [row["path"] for row in listed] == [paths[0], paths[2]]
 
 
-@pytest.mark.req("GO-D7")
+@pytest.mark.req("GO-D7", "GO-D8", "GO-I8")
 @pytest.mark.parametrize(
     "broken",
     [b"", b"{", b"\xff\xfe", b"[]", b'{"sessions": 3}', b'{"sessions": [7]}', b'{"name": "shop"}', None],

@@ -88,7 +88,7 @@ def test_five_typical_paragraphs_stay_whole_below_a_kilobyte() -> None:
     assert len(shown.encode()) < 1_024
 
 
-@pytest.mark.req("GO-G17-size")
+@pytest.mark.req("GO-G17-size", "GO-D11")
 def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
     shown = session_preamble([], [row(number, LONG if number % 2 else "Short.") for number in range(5)], last=5)
     lines = (unfence(shown) or ("",))[0].splitlines()[1:]
@@ -98,7 +98,7 @@ def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
     assert len(shown.encode()) < 1_100
 
 
-@pytest.mark.req("GO-G17-size")
+@pytest.mark.req("GO-G17-size", "GO-D11")
 @given(entries, rows, st.integers(1, 1_500) | st.none())
 def test_it_never_takes_more_than_its_budget(kept: list[Entry], listed: list[SessionRow], budget: int | None) -> None:
     tokens = None if budget is None else Tokens(budget)
