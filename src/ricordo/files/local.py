@@ -105,15 +105,17 @@ class LocalFiles:
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[None]:
         """Hold the lock `name` across processes and tasks. Raises `StorageBusy`."""
-        held = await _in_thread(self._file_lock, safe_path(name))
+        held = self._named_lock(safe_path(name))
         deadline = time.monotonic() + self._busy_seconds
         pause = 0.001
         try:
-            while not await _in_thread(_tried, held):
+            free = await _in_thread(self._tried_first, held)
+            while not free:
                 if time.monotonic() > deadline:
                     raise StorageBusy(f"The lock {name} was not free within {self._busy_seconds:g} seconds.")
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 0.05)
+                free = await _in_thread(_tried, held)
             yield
         finally:
             # a cancellation may have come while a thread took the lock
@@ -232,7 +234,8 @@ class LocalFiles:
         stripe = crc32(real.encode("utf-8", "surrogateescape")) % _STRIPES
         try:
             self._make_folders(os.path.dirname(real))
-            with self._file_lock(f"files-{stripe:02x}").acquire(self._busy_seconds, poll_interval=0.002):
+            self._make_lock_folder()
+            with self._named_lock(f"files-{stripe:02x}").acquire(self._busy_seconds, poll_interval=0.002):
                 yield real
         except Timeout as error:
             raise StorageBusy(f"{path} was locked by another process for {self._busy_seconds:g} seconds.") from error
@@ -250,7 +253,14 @@ class LocalFiles:
             return
         self._disk.sync_folder(parent)
 
-    def _file_lock(self, name: str) -> FileLock:
+    def _named_lock(self, name: str) -> FileLock:
+        return FileLock(os.path.join(self._locks, f"{name}.lock"), mode=0o600, thread_local=False)
+
+    def _tried_first(self, lock: FileLock) -> bool:
+        self._make_lock_folder()
+        return _tried(lock)
+
+    def _make_lock_folder(self) -> None:
         # a root that came with a repository must not make us write elsewhere
         if self._own_locks and os.path.islink(self._locks):
             raise PathRefused("The folder locks/ of a root must not be a symbolic link: remove it.")
@@ -258,7 +268,6 @@ class LocalFiles:
             self._make_folders(self._locks)
         except OSError as error:
             raise translated(error, "locks") from error
-        return FileLock(os.path.join(self._locks, f"{name}.lock"), mode=0o600, thread_local=False)
 
     def _found(self, prefix: str) -> tuple[FileInfo, ...]:
         closed: list[str] = []
