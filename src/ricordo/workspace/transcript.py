@@ -83,8 +83,12 @@ class Transcript:
             new = self._unknown(named)
             if new:
                 chained = with_parents(new, after=self._last)
-                await self._files.append(self._path, b"".join(map(encode, chained)))
-                await self._catch_up()
+                data = b"".join(map(encode, chained))
+                appended = await self._files.append(self._path, data)
+                if appended.offset == self._end:
+                    await self._take(data)
+                else:
+                    await self._catch_up()
         return Recorded(messages=tuple(named), added=tuple(message.id for message in new))
 
     async def read(self) -> Logged:
@@ -112,6 +116,11 @@ class Transcript:
         whole = data[: data.rfind(b"\n") + 1]
         # a last line may lack nothing but its end; taking it in makes the next look begin anew
         whole = data if _decoded(data[len(whole) :])[0] else whole
+        if whole:
+            await self._take(whole)
+
+    async def _take(self, whole: bytes) -> None:
+        """Take in the lines that stand next in the log."""
         for message in (await run_sync(_decoded, whole))[0].values():
             self._ids.add(message.id)
             self._said[fingerprint(message)] += 1
