@@ -9,8 +9,8 @@ KEY := $(firstword $(shell cksum pyproject.toml))
 RUNTIME := $(VENV)/.runtime-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
 REPORT := build/requirements.json
-# These take a path to data of their own as an argument.
-BENCHMARKS := $(filter-out benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py benchmarks/window.py,$(wildcard benchmarks/*.py))
+# These take a path to data of their own as an argument, or are long unless --quick.
+BENCHMARKS := $(filter-out benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
 # Quiet about warnings, which a machine's own settings can give for each package; errors are shown.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto
@@ -75,7 +75,7 @@ requirements: $(DEV) ## run every test and report which requirements hold, to bu
 
 bench: $(DEV) ## run the benchmarks that need no data from outside
 	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
-	@echo "== benchmarks/window.py --quick"; $(BIN)/python benchmarks/window.py --quick
+	@set -e; for name in stores window; do echo "== benchmarks/$$name.py --quick"; $(BIN)/python benchmarks/$$name.py --quick; done
 
 soak: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }

@@ -5,21 +5,20 @@ Invariant: what is measured lies in a folder of its own, which is gone afterward
 
 import statistics
 import tempfile
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.cli.context import Target, run
 from ricordo.cli.render import bold, shown
+from ricordo.cli.store_samples import samples_of
 from ricordo.errors import RicordoError
 
 if TYPE_CHECKING:
     from ricordo.runtime import Settings
-    from ricordo.stores import Store
     from ricordo.stores.opening import Address
-    from ricordo.workspace.entry import Entry
 
 __all__ = ["Times", "own_addresses", "table", "times_of"]
 
@@ -27,15 +26,13 @@ _TRIES = 5
 _OPTIONS = {"vector": "?embedder=hashing"}
 """What a scheme needs to be measured on any machine."""
 
-_SUBJECTS = ("the staging database", "deployments", "test fixtures", "the release notes", "code review", "billing")
-_SAID = ("is owned by Nadia", "comes from main only", "lives in tests/data", "waits for Friday", "needs two people")
-_QUESTIONS = ("staging database", "Friday", "tag7")
 _COLUMNS = ("save", "recall", "preamble", "reopen")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """Seconds that one memory takes to save, one question, one preamble and one opening; the middle of several tries.
+    """Seconds that one memory takes to save, the mean of all, and one question, one preamble and one opening with its
+    first answer, each the middle of several tries.
 
     `trouble` says why a store could not be measured, and is empty else.
     """
@@ -69,23 +66,14 @@ def times_of(address: "Address", entries: int, target: Target) -> Times:
 
 
 async def _measured(name: str, address: str, entries: int, settings: "Settings") -> Times:
-    from ricordo.runtime.stores import open_store
-    from ricordo.scopes import Scope
-
-    scope = Scope(user="bench", project="bench")
-    async with open_store(address, scope=scope, settings=settings) as store:
-        start = time.perf_counter()
-        for number in range(entries):
-            await store.save(_entry(number))
-        save = (time.perf_counter() - start) / entries
-    reopen = []
-    for _ in range(_TRIES):
-        start = time.perf_counter()
-        async with open_store(address, scope=scope, settings=settings) as store:
-            reopen.append(time.perf_counter() - start)
-            recall = await _middle(lambda: _asked(store)) / len(_QUESTIONS)
-            preamble = await _middle(store.preamble)
-    return Times(name=name, save=save, recall=recall, preamble=preamble, reopen=statistics.median(reopen))
+    taken = await samples_of(address, settings, entries=entries, saves=0, tries=_TRIES)
+    return Times(
+        name=name,
+        save=statistics.fmean(taken.fill),
+        recall=statistics.median(chain.from_iterable(taken.recalls.values())),
+        preamble=statistics.median(taken.preambles),
+        reopen=statistics.median(taken.reopenings),
+    )
 
 
 def table(measured: Sequence[Times], entries: int) -> list[str]:
@@ -125,25 +113,3 @@ def _moved(address: "Address", folder: Path) -> "Address":
             address, place=joined([str(_moved(each, folder / str(number))) for number, each in enumerate(inner)])
         )
     return address if address.scheme in {"none", "ring", "mock"} else replace(address, place=str(folder / "store"))
-
-
-def _entry(number: int) -> "Entry":
-    from ricordo.workspace.entry import Entry
-
-    subject, said = _SUBJECTS[number % len(_SUBJECTS)], _SAID[number // len(_SUBJECTS) % len(_SAID)]
-    kind = ("fact", "decision", "preference")[number % 3]
-    return Entry(content=f"Number {number}: {subject} {said}.", kind=kind, tags=(f"tag{number % 50}",))
-
-
-async def _asked(store: "Store") -> object:
-    return [await store.recall(query, 5) for query in _QUESTIONS]
-
-
-async def _middle(work: Callable[[], Awaitable[object]]) -> float:
-    """Return the middle of the seconds that several runs took."""
-    seconds = []
-    for _ in range(_TRIES):
-        start = time.perf_counter()
-        await work()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
