@@ -20,6 +20,7 @@ from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
 from ricordo.testing import Call, Fail, Hang, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+from warm_processes import WarmProcess
 
 _SECONDS = 40.0
 # A terminal is the controlling one, to which keys send signals, of the session that takes it.
@@ -34,15 +35,20 @@ os.execv(sys.executable, [sys.executable, "-m", "ricordo", "chat", *sys.argv[2:]
 
 
 class Terminal:
-    """A chat in a process of its own, at a terminal of its own."""
+    """A chat in a process of its own, at a terminal of its own; a real one also imports what it needs."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, is_real: bool = False) -> None:
         self._ours, theirs = pty.openpty()
         self._shown = ""
         self._read = 0
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _LAUNCH, os.ttyname(theirs), *arguments], start_new_session=True
-        )
+        self.process: subprocess.Popen[bytes] | WarmProcess
+        if is_real:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _LAUNCH, os.ttyname(theirs), *arguments], start_new_session=True
+            )
+        else:
+            command = ["ricordo", "chat", *arguments]
+            self.process = WarmProcess(command, streams=(theirs, theirs, theirs), start_new_session=True)
         os.close(theirs)
 
     def type(self, keys: str) -> None:
@@ -128,7 +134,10 @@ def test_a_reply_is_on_the_screen_while_the_rest_of_it_still_comes(monkeypatch: 
 
 
 def test_ctrl_c_stops_a_reply_keeps_what_came_and_the_chat_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Held(Say("First second third.")), Say("Still here.")], monkeypatch) as server, Terminal() as terminal:
+    with (
+        _model([Held(Say("First second third.")), Say("Still here.")], monkeypatch) as server,
+        Terminal(is_real=True) as terminal,
+    ):
         terminal.until("> ")
         terminal.type("Count.\n")
         terminal.until("First")
@@ -241,7 +250,7 @@ def test_a_signal_ends_the_chat_in_order(when: str, number: int, monkeypatch: py
 
 
 def test_a_terminal_that_is_closed_ends_the_chat_and_what_was_said_is_learned() -> None:
-    with Terminal() as terminal:
+    with Terminal(is_real=True) as terminal:
         terminal.until("> ")
         terminal.type("We decided to deploy only from main.\n")
         terminal.until("Noted.")
