@@ -21,11 +21,12 @@ _BUILT_IN = files("ricordo.cli") / "demo_data" / "conversation.jsonl"
 
 @pytest.fixture
 def weeks() -> Path:
-    """Three sessions of the conversation that is built in."""
-    lines = _BUILT_IN.read_text(encoding="utf-8").splitlines(keepends=True)
-    sessions = list(dict.fromkeys(json.loads(line)["session"] for line in lines))[:3]
+    """The first half of three sessions of the conversation that is built in."""
+    sessions: dict[str, list[str]] = {}
+    for line in _BUILT_IN.read_text(encoding="utf-8").splitlines(keepends=True):
+        sessions.setdefault(json.loads(line)["session"], []).append(line)
     path = Path("weeks.jsonl")
-    path.write_text("".join(line for line in lines if json.loads(line)["session"] in sessions), encoding="utf-8")
+    path.write_text("".join("".join(said[:16]) for said in list(sessions.values())[:3]), encoding="utf-8")
     return path
 
 
@@ -178,8 +179,8 @@ def test_a_session_of_that_name_with_another_conversation_is_left_alone() -> Non
 def test_after_a_break_the_same_command_goes_on_and_nothing_is_lost_or_said_twice(
     signal_: signal.Signals, weeks: Path
 ) -> None:
-    ricordo("replay", weeks, "--budget", "2000", "--root", "whole")
-    command = [sys.executable, "-m", "ricordo", "replay", str(weeks), "--budget", "2000", "--root", "broken"]
+    ricordo("replay", weeks, "--budget", "1000", "--root", "whole")
+    command = [sys.executable, "-m", "ricordo", "replay", str(weeks), "--budget", "1000", "--root", "broken"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         logs: list[Path] = []
         while len(logs) < 2 and process.poll() is None:
@@ -190,7 +191,7 @@ def test_after_a_break_the_same_command_goes_on_and_nothing_is_lost_or_said_twic
     assert process.returncode == (-signal.SIGKILL if signal_ is signal.SIGKILL else 130)
     if signal_ is signal.SIGINT:
         assert told == "ricordo: interrupted; what was saved before is kept\n"
-    again = ricordo("replay", weeks, "--budget", "2000", "--root", "broken", "--json").document
+    again = ricordo("replay", weeks, "--budget", "1000", "--root", "broken", "--json").document
     assert again["sessions"]
     found = {}
     for root in ("whole", "broken"):

@@ -3,14 +3,21 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import typer.testing
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from ricordo.cli.application import app
 
 __all__ = ["Done", "chat", "ricordo"]
+
+# Putting the commands together takes longer than most of them do. A process does it once and keeps nothing of a run in
+# them, so the runs of a test process can share them.
+vars(typer.testing)["_get_command"] = cache(get_command)
 
 TALK = (
     ("user", "We decided to deploy only from main, never from a branch."),
