@@ -20,7 +20,6 @@ from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel, Sc
 pytestmark = pytest.mark.anyio
 
 PERSISTENT = tuple(scheme for scheme in SCHEMES if scheme not in {"none", "ring", "mock"})
-SEVERAL = ("sessions", "markdown", "kv", "layered")
 FACT = "Our test fixtures live in testdata/golden/."
 STYLE = "Answers come as tables, never as lists."
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -87,7 +86,7 @@ def result(request: RecordedRequest) -> str:
     return "\n".join(each.text for each in request.messages[-1].tool_results)
 
 
-@pytest.mark.parametrize("scheme", SEVERAL)
+@pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_what_one_session_was_taught_the_next_one_answers_from_its_prompt(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
     # a key-value store shows what was saved by this kind, and nothing else
@@ -140,7 +139,9 @@ async def test_other_stores_recall_those_two_sessions_first(tmp_path: Path, sche
     days = await bench.week()
 
     def citing(request: RecordedRequest) -> Say:
-        return Say(" and ".join(sorted(DAY.findall("".join(items(request)[:2])))))
+        # a session says its day in the name of its file
+        first = re.findall(r"<memory-item (.*?)\n</memory-item>", result(request), re.DOTALL)[:2]
+        return Say(" and ".join(sorted({*DAY.findall("".join(first))})))
 
     async with bench.agent(Call("recall", {"query": "compaction"}), citing) as agent:
         answer = await agent.send("What did we do last week about compaction?")
@@ -170,6 +171,31 @@ async def test_what_a_person_changes_in_an_old_session_is_what_the_next_session_
     assert "red till" not in system(first)
     assert "the blue counter" in result(second)
     assert result(third) == "no matches."
+
+
+@pytest.mark.parametrize("scheme", ["markdown", "jsonl", "json", "fulltext", "vector", "folder", "layered"])
+async def test_what_a_person_changes_in_the_file_of_a_memory_is_what_the_next_session_knows(
+    tmp_path: Path, scheme: str
+) -> None:
+    bench = Bench(tmp_path, scheme)
+    async with bench.agent(Call("remember", {"content": FACT}), Say("Kept.")) as agent:
+        await agent.send(f"Remember this: {FACT}")
+    holding = [path for path in files_below(tmp_path / f"kept-{scheme}") if is_memory_of(path)]
+    for file in holding:
+        file.write_text(file.read_text().replace("golden", "silver"))
+    assert len(holding) == 1
+    script = (Call("recall", {"query": "silver"}), Call("recall", {"query": "golden"}), Say("In silver."))
+    async with bench.agent(*script) as agent:
+        await agent.send("Where do our test fixtures live?")
+    first, second, third = bench.requests
+    assert ("testdata/silver" in system(first), "golden" in system(first)) == (True, False)
+    assert "testdata/silver" in result(second)
+    assert "golden" not in result(third)
+
+
+def is_memory_of(path: Path) -> bool:
+    """Tell whether a file is one of the store's that a person may edit, and holds the fact."""
+    return path.suffix in {".md", ".json", ".jsonl"} and "history" not in path.parts and FACT in path.read_text()
 
 
 @pytest.mark.req("GO-AT6")
@@ -209,7 +235,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-@pytest.mark.parametrize("scheme", SEVERAL)
+@pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_all_requests_of_a_session_have_one_system_prompt_whatever_is_saved(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
     async with bench.agent(Call("remember", {"content": STYLE, "kind": "preamble"}), Say("Kept.")) as agent:
