@@ -1,8 +1,5 @@
 """One session that two agents sum up at once, and a session that grows: nothing is lost, and no turn costs more."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-import ricordo
 from agents_at_work import is_valid, said, spoken, transcript
 from compacting_agents import NOTED, compacting, decided, learned, summed_up
 from dialect_validity import anthropic_faults, openai_faults
 from named_disks import NamedDisk
+from piped_processes import start_script
 from ricordo import CompactionConfig
 from ricordo.files import Stored
 from ricordo.files.local import LocalFiles
@@ -100,24 +97,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
 def _run_two(root: Path) -> None:
     """Let two processes say six decisions each in one session, at once."""
-    source = str(Path(ricordo.__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(_HERE.parent / "support"), source])}
-    running = [
-        subprocess.Popen(
-            [sys.executable, str(_HERE / "compaction_process.py"), str(root), str(first)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for first in (0, 6)
-    ]
+    running = [start_script(_HERE / "compaction_process.py", root, first) for first in (0, 6)]
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
     for process in running:

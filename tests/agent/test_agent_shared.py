@@ -1,15 +1,12 @@
 """Several processes chat on one root, and even in one session: nothing is lost, and the session stays usable."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-import ricordo
 from agents_at_work import SCOPE, is_valid, settings, spoken, transcript
+from piped_processes import start_script
 from ricordo import HarnessAgent
 from ricordo.messages import pair
 from ricordo.testing import Say, ScriptedModel
@@ -22,21 +19,10 @@ _TURNS = 4
 
 def _chat(root: Path, sessions: dict[str, str]) -> None:
     """Let a process for each name chat in its session, all at once."""
-    source = str(Path(ricordo.__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(_HERE.parent / "support"), source])}
     running = [
-        subprocess.Popen(
-            [sys.executable, str(_HERE / "agent_process.py"), str(root), session, name, str(_TURNS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for name, session in sessions.items()
+        start_script(_HERE / "agent_process.py", root, session, name, _TURNS) for name, session in sessions.items()
     ]
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
         out, err = process.communicate("\n", timeout=60)

@@ -5,7 +5,6 @@ import os
 import sqlite3
 import stat
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ import pytest
 
 from ricordo.database.sqlite import Connection, Database, Schema
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageFailed, StorageFull
+from warm_processes import run_warm
 
 pytestmark = pytest.mark.anyio
 
@@ -32,8 +32,8 @@ def add(text: str) -> Callable[[Connection], None]:
     return act
 
 
-def run(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_warm(["python", "-c", script, *arguments])
 
 
 def held(path: Path) -> list[str]:

@@ -1,8 +1,6 @@
 """A process killed at any step loses nothing it had acknowledged, doubles nothing, and stops nobody after it."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from piped_processes import start_code
 from ricordo.files.local import LocalFiles
 
 Crashes = Callable[..., list[dict[str, Any]]]
@@ -40,18 +39,11 @@ anyio.run(main)
 
 
 def _two_processes_add_lines(root: Path, lines: int) -> None:
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", _ADDER, str(root), str(lines)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
+    running = [start_code(_ADDER, root, lines) for _ in range(2)]
     for process in running:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+        assert process.stdout.readline() == "ready\n"
     for process in running:
-        assert process.stdin is not None
-        process.stdin.write(b"\n")
+        process.stdin.write("\n")
         process.stdin.flush()
     for process in running:
         process.communicate(timeout=60)

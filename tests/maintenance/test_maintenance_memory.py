@@ -4,8 +4,6 @@ import asyncio
 import errno
 import os
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +16,7 @@ import pytest
 
 import ricordo.flush.extract
 import ricordo.runtime.assembly
+from piped_processes import PipedProcess, start_script
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Event
@@ -59,23 +58,14 @@ def said(text: str, name: str = "") -> Message:
     return Message(role="user", id=name, parts=(Text(text=text),))
 
 
-def start(root: Path, what: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(KEEPER), str(root), what, str(root.parent / "log")],
-        env=os.environ,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(root: Path, what: str) -> PipedProcess:
+    return start_script(KEEPER, root, what, root.parent / "log")
 
 
-def finished(*running: subprocess.Popen[str]) -> list[int]:
+def finished(*running: PipedProcess) -> list[int | None]:
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
     told = [process.communicate(timeout=60) for process in running]

@@ -1,12 +1,11 @@
 """Many processes on one inbox, some of them killed: each job is done, and none by two."""
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from piped_processes import PipedProcess, start_script
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue.inbox import Inbox
 
@@ -15,16 +14,11 @@ WORKER = Path(__file__).parent / "queue_worker.py"
 pytestmark = pytest.mark.anyio
 
 
-def start(path: Path, name: str, what: str, amount: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(WORKER), str(path), name, what, str(amount)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def start(path: Path, name: str, what: str, amount: int) -> PipedProcess:
+    return start_script(WORKER, path, name, what, amount)
 
 
-def told(process: subprocess.Popen[str]) -> list[str]:
+def told(process: PipedProcess) -> list[str]:
     out, error = process.communicate(timeout=100)
     assert process.returncode == 0, error
     return out.splitlines()

@@ -5,7 +5,6 @@ import json
 import os
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from ricordo.messages import Text
 from ricordo.workspace.entry import PREDEFINED_KINDS, Entry
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript
+from warm_processes import run_warm
 
 pytestmark = pytest.mark.anyio
 
@@ -88,13 +88,9 @@ anyio.run(main)
 
 
 def run(script: str, *arguments: str, zone: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        env={**os.environ, "TZ": zone},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", zone)
+        done = run_warm(["python", "-c", script, *arguments])
     assert done.returncode == 0, done.stderr
 
 
@@ -196,12 +192,8 @@ def ricordo_contents(query: str) -> list[str]:
 
 
 def recalled_from_the_shell(query: str) -> list[dict[str, dict[str, str]]]:
-    done = subprocess.run(
-        [sys.executable, "-m", "ricordo", "recall", query, "--json", "--user", "me"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_warm(["ricordo", "recall", query, "--json", "--user", "me"])
+    assert done.returncode == 0, done.stderr
     hits: list[dict[str, dict[str, str]]] = json.loads(done.stdout)["hits"]
     return hits
 

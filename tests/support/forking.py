@@ -6,7 +6,6 @@ A driver is a script of its own: forking wants a process without threads, and im
 import gc
 import json
 import os
-import subprocess
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 import anyio
 
 import ricordo
+from piped_processes import start_script
 
 __all__ = ["Case", "Emit", "drive", "driven", "in_child"]
 
@@ -24,8 +24,6 @@ Case: TypeAlias = dict[str, Any]
 
 Emit: TypeAlias = Callable[[str], None]
 """Tells the parent one line, which a kill right after it does not lose."""
-
-_SUPPORT = Path(__file__).parent
 
 
 def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:
@@ -85,16 +83,9 @@ def drive(
 
 def driven(script: Path, *arguments: object, seconds: float = 110) -> list[Case]:
     """Run a driver and return its cases: each of its lines but the first, which names the package that it drove."""
-    source = str(Path(ricordo.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, str(script), *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_SUPPORT), source])},
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    driver, *cases = [json.loads(line) for line in done.stdout.splitlines()]
+    with start_script(script, *arguments) as process:
+        out, errors = process.communicate(timeout=seconds)
+    assert process.returncode == 0, errors[-2000:]
+    driver, *cases = [json.loads(line) for line in out.splitlines()]
     assert driver == ricordo.__file__, "the driver runs another package than the tests"
     return cases
