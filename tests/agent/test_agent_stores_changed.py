@@ -85,7 +85,7 @@ async def test_what_was_loaded_for_the_first_message_is_gone_too_once_it_is_forg
 async def test_saves_alone_leave_the_prompt_as_it_is_also_where_older_ones_give_way(tmp_path: Path) -> None:
     keeps = [Call("remember", {"content": f"Fact {number}: {'word ' * 90}"}) for number in range(60)]
     async with open_store(f"jsonl:{tmp_path / 'kept'}", scope=SCOPE) as kept:
-        await kept.save(Entry(content=FACT))
+        await kept.save(Entry(content=f"{FACT} {'word ' * 90}"))
     model = ScriptedModel([Calls(*keeps), Say("Kept."), Say("Bye.")])
     async with agent(tmp_path, model, "jsonl") as one:
         await one.send("Keep these.")
