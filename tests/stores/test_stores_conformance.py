@@ -98,6 +98,7 @@ async def test_others_change_nothing_that_one_sees(scheme: str, check: StoreChec
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("GO-I12")
 @for_every_store("I12")
 async def test_the_order_is_that_of_saving(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)

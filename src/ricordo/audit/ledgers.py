@@ -11,7 +11,7 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.layout import LEDGERS, ledger_date
 
-__all__ = ["LedgerOutline", "may_be_saved", "newest_ledgers"]
+__all__ = ["LedgerOutline", "may_be_saved", "newest_ledgers", "newest_time"]
 
 _TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
 _BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
@@ -51,9 +51,13 @@ def may_be_saved(bullet: bytes) -> bool:
     return _NOT_SAVED.search(bullet) is None
 
 
+def newest_time(data: bytes) -> datetime:
+    """Return the latest time of an entry in a ledger; the earliest there is for none."""
+    return max(map(_time, {match[1] for match in _TIME.finditer(data)}), default=_EARLIEST)
+
+
 def _outline(path: str, data: bytes) -> LedgerOutline:
-    times = {match[1] for match in _TIME.finditer(data)}
-    newest = max(map(_time, times), default=_EARLIEST)
+    newest = newest_time(data)
     saved = sum(1 for _ in _BULLET.finditer(data)) - sum(1 for _ in _NOT_SAVED.finditer(data))
     return LedgerOutline(path=path, newest=newest, saved=max(saved, 0))
 

@@ -40,6 +40,7 @@ from ricordo.state.files import FileStates
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import Place
+from ricordo.stores.saving_clock import SavingClock
 from ricordo.tasks.files import FileTasks
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE, ROOT_TASKS
@@ -113,8 +114,10 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     wider = _Wider(scope, parts)
     inbox = _inbox(root, place.files, parts)
     try:
+        clock = SavingClock(parts.clock)
+        await clock.catch_up(place.files)
         backend = Layered(
-            StoreParts(redactor=place.redactor, clock=parts.clock, ids=parts.ids, emitter=parts.emitter),
+            StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter),
             place,
             wider,
             scope,

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ricordo.audit import HistoryItem, MarkAct, chosen_id, chosen_item, forget, history, located_by_id, mark, undo
 from ricordo.audit.ledgers import may_be_saved, newest_ledgers
-from ricordo.clock import milliseconds
+from ricordo.clock import Clock, milliseconds
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.files import FileStore
@@ -73,15 +73,16 @@ class Layered(Backend):
         beyond = [name for name in _SEEING if mine.get(name) != wanted.get(name)]
         if beyond or not self._place.scope.parts().items() <= wanted.items():
             raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
-        return LayeredDriver(self._place, self._wider)
+        return LayeredDriver(self._place, self._wider, self._parts.clock)
 
 
 class LayeredDriver:
     """Reads and writes the visible places of one scope."""
 
-    def __init__(self, place: Place, wider: OpenWider) -> None:
-        """Use `place` first and what `wider` opens after it."""
+    def __init__(self, place: Place, wider: OpenWider, clock: Clock) -> None:
+        """Use `place` first and what `wider` opens after it; `clock` says which ledger is written to."""
         self._place = place
+        self._clock = clock
         self._open_wider = wider
         self._sessions = PlaceSessions(place)
         self._damage: dict[str, DamageWatch] = {}
@@ -94,7 +95,7 @@ class LayeredDriver:
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` to today's ledger of its place, durably, and index it."""
         place = await self._place_for(entry)
-        block = await append_entries(place.files, place.clock.today(), [place.inward(entry)], place.redactor)
+        block = await append_entries(place.files, self._clock.today(), [place.inward(entry)], place.redactor)
         await place.index.index_appended(block.path, block.offset, block.data)
         return place.outward(block.entries[0])
 

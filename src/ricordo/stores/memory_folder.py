@@ -27,6 +27,7 @@ from ricordo.stores.ledgers import standing
 from ricordo.stores.opening import Opening
 from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
 from ricordo.stores.preamble import preamble_text
+from ricordo.stores.saving_clock import SavingClock
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
@@ -131,4 +132,4 @@ async def open_memory_folder(opening: Opening) -> AsyncIterator[Backend]:
     """Open a memory folder where it lies: `folder:./memory`."""
     options(opening.address)
     async with opened_home(opening) as home:
-        yield MemoryFolderStore(opening.parts, home)
+        yield MemoryFolderStore(replace(opening.parts, clock=SavingClock(opening.parts.clock)), home)

@@ -45,7 +45,6 @@ class _Vector(StoreConformance):
 
 class _Folder(StoreConformance):
     address = "folder:{folder}"
-    newest = "timed"
     free_text = True
 
 
@@ -67,7 +66,6 @@ class _Fanout(StoreConformance):
 class _Layered(StoreConformance):
     address = "layered:{folder}"
     order = "relevance"
-    newest = "timed"
     recalls = "passages"
 
 
