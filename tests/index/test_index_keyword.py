@@ -313,10 +313,10 @@ async def test_a_re_index_that_fails_in_the_middle_of_writing_leaves_the_previou
     await index.refresh()
     place(tmp_path, MEMORY, "".join(f"- {line}\n" for line in NEW))
 
-    def failing(chunk: Chunk, terms: int) -> tuple[int | str | None, ...]:
+    def failing(chunk: Chunk) -> tuple[int | str | None, ...]:
         if chunk.content == NEW[at]:
             raise ValueError("This row can't be written.")
-        return columns(chunk, terms)
+        return columns(chunk)
 
     columns = tables._columns
     with monkeypatch.context() as broken:

@@ -236,16 +236,19 @@ def run(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("commits", [0, 1, 3])
+@pytest.mark.parametrize("commits", [0, 2, 4])
 def test_a_process_killed_between_two_documents_leaves_a_sound_index_that_is_behind(
     tmp_path: Path, commits: int
 ) -> None:
     zoo(tmp_path, 4)
+    for path in tmp_path.rglob("*.md"):
+        # what was written a moment ago would be looked at again
+        os.utime(path, (1_795_000_000, 1_795_000_000))
     assert run(KILLED, str(tmp_path), str(commits)).returncode == 9
 
     async def look() -> None:
         index = await opened(tmp_path)
-        assert index.freshness().stale_files == 5 - max(commits - 1, 0)
+        assert index.freshness().stale_files == 5 - max(commits - 2, 0)
         for number in range(4):
             assert places(await index.search(f"animal{number:02d}")) == [
                 (f"workspace/memory/topics/t{number:02d}.md", 3)
@@ -297,7 +300,6 @@ def crowd(root: Path, seconds: float) -> None:
             assert len(await index.search(f"word{name}x{count - 1}")) == 1
         with closing(sqlite3.connect(root / INDEX)) as connection:
             assert connection.execute("SELECT count(*) FROM chunk").fetchone() == (sum(written.values()),)
-            assert connection.execute("SELECT chunks FROM total").fetchone() == (sum(written.values()),)
             connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert not [name for name in os.listdir(root) if "broken" in name]

@@ -4,25 +4,33 @@ Invariant: the rows of a document depend on its name and bytes alone. Where the 
 what stands before it, `tail_rows` gives the same rows for it as `rows_of` would.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.markdown import is_whole_block, markdown_chunks
+from ricordo.index.scoring import place_of
 from ricordo.index.terms import around_terms, own_terms
 from ricordo.index.transcripts import result_chunks, spoken_line, transcript_chunks
 
-__all__ = ["Row", "Tail", "following_terms", "reads_alone", "rows_of", "tail_rows"]
+__all__ = ["Row", "Tail", "following_terms", "hashed", "reads_alone", "rows_of", "tail_rows"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A chunk and its terms, its own and its neighbours', joined by spaces; `digest` is of all but the line numbers."""
+    """A chunk and its terms, its own and its neighbours', joined by spaces.
+
+    `place` and `twin` are digests of 64 bits, of the place that it is or belongs to and of its text; `digest` is of
+    all but the line numbers.
+    """
 
     chunk: Chunk
     own: str
     around: str
+    place: int
+    twin: int
     digest: bytes
 
 
@@ -43,7 +51,7 @@ def rows_of(document: Document, data: bytes) -> list[Row]:
         chunks = result_chunks(document, data)
     else:
         chunks = markdown_chunks(document, data)
-    return [_row(chunk) for chunk in chunks]
+    return [*_rows(chunks)]
 
 
 def tail_rows(document: Document, data: bytes, tail: Tail) -> list[Row]:
@@ -52,7 +60,7 @@ def tail_rows(document: Document, data: bytes, tail: Tail) -> list[Row]:
         chunks = transcript_chunks(document, data, first_line=tail.lines + 1, before=tail.before)
     else:
         chunks = markdown_chunks(document, data, first_line=tail.lines + 1, heading=tail.heading)
-    return [_row(chunk) for chunk in chunks]
+    return [*_rows(chunks)]
 
 
 def following_terms(rows: list[Row]) -> str:
@@ -65,12 +73,27 @@ def reads_alone(document: Document, data: bytes) -> bool:
     return document.sort == "transcript" or (document.sort == "ledger" and is_whole_block(data))
 
 
-def _row(chunk: Chunk) -> Row:
+def hashed(text: str) -> int:
+    """Return a digest of 64 bits, as a signed number."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _rows(chunks: Iterable[Chunk]) -> Iterator[Row]:
+    """Yield the rows of chunks; the pieces of one message belong to one place, which its first piece names."""
+    message, place = ("", 0), 0
+    for chunk in chunks:
+        if not chunk.message or (chunk.message, chunk.line_number) != message:
+            message, place = (chunk.message, chunk.line_number), hashed(place_of(chunk))
+        yield _row(chunk, place)
+
+
+def _row(chunk: Chunk, place: int) -> Row:
     own = " ".join(own_terms(chunk))
     around = " ".join(around_terms(chunk))
     fields = (
-        own, around, chunk.content, chunk.markup, chunk.heading, chunk.entry_id, chunk.kind, chunk.tags, chunk.time,
-        chunk.session, chunk.message, chunk.speaker, chunk.part,
+        own, around, place, chunk.content, chunk.markup, chunk.heading, chunk.entry_id, chunk.kind, chunk.tags,
+        chunk.time, chunk.session, chunk.message, chunk.speaker, chunk.part,
     )  # fmt: skip
     digest = blake2b(repr(fields).encode("utf-8", "replace"), digest_size=12).digest()
-    return Row(chunk=chunk, own=own, around=around, digest=digest)
+    return Row(chunk=chunk, own=own, around=around, place=place, twin=hashed(chunk.content), digest=digest)

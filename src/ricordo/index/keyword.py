@@ -9,22 +9,28 @@ caller.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.files.contract import FileInfo, FileStore
 from ricordo.index.contract import EVERYTHING, Freshness, Match, Query, Sort, SyncReport
 from ricordo.index.documents import Document, document_of
 from ricordo.index.index_file import IndexFile
-from ricordo.index.plan import LONGEST_LITERAL, Changes, changes, holds_literally
+from ricordo.index.plan import LONGEST_LITERAL, Asked, Changes, changes, holds_literally
 from ricordo.index.queries import full_text, literal, newest, statistics
 from ricordo.index.scan import Scan
-from ricordo.index.scoring import LITERAL_SCORE, as_they_come, ranked
+from ricordo.index.scoring import LITERAL_SCORE, as_they_come, match, ranked
 from ricordo.index.sync import Intake
-from ricordo.index.terms import Words, query_words
+from ricordo.index.terms import query_words
 from ricordo.workspace.layout import WORKSPACE
+
+if TYPE_CHECKING:
+    from ricordo.index.segments import Segments
 
 __all__ = ["KeywordIndex"]
 
@@ -59,6 +65,7 @@ class KeywordIndex:
         self._scan = Scan(files=files)
         self._taking = anyio.Lock()
         self._intake: tuple[Database, Intake] | None = None
+        self._segments: tuple[Database, Segments | None] | None = None
         self._stale_files = 0
         self._refreshing = 0
 
@@ -97,9 +104,12 @@ class KeywordIndex:
         found: list[Match] | None = None
         if progress is not None:
             skipped = frozenset(document.path for document, _ in progress.unread)
-            found = await self._file.use(
-                lambda database: database.read(lambda reader: _select(reader, asked, words, limit, skipped))
-            )
+
+            async def look(database: Database) -> list[Match]:
+                ask = Asked(query=asked, words=words, limit=limit, skipped=skipped)
+                return await database.read(lambda reader: _select(reader, self._segments_of(database), ask))
+
+            found = await self._file.use(look)
         if progress is None or found is None:
             unread: Sequence[tuple[Document, FileInfo]] = changes({}, files, self._folder, asked.sorts).changed
             return await self._scan.search(unread, asked, words, limit)
@@ -112,6 +122,8 @@ class KeywordIndex:
         self._refreshing += 1
         try:
             progress = await self._catch_up(files, EVERYTHING, seconds=None)
+            if progress is not None:
+                await self._fold()
         finally:
             self._refreshing -= 1
         if progress is None:
@@ -151,8 +163,20 @@ class KeywordIndex:
 
     async def close(self) -> None:
         """Let the index go; what is not taken in yet is taken in by the next one to open it."""
+        if self._segments is not None:
+            await self._fold()
         async with self._taking:
             await self._file.close()
+
+    async def _fold(self) -> None:
+        """Make what was taken in lately quick to load, where it is much."""
+
+        async def fold(database: Database) -> None:
+            segments = await anyio.to_thread.run_sync(self._segments_of, database)
+            if segments is not None:
+                await segments.fold(database)
+
+        await self._file.use(fold)
 
     async def _catch_up(
         self, files: Sequence[FileInfo], sorts: tuple[Sort, ...], *, seconds: float | None
@@ -200,26 +224,48 @@ class KeywordIndex:
             self._intake = (database, Intake(database, self._files))
         return self._intake[1]
 
+    def _segments_of(self, database: Database) -> "Segments | None":
+        """Return the rows of the database in memory, None where there is no numpy; to be called off the event loop."""
+        if self._segments is None or self._segments[0] is not database:
+            try:
+                # numpy is loaded by the first search, not by whoever imports the package
+                made: Segments | None = import_module("ricordo.index.segments").Segments()
+            except ImportError:
+                made = None
+            self._segments = (database, made)
+        return self._segments[1]
 
-def _select(reader: Connection, query: Query, words: Words, limit: int, skipped: frozenset[str]) -> list[Match]:
-    """Return what the database holds for the query, documents in `skipped` left out."""
-    wanted = max(limit, _CANDIDATES)
-    if words.groups:
-        candidates = full_text(reader, query, words, wanted)
-        kept = [candidate for candidate in candidates if candidate.chunk.path not in skipped]
-        if found := ranked(kept, words, statistics(reader, words), neighbours=query.neighbours):
-            return found[:limit]
+
+def _select(reader: Connection, segments: "Segments | None", asked: Asked) -> list[Match]:
+    """Return what the database holds for the query."""
+    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _CANDIDATES)
+    if asked.words.groups and (found := _holding(reader, segments, asked)):
+        return found
     if not query.text.strip():
-        latest = newest(reader, query, wanted)
-        return as_they_come([row for row in latest if row.chunk.path not in skipped][:limit], score=0.0)
+        if segments is not None:
+            return as_they_come(segments.newest(reader, asked), score=0.0)
+        latest = [chunk for chunk in newest(reader, query, wanted) if chunk.path not in asked.skipped]
+        return as_they_come(latest[:limit], score=0.0)
     if len(query.text.strip()) > LONGEST_LITERAL:
         return []
     typed = [
-        row
-        for row in literal(reader, query, wanted)
-        if row.chunk.path not in skipped and holds_literally(row.chunk.content, query.text)
+        chunk
+        for chunk in literal(reader, query, wanted)
+        if chunk.path not in asked.skipped and holds_literally(chunk.content, query.text)
     ]
     return as_they_come(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
+
+
+def _holding(reader: Connection, segments: "Segments | None", asked: Asked) -> list[Match]:
+    """Return what holds a word of the query: from the postings, and where there are none from the full-text table."""
+    query, words = asked.query, asked.words
+    if segments is not None:
+        found, common = segments.search(reader, asked)
+        absent = common.absent(words)
+        return [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    candidates = full_text(reader, query, words, max(asked.limit, _CANDIDATES))
+    kept = [candidate for candidate in candidates if candidate.chunk.path not in asked.skipped]
+    return ranked(kept, words, statistics(reader, words), neighbours=query.neighbours)[: asked.limit]
 
 
 def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from zlib import adler32, crc32
 
 from ricordo.files.contract import FileInfo
 from ricordo.index.contract import Chunk, Query, Sort
 from ricordo.index.documents import Document, document_of
+from ricordo.index.terms import Words
 
-__all__ = ["LONGEST_LITERAL", "Changes", "Checksum", "Known", "changes", "holds_literally", "passes"]
+__all__ = ["LONGEST_LITERAL", "Asked", "Changes", "Checksum", "Known", "changes", "holds_literally", "passes", "stamp"]
 
 LONGEST_LITERAL = 100
 """The most characters of a query that is looked for as it was typed when no word of it is found."""
@@ -63,6 +65,16 @@ class Known:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One search: what is looked for, its words, how many matches at most, and documents that are passed over."""
+
+    query: Query
+    words: Words
+    limit: int
+    skipped: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Changes:
     """Documents that have to be looked at, the smallest first, and paths of documents that are gone."""
 
@@ -99,6 +111,11 @@ def passes(chunk: Chunk, query: Query) -> bool:
         and (query.since is None or (chunk.time is not None and chunk.time >= query.since))
         and (query.until is None or (chunk.time is not None and chunk.time < query.until))
     )
+
+
+def stamp(time: datetime | None) -> int:
+    """Return a time in whole milliseconds, which is what the index keeps of it; 0 for none."""
+    return 0 if time is None else round(time.timestamp() * 1000)
 
 
 def holds_literally(content: str, text: str) -> bool:

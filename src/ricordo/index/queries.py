@@ -1,32 +1,32 @@
-"""How the tables are searched: full-text candidates under filters, the newest, and text that holds the query literally.
+"""How the tables are searched where postings can't be: full-text candidates under filters, the newest; and literally.
 
 A piece of a long entry has the fields of the bullet that points to it, so filters treat both alike.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeAlias, cast
 
 from ricordo.database.sqlite import Connection
 from ricordo.index.contract import Chunk, Query, Sort
-from ricordo.index.scoring import Candidate, Statistics, stem
+from ricordo.index.plan import stamp
+from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, Candidate, Statistics, stem
 from ricordo.index.terms import Words
 
-__all__ = ["full_text", "literal", "newest", "statistics"]
+__all__ = ["chunks", "full_text", "literal", "newest", "statistics"]
 
 _Values: TypeAlias = "list[str | int]"
 _AROUND_WEIGHT = 0.4
 _FIRST = 4
 _MOST_COUNTED = 4_000
-_MOST_OF_HEAP, _MOST_TWINS = 20, 3
 _HEAP = """chunk.document || CASE WHEN chunk.message <> '' OR chunk.markup <> '' THEN '/' || chunk.line ELSE '' END"""
 _FIELDS = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
     coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
-    chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content,
-    own, around"""
+    chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content"""
 _JOINS = """JOIN document ON document.id = chunk.document
-    LEFT JOIN chunk AS bullet ON sort = 'long' AND bullet.entry = chunk.entry AND bullet.markup <> ''"""
+    LEFT JOIN chunk AS bullet ON sort = 'long' AND bullet.id = (
+        SELECT max(pointing.id) FROM chunk AS pointing WHERE pointing.entry = chunk.entry AND pointing.markup <> '')"""
 
 
 def full_text(connection: Connection, query: Query, words: Words, limit: int) -> list[Candidate]:
@@ -43,7 +43,7 @@ def full_text(connection: Connection, query: Query, words: Words, limit: int) ->
     first = _FIRST * limit
     numbers = [row[0] for row in connection.execute(likeliest, (expression, first))]
     allowed = connection.execute(
-        f"SELECT chunk.id, {_HEAP}, chunk.content FROM chunk {_JOINS} "
+        f"SELECT chunk.id, {_HEAP}, chunk.twin FROM chunk {_JOINS} "
         f"WHERE chunk.id IN ({_numbered(numbers)}) {conditions}",
         values,
     )
@@ -54,30 +54,30 @@ def full_text(connection: Connection, query: Query, words: Words, limit: int) ->
             f"""WITH found AS MATERIALIZED (SELECT rowid AS id, {score} AS score FROM words WHERE words MATCH ?)
             SELECT id FROM (SELECT found.id AS id, score,
                 row_number() OVER (PARTITION BY {_HEAP} ORDER BY score, found.id DESC) AS nth,
-                row_number() OVER (PARTITION BY chunk.content ORDER BY score, found.id DESC) AS twin
+                row_number() OVER (PARTITION BY chunk.twin ORDER BY score, found.id DESC) AS twin
                 FROM found JOIN chunk ON chunk.id = found.id {_JOINS} WHERE TRUE {conditions})
-            WHERE nth <= {_MOST_OF_HEAP} AND twin <= {_MOST_TWINS} ORDER BY score, id DESC LIMIT ?""",
+            WHERE nth <= {MOST_OF_HEAP} AND twin <= {MOST_TWINS} ORDER BY score, id DESC LIMIT ?""",
             (expression, *values, limit),
         )
         chosen = [row[0] for row in found]
     return _candidates(connection, chosen[:limit])
 
 
-def _spread(numbers: Iterable[int], allowed: Mapping[int, tuple[str, str]]) -> list[int]:
+def _spread(numbers: Iterable[int], allowed: Mapping[int, tuple[str, int]]) -> list[int]:
     """Return those that are allowed, in their order, without what is too much of one heap or one text."""
     taken: Counter[str] = Counter()
     chosen = []
     for number in numbers:
         if number not in allowed:
             continue
-        heap, content = allowed[number]
-        if taken[heap] < _MOST_OF_HEAP and taken[f"= {content}"] < _MOST_TWINS:
-            taken.update((heap, f"= {content}"))
+        heap, twin = allowed[number]
+        if taken[heap] < MOST_OF_HEAP and taken[f"= {twin}"] < MOST_TWINS:
+            taken.update((heap, f"= {twin}"))
             chosen.append(number)
     return chosen
 
 
-def newest(connection: Connection, query: Query, limit: int) -> list[Candidate]:
+def newest(connection: Connection, query: Query, limit: int) -> list[Chunk]:
     """Return the newest chunks that pass the filters, the newest first; those without a time last.
 
     Of two with one time in one document the later one is the newer one.
@@ -90,10 +90,10 @@ def newest(connection: Connection, query: Query, limit: int) -> list[Candidate]:
         LIMIT ?""",
         (*values, limit),
     )
-    return _candidates(connection, [row[0] for row in found])
+    return [*chunks(connection, [row[0] for row in found]).values()]
 
 
-def literal(connection: Connection, query: Query, limit: int) -> list[Candidate]:
+def literal(connection: Connection, query: Query, limit: int) -> list[Chunk]:
     """Return chunks whose text holds the query as it was typed, upper and lower case of ASCII being the same."""
     conditions, values = _filters(query)
     found = connection.execute(
@@ -101,7 +101,7 @@ def literal(connection: Connection, query: Query, limit: int) -> list[Candidate]
         ORDER BY path, chunk.line, chunk.part LIMIT ?""",
         (query.text.strip().encode("utf-8", "replace").decode().replace("\0", ""), *values, limit),
     )
-    return _candidates(connection, [row[0] for row in found])
+    return [*chunks(connection, [row[0] for row in found]).values()]
 
 
 def statistics(connection: Connection, words: Words) -> Statistics:
@@ -114,11 +114,7 @@ def statistics(connection: Connection, words: Words) -> Statistics:
 def _places(connection: Connection, term: str) -> int:
     """Return in how many places a term stands, see `scoring.place_of`; of many chunks the first 4,000 are looked at."""
     count: int = connection.execute(
-        """SELECT count(*) FROM (SELECT DISTINCT
-            CASE WHEN message <> '' OR markup <> '' THEN substr(content, 1, 200) ELSE document END
-            FROM (SELECT min(content) AS content, message, markup, document FROM chunk
-                WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)
-                GROUP BY document, line))""",
+        "SELECT count(DISTINCT place) FROM chunk WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)",
         (f'own : "{term}"', _MOST_COUNTED),
     ).fetchone()[0]
     return count
@@ -151,9 +147,9 @@ def _filters(query: Query) -> tuple[str, _Values]:
     if query.path:
         need("substr(path, 1, ?) = ?", len(query.path), query.path)
     if query.since:
-        need("coalesce(bullet.time, chunk.time) >= ?", _stamp(query.since))
+        need("coalesce(bullet.time, chunk.time) >= ?", stamp(query.since))
     if query.until:
-        need("coalesce(bullet.time, chunk.time) < ?", _stamp(query.until))
+        need("coalesce(bullet.time, chunk.time) < ?", stamp(query.until))
     return " ".join(conditions), values
 
 
@@ -161,29 +157,33 @@ def _marks(values: Iterable[str]) -> str:
     return ", ".join("?" for _ in values)
 
 
-def _stamp(time: datetime) -> int:
-    return round(time.timestamp() * 1000)
+def chunks(connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+    """Return the chunks with these numbers in this order, by number; those that are not there are left out."""
+    rows = connection.execute(f"{_FIELDS} FROM chunk {_JOINS} WHERE chunk.id IN ({_numbered(numbers)})")
+    found = {row[0]: _chunk(row) for row in rows}
+    return {number: found[number] for number in numbers if number in found}
 
 
-def _candidates(connection: Connection, numbers: list[int]) -> list[Candidate]:
-    """Return the chunks with these numbers, in this order."""
-    rows = connection.execute(
-        f"{_FIELDS} FROM chunk JOIN words ON words.rowid = chunk.id {_JOINS} WHERE chunk.id IN ({_numbered(numbers)})"
-    )
-    found = {row[0]: _candidate(row) for row in rows}
-    return [found[number] for number in dict.fromkeys(numbers) if number in found]
+def _candidates(connection: Connection, numbers: Sequence[int]) -> list[Candidate]:
+    found = connection.execute(f"SELECT rowid, own, around FROM words WHERE rowid IN ({_numbered(numbers)})")
+    terms = {row[0]: row[1:] for row in found}
+    return [
+        Candidate(chunk=chunk, own=terms[number][0], around=terms[number][1])
+        for number, chunk in chunks(connection, numbers).items()
+        if number in terms
+    ]
 
 
-def _numbered(numbers: list[int]) -> str:
+def _numbered(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _candidate(row: tuple[str | int | None, ...]) -> Candidate:
+def _chunk(row: tuple[str | int | None, ...]) -> Chunk:
     line, end_line, part, time = (cast("int", row[at]) for at in (2, 3, 4, 8))
-    path, sort, kind, tags, session, message, speaker, entry, heading, markup, content, own, around = (
-        cast("str", row[at]) for at in (1, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17)
+    path, sort, kind, tags, session, message, speaker, entry, heading, markup, content = (
+        cast("str", row[at]) for at in (1, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15)
     )
-    chunk = Chunk(
+    return Chunk(
         path=path,
         line_number=line,
         end_line=end_line,
@@ -200,4 +200,3 @@ def _candidate(row: tuple[str | int | None, ...]) -> Candidate:
         markup=markup,
         content=content,
     )
-    return Candidate(chunk=chunk, own=own, around=around)

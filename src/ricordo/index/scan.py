@@ -13,7 +13,7 @@ import anyio.to_thread
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files.contract import FileInfo, FileStore
 from ricordo.index.chunking import rows_of
-from ricordo.index.contract import Match, Query
+from ricordo.index.contract import Chunk, Match, Query
 from ricordo.index.documents import Document
 from ricordo.index.plan import holds_literally, passes
 from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, ranked, scanned_statistics
@@ -53,7 +53,9 @@ class Scan:
 
 
 def _cut(document: Document, data: bytes) -> list[Candidate]:
-    return [Candidate(chunk=row.chunk, own=row.own, around=row.around) for row in rows_of(document, data)]
+    return [
+        Candidate(chunk=row.chunk, own=row.own, around=row.around, place=row.place) for row in rows_of(document, data)
+    ]
 
 
 def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: int) -> list[Match]:
@@ -63,19 +65,16 @@ def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: i
     ):
         return found[:limit]
     if not query.text.strip():
-        return as_they_come(sorted(passing, key=_newest_first)[:limit], score=0.0)
-    literal = [candidate for candidate in _in_order(passing) if holds_literally(candidate.chunk.content, query.text)]
+        return as_they_come(sorted((one.chunk for one in passing), key=_newest_first)[:limit], score=0.0)
+    literal = [chunk for chunk in _in_order(passing) if holds_literally(chunk.content, query.text)]
     return as_they_come(literal[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
 
-def _newest_first(candidate: Candidate) -> tuple[timedelta, str, int, int]:
+def _newest_first(chunk: Chunk) -> tuple[timedelta, str, int, int]:
     """Order by time; of two with one time in one document the later one is the newer one."""
-    chunk = candidate.chunk
     line = -chunk.line_number if chunk.time else chunk.line_number
     return (_NEVER - (chunk.time or _NEVER), chunk.path, line, chunk.part)
 
 
-def _in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
-    return sorted(
-        candidates, key=lambda candidate: (candidate.chunk.path, candidate.chunk.line_number, candidate.chunk.part)
-    )
+def _in_order(candidates: Sequence[Candidate]) -> list[Chunk]:
+    return sorted((one.chunk for one in candidates), key=lambda chunk: (chunk.path, chunk.line_number, chunk.part))

@@ -16,13 +16,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.index.contract import Chunk, Match
+from ricordo.index.plan import stamp
 from ricordo.index.terms import Words
 
 __all__ = [
+    "K1",
     "LITERAL_SCORE",
+    "MOST_OF_HEAP",
+    "MOST_TWINS",
+    "OWN_SHARE",
+    "STEPS",
+    "USUAL_LENGTH",
+    "B",
     "Candidate",
+    "Measured",
     "Statistics",
     "as_they_come",
+    "match",
     "place_of",
     "ranked",
     "scanned_statistics",
@@ -32,21 +42,43 @@ __all__ = [
 LITERAL_SCORE = 0.5
 """The score of a chunk that holds the query as it was typed, where no word of it is indexed."""
 
-_K1, _B = 1.2, 0.75
-_USUAL_LENGTH = 40.0
+K1, B = 1.2, 0.75
+"""How soon a word that is said again adds little, and how much length counts."""
+
+USUAL_LENGTH = 40.0
+"""The terms of a usual message."""
+
+OWN_SHARE = 0.6
+"""What the chunk alone counts; the rest is the chunk with its neighbours."""
+
+MOST_OF_HEAP, MOST_TWINS = 20, 3
+"""The most matches of one message or one document that is neither a transcript nor entries, and of one text."""
+
+STEPS = 1e9
+"""Scores that agree to so many parts are equal, so that the order of an addition decides nothing."""
+
 _SCALE = 500.0
 _MOST_REPEATED = 3
-_OWN_SHARE = 0.6
 _STEM = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A chunk that may match, and its terms."""
+    """A chunk that may match, its terms, and the place that it is or belongs to."""
 
     chunk: Chunk
     own: str
     around: str
+    place: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a chunk was measured by: its score, the signals of a match, and the words that it holds."""
+
+    score: float
+    signals: Mapping[str, float]
+    held: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +103,12 @@ class Statistics:
             if not count and share == 1.0 and not group & self.related
         )
 
+    def silent(self, words: Words) -> float:
+        """Return the share that the absent words have in all that a query can reach."""
+        weights = self.weights(words)
+        absent = self.absent(words)
+        return _covered([word in absent for word in words.shown], weights) / (sum(weights) or 1.0)
+
     def _counted(self, words: Words) -> Iterable[tuple[int, float]]:
         for group, share in zip(words.groups, words.shares, strict=True):
             yield max((self.frequencies.get(term, 0) for term in group), default=0), share
@@ -91,25 +129,34 @@ def ranked(
 ) -> list[Match]:
     """Return the candidates that hold a word of the query as matches, best first; of equals the newer first.
 
-    With `neighbours` a candidate matches also by what stands beside it.
+    With `neighbours` a candidate matches also by what stands beside it. Of one message, or of a document that is
+    neither a transcript nor entries, at most 20 are taken, of equal texts 3, so that no pile of the same hides the
+    rest.
     """
     weights = statistics.weights(words)
-    absent = statistics.absent(words)
+    silent = statistics.silent(words)
     found = []
     for candidate in candidates:
-        measured, held = _measured(candidate, words, weights)
-        score = _OWN_SHARE * measured["bm25"] + (1 - _OWN_SHARE) * measured["context"]
-        if score > 0 and (neighbours or held):
-            found.append((score, candidate.chunk, measured, held))
-    silent = _covered([word in absent for word in words.shown], weights) / (sum(weights) or 1.0)
-    found.sort(key=lambda row: (-row[0], -(row[1].time.timestamp() if row[1].time else 0.0), *_place(row[1])))
-    return [
-        _match(chunk, rank, score, {**measured, "absent": silent}, held=held, absent=absent)
-        for rank, (score, chunk, measured, held) in enumerate(found, 1)
-    ]
+        measured = _measured(candidate, words, weights, silent)
+        if measured.score > 0 and (neighbours or measured.held):
+            found.append((measured, candidate.chunk))
+    found.sort(key=lambda row: (-round(row[0].score * STEPS), -stamp(row[1].time), *_position(row[1])))
+    absent = statistics.absent(words)
+    return [match(chunk, rank, measured, absent) for rank, (measured, chunk) in enumerate(_spread(found), 1)]
 
 
-def _measured(candidate: Candidate, words: Words, weights: Sequence[float]) -> tuple[dict[str, float], tuple[str, ...]]:
+def _spread(found: Iterable[tuple[Measured, Chunk]]) -> Iterable[tuple[Measured, Chunk]]:
+    """Yield what was found without what is too much of one heap or one text."""
+    taken: Counter[tuple[str, ...]] = Counter()
+    for measured, chunk in found:
+        heap = (chunk.path, str(chunk.line_number) if chunk.message or chunk.markup else "")
+        twin = (chunk.content,)
+        if taken[heap] < MOST_OF_HEAP and taken[twin] < MOST_TWINS:
+            taken.update((heap, twin))
+            yield measured, chunk
+
+
+def _measured(candidate: Candidate, words: Words, weights: Sequence[float], silent: float) -> Measured:
     """Return the signals of one candidate, each in 0..1, and the words of the query that it holds."""
     own, around = candidate.own.split(), candidate.around.split()
     own_counts = Counter(own)
@@ -117,13 +164,18 @@ def _measured(candidate: Candidate, words: Words, weights: Sequence[float]) -> t
     most = sum(weights) or 1.0
     held = [sum(own_counts[term] for term in group) for group in words.groups]
     near = [sum(all_counts[term] for term in group) for group in words.groups]
-    measured = {
-        "bm25": _bm25(held, weights, len(own), _USUAL_LENGTH) / most,
-        "context": _bm25(near, weights, len(own) + len(around), _USUAL_LENGTH * (3 if around else 1)) / most,
+    signals = {
+        "bm25": _bm25(held, weights, len(own), USUAL_LENGTH) / most,
+        "context": _bm25(near, weights, len(own) + len(around), USUAL_LENGTH * (3 if around else 1)) / most,
         "coverage": _covered(held, weights) / most,
         "reach": _covered(near, weights) / most,
+        "absent": silent,
     }
-    return measured, tuple(word for word, count in zip(words.shown, held, strict=True) if count)
+    return Measured(
+        score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"],
+        signals=signals,
+        held=tuple(word for word, count in zip(words.shown, held, strict=True) if count),
+    )
 
 
 def _covered(counts: Sequence[int], weights: Sequence[float]) -> float:
@@ -132,64 +184,49 @@ def _covered(counts: Sequence[int], weights: Sequence[float]) -> float:
 
 def scanned_statistics(candidates: Sequence[Candidate], words: Words) -> Statistics:
     """Return the statistics of chunks that are not in an index."""
-    places: defaultdict[str, dict[tuple[str, int], str]] = defaultdict(dict)
+    places: defaultdict[str, set[int]] = defaultdict(set)
     known: set[str] = set()
     wanted = set(words.terms)
     for candidate in candidates:
-        chunk = candidate.chunk
         terms = set(candidate.own.split())
         known |= terms
         for term in wanted & terms:
-            at, place = (chunk.path, chunk.line_number), place_of(chunk)
-            # the pieces of one message are one place
-            places[term][at] = min(place, places[term].get(at, place))
+            places[term].add(candidate.place)
     stems = {term: start for term in wanted - known if (start := stem(term))}
     related = {term for term, start in stems.items() if any(other.startswith(start) for other in known)}
-    return Statistics(
-        frequencies={term: len(set(found.values())) for term, found in places.items()}, related=frozenset(related)
-    )
+    return Statistics(frequencies={term: len(found) for term, found in places.items()}, related=frozenset(related))
 
 
-def as_they_come(candidates: Iterable[Candidate], *, score: float, typed: str = "") -> list[Match]:
-    """Return the candidates as matches in their order, all with this score; all hold what was `typed`."""
+def as_they_come(chunks: Iterable[Chunk], *, score: float, typed: str = "") -> list[Match]:
+    """Return the chunks as matches in their order, all with this score; all hold what was `typed`."""
     whole = 1.0 if score else 0.0
-    measured = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
-    held = (typed,) if typed else ()
-    return [
-        _match(candidate.chunk, rank, score, measured, held=held, absent=())
-        for rank, candidate in enumerate(candidates, 1)
-    ]
+    signals = {"bm25": score, "context": score, "coverage": whole, "reach": whole}
+    measured = Measured(score=score, signals=signals, held=(typed,) if typed else ())
+    return [match(chunk, rank, measured) for rank, chunk in enumerate(chunks, 1)]
 
 
-def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average: float) -> float:
-    """Return BM25 without its constant factor k1 + 1, so that each word gives at most its weight."""
-    norm = _K1 * (1 - _B + _B * length / average)
-    capped = [min(count, _MOST_REPEATED) for count in counts]
-    return sum(weight * count / (count + norm) for count, weight in zip(capped, weights, strict=True) if count)
-
-
-def _match(
-    chunk: Chunk,
-    rank: int,
-    score: float,
-    measured: Mapping[str, float],
-    *,
-    held: tuple[str, ...],
-    absent: tuple[str, ...],
-) -> Match:
+def match(chunk: Chunk, rank: int, measured: Measured, absent: tuple[str, ...] = ()) -> Match:
+    """Return a chunk that was found as a match."""
     return Match(
         path=chunk.path,
         line_number=chunk.line_number,
         end_line=chunk.end_line,
         content=chunk.content,
         rank=rank,
-        score=score,
+        score=measured.score,
         chunk=chunk,
-        words=held,
+        words=measured.held,
         absent=absent,
-        signals=measured,
+        signals=measured.signals,
     )
 
 
-def _place(chunk: Chunk) -> tuple[str, int, int]:
+def _bm25(counts: Sequence[int], weights: Sequence[float], length: int, average: float) -> float:
+    """Return BM25 without its constant factor k1 + 1, so that each word gives at most its weight."""
+    norm = K1 * (1 - B + B * length / average)
+    capped = [min(count, _MOST_REPEATED) for count in counts]
+    return sum(weight * count / (count + norm) for count, weight in zip(capped, weights, strict=True) if count)
+
+
+def _position(chunk: Chunk) -> tuple[str, int, int]:
     return chunk.path, chunk.line_number, chunk.part

@@ -1,7 +1,9 @@
 """The tables of the index, and how documents get into them and out.
 
 One row for each document says what was read; its chunks have a row each, and the terms they are found by stand under
-the same number in a full-text table. Totals are kept by triggers, so ranking never counts the whole index.
+the same number in a full-text table. Numbers only grow and what they stand for never changes: a chunk that is found
+by other terms gets a new number. What a reader can't see by a higher number, removals and moves to other lines, is
+written down as a change. Segments hold what the chunks of a range of numbers are found by, to be loaded at once.
 
 Invariant: whatever happens, a document's row and its chunks are of the same bytes; both change in one transaction.
 """
@@ -19,16 +21,20 @@ __all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remo
 SCHEMA = Schema(
     owner=0x52494349,
     steps=(
+        (),
         (
+            # the tables of the first step are not worth bringing over: they are made anew from the files
+            *(f"DROP TABLE IF EXISTS {table}" for table in ("vocabulary", "words", "chunk", "document", "total")),
             """CREATE TABLE document (
-                id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL, size INTEGER NOT NULL,
-                modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL, lines INTEGER NOT NULL)""",
+                id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL,
+                size INTEGER NOT NULL, modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL,
+                lines INTEGER NOT NULL)""",
             """CREATE TABLE chunk (
-                id INTEGER PRIMARY KEY, document INTEGER NOT NULL REFERENCES document (id), digest BLOB NOT NULL,
-                line INTEGER NOT NULL, end_line INTEGER NOT NULL, part INTEGER NOT NULL, terms INTEGER NOT NULL,
-                kind TEXT NOT NULL, tags TEXT NOT NULL, time INTEGER, session TEXT NOT NULL, message TEXT NOT NULL,
-                speaker TEXT NOT NULL, entry TEXT NOT NULL, heading TEXT NOT NULL, markup TEXT NOT NULL,
-                content TEXT NOT NULL)""",
+                id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES document (id),
+                digest BLOB NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, part INTEGER NOT NULL,
+                place INTEGER NOT NULL, twin INTEGER NOT NULL, kind TEXT NOT NULL, tags TEXT NOT NULL, time INTEGER,
+                session TEXT NOT NULL, message TEXT NOT NULL, speaker TEXT NOT NULL, entry TEXT NOT NULL,
+                heading TEXT NOT NULL, markup TEXT NOT NULL, content TEXT NOT NULL)""",
             "CREATE INDEX chunk_document ON chunk (document, line)",
             "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
             "CREATE INDEX chunk_time ON chunk (time)",
@@ -36,15 +42,19 @@ SCHEMA = Schema(
             """CREATE VIRTUAL TABLE words USING fts5 (
                 own, around, tokenize = "ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_`{|}~'")""",
             "CREATE VIRTUAL TABLE vocabulary USING fts5vocab (words, col)",
-            "CREATE TABLE total (chunks INTEGER NOT NULL, terms INTEGER NOT NULL)",
-            "INSERT INTO total VALUES (0, 0)",
-            """CREATE TRIGGER chunk_added AFTER INSERT ON chunk BEGIN
-                UPDATE total SET chunks = chunks + 1, terms = terms + new.terms; END""",
+            "CREATE TABLE change (id INTEGER PRIMARY KEY AUTOINCREMENT, chunk INTEGER, document INTEGER)",
             """CREATE TRIGGER chunk_removed AFTER DELETE ON chunk BEGIN
-                UPDATE total SET chunks = chunks - 1, terms = terms - old.terms; END""",
+                INSERT INTO change (chunk) VALUES (old.id); END""",
+            """CREATE TABLE segment (
+                id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, last INTEGER NOT NULL,
+                chunks INTEGER NOT NULL, change INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL)""",
         ),
     ),
 )
+
+
+_COPIED = """document, line, end_line, part, place, twin, kind, tags, time, session, message, speaker, entry, heading,
+    markup, content"""
 
 
 def known_documents(connection: Connection) -> dict[str, Known]:
@@ -66,6 +76,7 @@ def put_document(connection: Connection, before: Known | None, known: Known, row
     for digest, *place in connection.execute(select, (number,)):
         held.setdefault(digest, []).append((place[0], place[1], place[2], place[3]))
     added = []
+    moves = 0
     for row in rows:
         same = held.get(row.digest)
         if not same:
@@ -74,7 +85,9 @@ def put_document(connection: Connection, before: Known | None, known: Known, row
         chunk, (identity, line, end_line, _) = row.chunk, same.pop()
         if (line, end_line) != (chunk.line_number, chunk.end_line):
             moved = (chunk.line_number, chunk.end_line, identity)
-            connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved)
+            moves += connection.execute("UPDATE chunk SET line = ?, end_line = ? WHERE id = ?", moved).rowcount
+    if moves:
+        connection.execute("INSERT INTO change (document) VALUES (?)", (number,))
     _delete(connection, [place[0] for places in held.values() for place in places])
     _insert(connection, number, added)
     return True
@@ -161,9 +174,10 @@ def _put_known(connection: Connection, known: Known) -> int:
 def _insert(connection: Connection, document: int, rows: Iterable[Row]) -> None:
     for row in rows:
         cursor = connection.execute(
-            """INSERT INTO chunk (document, digest, line, end_line, part, terms, kind, tags, time, session, message,
-            speaker, entry, heading, markup, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (document, row.digest, *_columns(row.chunk, len(row.own.split()))),
+            """INSERT INTO chunk (document, digest, place, twin, line, end_line, part, kind, tags, time, session,
+            message, speaker, entry, heading, markup, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (document, row.digest, row.place, row.twin, *_columns(row.chunk)),
         )
         connection.execute(
             "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.own, row.around)
@@ -176,12 +190,11 @@ def _delete(connection: Connection, numbers: Iterable[int]) -> None:
     connection.executemany("DELETE FROM chunk WHERE id = ?", each)
 
 
-def _columns(chunk: Chunk, terms: int) -> tuple[int | str | None, ...]:
+def _columns(chunk: Chunk) -> tuple[int | str | None, ...]:
     return (
         chunk.line_number,
         chunk.end_line,
         chunk.part,
-        terms,
         _storable(chunk.kind),
         _storable("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
         None if chunk.time is None else round(chunk.time.timestamp() * 1000),
@@ -201,9 +214,14 @@ def _storable(text: str) -> str:
 
 
 def _extend_last(connection: Connection, document: int, following: str) -> None:
-    """Give the pieces of the last message the terms of the one that now follows it."""
+    """Give the pieces of the last message the terms of the one that now follows it, under new numbers."""
     last = "SELECT id FROM chunk WHERE document = ?1 AND line = (SELECT max(line) FROM chunk WHERE document = ?1)"
-    for (number,) in connection.execute(last, (document,)).fetchall():
-        connection.execute("UPDATE words SET around = trim(around || ' ' || ?) WHERE rowid = ?", (following, number))
+    for (number,) in connection.execute(f"{last} ORDER BY id", (document,)).fetchall():
+        own, around = connection.execute("SELECT own, around FROM words WHERE rowid = ?", (number,)).fetchone()
         # the digest no longer fits, so a later reading of the whole document writes this row again
-        connection.execute("UPDATE chunk SET digest = x'' WHERE id = ?", (number,))
+        copied = connection.execute(
+            f"INSERT INTO chunk (digest, {_COPIED}) SELECT x'', {_COPIED} FROM chunk WHERE id = ?", (number,)
+        )
+        terms = (copied.lastrowid, own, f"{around} {following}".strip())
+        connection.execute("INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", terms)
+        _delete(connection, [number])

@@ -1,0 +1,242 @@
+"""Ranking over postings: exactly what `scoring` gives for each row, without looking at a row that holds no word.
+
+The score of every row that holds a word is added up in one array, word by word; only the best are sorted, and only
+what is returned is measured one by one.
+
+Invariant: matches, order and signals are those of `scoring.ranked` over the same rows.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ricordo.index.contract import EVERYTHING, Query
+from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
+from ricordo.index.plan import Asked, stamp
+from ricordo.index.postings import IN_OWN, NO_TIME, WITH_ALL, Array
+from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, OWN_SHARE, STEPS, Measured, Statistics, stem
+from ricordo.index.terms import Words
+
+__all__ = ["Found", "latest", "search"]
+
+_FIRST = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A row that was found: its number and what it was measured by."""
+
+    number: int
+    measured: Measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Word:
+    """One word of a query: its weight, the rows that hold it, ascending, and how often, alone and with neighbours."""
+
+    weight: float
+    rows: Array
+    own: Array
+    every: Array
+
+
+def search(corpus: Corpus, asked: Asked) -> tuple[list[Found], Statistics]:
+    """Return the rows that hold a word, best first, and how common the words are."""
+    query, words = asked.query, asked.words
+    held = {term: corpus.find(term) for term in words.terms}
+    statistics = _statistics(corpus, words, held)
+    weights = statistics.weights(words)
+    found = [
+        _word(weight, [piece for term in sorted(group) for piece in held[term]], corpus.count)
+        for weight, group in zip(weights, words.groups, strict=True)
+    ]
+    scores = np.zeros(corpus.count)
+    for word in found:
+        scores[word.rows] += _gain(corpus, word)
+    rows = np.flatnonzero(scores if query.neighbours else _holding(found, corpus.count))
+    rows = rows[_allowed(corpus, rows, asked)]
+    steps = np.rint(scores[rows] / (sum(weights) or 1.0) * STEPS).astype(np.int64)
+    chosen = _spread(corpus, rows, steps, asked.limit)
+    measured = _measured(corpus, np.array(chosen, dtype=np.int64), found, words, statistics.silent(words))
+    numbers = corpus["number"][chosen].tolist()
+    return [Found(number=number, measured=one) for number, one in zip(numbers, measured, strict=True)], statistics
+
+
+def latest(corpus: Corpus, asked: Asked) -> list[int]:
+    """Return the numbers of the newest rows that pass the filters, the newest first; those without a time last.
+
+    Of two with one time in one document the later one is the newer one.
+    """
+    rows, limit = np.arange(corpus.count), asked.limit
+    rows = rows[_allowed(corpus, rows, asked)]
+    times = corpus["time"][rows]
+    if len(rows) > limit:
+        least = np.partition(times, len(rows) - limit)[len(rows) - limit]
+        rows, times = rows[times >= least], times[times >= least]
+    fields = zip(
+        times.tolist(), corpus["document"][rows].tolist(), corpus["line"][rows].tolist(), corpus["part"][rows].tolist(),
+        corpus["number"][rows].tolist(), strict=True,
+    )  # fmt: skip
+    ordered = sorted(
+        (-time, corpus.paths[document], line if time == NO_TIME else -line, part, number)
+        for time, document, line, part, number in fields
+    )
+    return [row[-1] for row in ordered[:limit]]
+
+
+def _statistics(corpus: Corpus, words: Words, held: dict[str, list[tuple[Array, Array]]]) -> Statistics:
+    frequencies = {term: _places(corpus, pieces) for term, pieces in held.items()}
+    related = {
+        term
+        for term, count in frequencies.items()
+        if not count and (start := stem(term)) and corpus.has_relative(start)
+    }
+    return Statistics(frequencies=frequencies, related=frozenset(related))
+
+
+def _places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> int:
+    """Return in how many places a term stands."""
+    if not pieces:
+        return 0
+    seen = np.zeros(corpus.places, dtype=np.bool_)
+    for rows, counts in pieces:
+        own = rows[counts & IN_OWN > 0]
+        seen[corpus["place"][own[corpus["live"][own]] if corpus.dead else own]] = True
+    return int(np.count_nonzero(seen))
+
+
+def _word(weight: float, pieces: Sequence[tuple[Array, Array]], count: int) -> _Word:
+    """Return the postings of a word: its terms count as one."""
+    if all(before[0][-1] < after[0][0] for before, after in pairwise(pieces)):
+        rows = np.concatenate([rows for rows, _ in pieces] or [np.zeros(0, dtype=np.uint32)])
+        counts = np.concatenate([counts for _, counts in pieces] or [np.zeros(0, dtype=np.uint8)])
+        return _Word(weight=weight, rows=rows, own=counts & IN_OWN, every=counts >> WITH_ALL)
+    own, every = np.zeros(count, dtype=np.uint16), np.zeros(count, dtype=np.uint16)
+    for rows, counts in pieces:
+        own[rows] += counts & IN_OWN
+        every[rows] += counts >> WITH_ALL
+    held = np.flatnonzero(every)
+    return _Word(weight=weight, rows=held, own=np.minimum(own[held], IN_OWN), every=np.minimum(every[held], IN_OWN))
+
+
+def _holding(found: Sequence[_Word], count: int) -> Array:
+    """Return which rows hold a word themselves."""
+    holding = np.zeros(count, dtype=np.bool_)
+    for word in found:
+        holding[word.rows[word.own > 0]] = True
+    return holding
+
+
+def _gain(corpus: Corpus, word: _Word) -> Array:
+    """Return what a word adds to the scores of its rows."""
+    alone, beside = _saturated(corpus, word)
+    gain: Array = word.weight * (OWN_SHARE * alone + (1 - OWN_SHARE) * beside)
+    return gain
+
+
+def _saturated(corpus: Corpus, word: _Word) -> tuple[Array, Array]:
+    return (
+        word.own / (word.own + corpus["own"][word.rows]),
+        word.every / (word.every + corpus["every"][word.rows]),
+    )
+
+
+def _allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
+    """Return which of these rows are there and pass the filters."""
+    query, skipped = asked.query, asked.skipped
+    allowed = corpus["live"][rows]
+    documents = corpus["document"][rows]
+    if set(query.sorts) != set(EVERYTHING):
+        allowed &= np.isin(corpus.sorts[documents], [EVERYTHING.index(sort) for sort in query.sorts])
+    if query.path or skipped:
+        wanted = np.zeros(len(corpus.sorts), dtype=np.bool_)
+        inside = [at for at, path in corpus.paths.items() if path.startswith(query.path) and path not in skipped]
+        wanted[inside] = True
+        allowed &= wanted[documents]
+    for column, codes in _codes(corpus, query):
+        allowed &= np.isin(corpus[column][rows], codes)
+    times = corpus["time"][rows]
+    if query.since:
+        allowed &= times >= stamp(query.since)
+    if query.until:
+        allowed &= (times != NO_TIME) & (times < stamp(query.until))
+    return allowed
+
+
+def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
+    """Yield the columns of names that are filtered, with what may stand there."""
+    if query.kinds:
+        yield "kind", [corpus.names["kind"].get(kind, -1) for kind in query.kinds]
+    if query.session:
+        yield "session", [corpus.names["session"].get(query.session, -1)]
+    if query.tags:
+        marks = [f"\n{tag}\n" for tag in query.tags]
+        yield "tags", [code for tags, code in corpus.names["tags"].items() if any(mark in tags for mark in marks)]
+
+
+def _spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+    """Return the best rows in order, without what is too much of one heap or one text."""
+    wanted = max(_FIRST, 2 * limit)
+    while True:
+        enough = rows
+        if len(rows) > wanted:
+            least = np.partition(steps, len(rows) - wanted)[len(rows) - wanted]
+            enough = rows[steps >= least]
+            chosen = _kept(corpus, enough, steps[steps >= least], limit)
+        else:
+            chosen = _kept(corpus, rows, steps, limit)
+        if len(chosen) == limit or len(enough) == len(rows):
+            return chosen
+        wanted *= 8
+
+
+def _kept(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+    columns = [corpus[name][rows].tolist() for name in ("time", "document", "line", "part", "shape", "twin")]
+    ordered = sorted(
+        (-step, 0 if time == NO_TIME else -time, corpus.paths[document], line, part, row, document, shape, twin)
+        for step, row, time, document, line, part, shape, twin in zip(
+            steps.tolist(), rows.tolist(), *columns, strict=True
+        )
+    )
+    taken: Counter[tuple[int, int]] = Counter()
+    twins: Counter[int] = Counter()
+    chosen: list[int] = []
+    for _, _, _, line, _, row, document, shape, twin in ordered:
+        heap = (document, line if shape & (MESSAGE | ENTRY) else 0)
+        if taken[heap] < MOST_OF_HEAP and twins[twin] < MOST_TWINS:
+            taken[heap] += 1
+            twins[twin] += 1
+            chosen.append(row)
+            if len(chosen) == limit:
+                break
+    return chosen
+
+
+def _measured(corpus: Corpus, rows: Array, found: Sequence[_Word], words: Words, silent: float) -> Iterator[Measured]:
+    """Yield the signals of each row."""
+    weights = np.array([word.weight for word in found])
+    most = sum(word.weight for word in found) or 1.0
+    own, every = np.zeros((len(found), len(rows))), np.zeros((len(found), len(rows)))
+    for nth, word in enumerate(found):
+        at = np.searchsorted(word.rows, rows)
+        at[at == len(word.rows)] = 0
+        there = word.rows[at] == rows if len(word.rows) else np.zeros(len(rows), dtype=np.bool_)
+        own[nth][there], every[nth][there] = word.own[at[there]], word.every[at[there]]
+    sums = [
+        weights @ (own / (own + corpus["own"][rows])),
+        weights @ (every / (every + corpus["every"][rows])),
+        weights @ (own > 0),
+        weights @ (every > 0),
+    ]
+    for column, bm25, context, coverage, reach in zip(own.T, *(one.tolist() for one in sums), strict=True):
+        signals = {
+            "bm25": bm25 / most, "context": context / most, "coverage": coverage / most, "reach": reach / most,
+            "absent": silent,
+        }  # fmt: skip
+        held = tuple(word for word, count in zip(words.shown, column.tolist(), strict=True) if count)
+        yield Measured(
+            score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"], signals=signals, held=held
+        )

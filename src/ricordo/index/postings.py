@@ -1,0 +1,181 @@
+"""Postings: for each term of a block of rows which rows hold it, as arrays that are searched without being unpacked.
+
+A block is what the rows of a range of numbers are found by: a column for each field that ranking and filters ask for,
+and the postings. Of a count only 0 to 3 matters to the score, so the count in the row itself and the count with its
+neighbours share one byte.
+
+Invariant: a block depends on its rows alone, its terms are sorted by their UTF-8 bytes and the rows of a term ascend.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+__all__ = ["COLUMNS", "IN_OWN", "NO_TIME", "WITH_ALL", "Array", "Block", "Builder", "IndexedRow", "Postings", "packed"]
+
+Array: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[Any]]"
+
+NO_TIME = -(2**63)
+"""The time of a row that has none."""
+
+IN_OWN, WITH_ALL = 3, 2
+"""The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
+
+_MOST = 3
+
+COLUMNS: dict[str, str] = {
+    "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
+    "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
+}  # fmt: skip
+"""The columns of a block. `shape` is 1 for a message and 2 for an entry, `own` and `around` are numbers of terms, and
+`kind`, `tags` and `session` are places in the lists of names."""
+
+
+class IndexedRow(NamedTuple):
+    """A row as it is indexed: times in milliseconds, `own` and `around` the terms joined by spaces."""
+
+    number: int
+    document: int
+    line: int
+    part: int
+    place: int
+    twin: int
+    time: int
+    entry: int
+    shape: int
+    kind: str
+    tags: str
+    session: str
+    own: str
+    around: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Postings:
+    """The terms of a block: `ends` cut `vocabulary` into terms, `starts` cut `rows` and `counts` into theirs."""
+
+    vocabulary: bytes
+    ends: Array
+    starts: Array
+    rows: Array
+    counts: Array
+
+    def find(self, term: str) -> tuple[Array, Array]:
+        """Return the rows that hold a term, ascending, and their counts; both are empty where none does."""
+        wanted = _bytes(term)
+        at = self._first(wanted)
+        if at == len(self.ends) or self._term(at) != wanted:
+            return self.rows[:0], self.counts[:0]
+        return self._rows(at)
+
+    def starting(self, start: str) -> Iterable[tuple[Array, Array]]:
+        """Yield rows and counts of each term that begins with `start`."""
+        wanted = _bytes(start)
+        for at in range(self._first(wanted), len(self.ends)):
+            if not self._term(at).startswith(wanted):
+                return
+            yield self._rows(at)
+
+    def _rows(self, at: int) -> tuple[Array, Array]:
+        start, end = int(self.starts[at]), int(self.starts[at + 1])
+        return self.rows[start:end], self.counts[start:end]
+
+    def _first(self, wanted: bytes) -> int:
+        return bisect_left(range(len(self.ends)), wanted, key=self._term)
+
+    def _term(self, at: int) -> bytes:
+        return self.vocabulary[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """What the rows of a range of numbers are found by; the numbers ascend."""
+
+    columns: dict[str, Array]
+    kinds: tuple[str, ...]
+    tags: tuple[str, ...]
+    sessions: tuple[str, ...]
+    postings: Postings
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns["number"])
+
+
+class Builder:
+    """Rows to a block, some at a time: of what was added only numbers are kept."""
+
+    def __init__(self) -> None:
+        """Begin with no rows."""
+        self._terms: defaultdict[str, int] = defaultdict(count().__next__)
+        self._names: tuple[defaultdict[str, int], ...] = tuple(defaultdict(count().__next__) for _ in range(3))
+        self._fields: list[Array] = []
+        self._held: list[Array] = []
+        self._count = 0
+
+    def add(self, rows: Sequence[IndexedRow]) -> None:
+        """Add rows, whose numbers are higher than those that were added before."""
+        if not rows:
+            return
+        own = [row.own.split() for row in rows]
+        around = [row.around.split() for row in rows]
+        kinds, tags, sessions = self._names
+        fields = [
+            (*row[:9], len(mine), len(beside), kinds[row.kind], tags[row.tags], sessions[row.session])
+            for row, mine, beside in zip(rows, own, around, strict=True)
+        ]
+        self._fields.append(np.array(fields, dtype=np.int64))
+        for beside, terms in enumerate((own, around)):
+            self._held.append(self._keys(terms, beside))
+        self._count += len(rows)
+
+    def block(self) -> Block:
+        """Return the block of all rows."""
+        fields = np.concatenate(self._fields) if self._fields else np.zeros((0, len(COLUMNS)), dtype=np.int64)
+        columns = {
+            name: np.ascontiguousarray(fields[:, at]).astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())
+        }
+        kinds, tags, sessions = (tuple(names) for names in self._names)
+        return Block(columns=columns, kinds=kinds, tags=tags, sessions=sessions, postings=self._postings())
+
+    def _keys(self, terms: Sequence[Sequence[str]], beside: int) -> Array:
+        """Return term, row and whether it is a neighbour's, in one number each."""
+        lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
+        rows = np.repeat(np.arange(self._count, self._count + len(terms), dtype=np.int64), lengths)
+        held = map(self._terms.__getitem__, chain.from_iterable(terms))
+        numbers = np.fromiter(held, dtype=np.int64, count=len(rows))
+        return (numbers << 32) | (rows << 1) | beside
+
+    def _postings(self) -> Postings:
+        written = [_bytes(term) for term in self._terms]
+        order = sorted(range(len(written)), key=written.__getitem__)
+        place = np.zeros(len(written), dtype=np.int64)
+        place[order] = np.arange(len(written))
+        held = np.concatenate(self._held) if self._held else np.zeros(0, dtype=np.int64)
+        held = np.sort((place[held >> 32] << 32) | (held & 0xFFFFFFFF)) if len(held) else held
+        posting = held >> 1
+        first = np.flatnonzero(np.diff(posting, prepend=-1))
+        every = np.diff(first, append=len(held))
+        own = every - np.add.reduceat(held & 1, first) if len(first) else every
+        ordered = [written[at] for at in order]
+        return Postings(
+            vocabulary=b"".join(ordered),
+            ends=np.cumsum(np.fromiter(map(len, ordered), dtype=np.uint32, count=len(ordered)), dtype=np.uint32),
+            starts=np.searchsorted(posting[first] >> 31, np.arange(len(ordered) + 1)).astype(np.uint32),
+            rows=(posting[first] & 0x7FFFFFFF).astype(np.uint32),
+            counts=(np.minimum(own, _MOST) | (np.minimum(every, _MOST) << WITH_ALL)).astype(np.uint8),
+        )
+
+
+def packed(own: int, every: int) -> int:
+    """Return the count of a term in a row itself and with its neighbours as one byte."""
+    return min(own, _MOST) | (min(every, _MOST) << WITH_ALL)
+
+
+def _bytes(term: str) -> bytes:
+    return term.encode("utf-8", "surrogatepass")
