@@ -9,8 +9,8 @@ KEY := $(firstword $(shell cksum pyproject.toml))
 RUNTIME := $(VENV)/.runtime-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
 REPORT := build/requirements.json
-# These take a path to data of their own as an argument, or are long unless --quick.
-BENCHMARKS := $(filter-out benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
+# These take a path to data of their own as an argument, are long unless --quick, or are parts of others.
+BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
 # Quiet about warnings, which a machine's own settings can give for each package; errors are shown.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto

@@ -17,11 +17,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from retrieval_adapter import factory
+from retrieval_adapter import as_items, factory
 from retrieval_sets import NEVER, Haystack, Json, Question, load, load_own
 from ricordo.language import content_words
 
@@ -42,7 +42,7 @@ __all__ = [
 KS = (1, 5, 10, 20)
 LEFT_OUT = frozenset({NEVER, "adversarial"})
 """Categories that no mean of recall counts: what they ask for was never said."""
-_DEPTH = 200
+_DEPTH = 50
 _ROUNDS = 500
 
 
@@ -110,7 +110,7 @@ def run(haystacks: Iterable[Haystack], make: Callable[[], Retriever], *, depth: 
         wanted = [asked for asked in haystack.questions if asked.evidence and asked.category not in LEFT_OUT]
         if wanted:
             retriever = make()
-            retriever.index([asdict(turn) for turn in haystack.items])
+            retriever.index(as_items(haystack))
             rows += [_asked(retriever, haystack, question, depth) for question in wanted]
     return rows
 

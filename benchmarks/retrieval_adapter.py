@@ -11,20 +11,21 @@ import atexit
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from itertools import groupby
 from pathlib import Path
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from retrieval_sets import parsed_time
+from retrieval_sets import Haystack, parsed_time
 from ricordo import Memory, Message, Scope
 from ricordo.index.contract import EVERYTHING, MEMORY_SORTS, Query, Sort
 from ricordo.messages import Role, Text, ToolCall, ToolResult
 from ricordo.messages.jsontext import dumps
 from ricordo.recall.hits import Answer, Hit
 
-__all__ = ["OVER", "Recalled", "StandingClock", "factory", "ids_of", "messages_of", "take_in"]
+__all__ = ["OVER", "Recalled", "StandingClock", "as_items", "factory", "ids_of", "messages_of", "take_in"]
 
 Item = Mapping[str, str]
 OVER: Mapping[str, tuple[Sort, ...]] = {
@@ -98,6 +99,11 @@ def factory(*, embedder: str = "none", over: str = "everything") -> Recalled:
     made = Recalled(_portal(), over=over)
     _LAST.callback(made.close)
     return made
+
+
+def as_items(haystack: Haystack) -> list[Item]:
+    """Return the turns of a haystack as a scorer hands them over."""
+    return [asdict(turn) for turn in haystack.items]
 
 
 async def take_in(memory: Memory, items: Iterable[Item]) -> None:

@@ -6,7 +6,7 @@ loses answers is seen and one that moves a tie is not. Whoever makes recall bett
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 
 from hand_clock import HandClock
 from retrieval import scores
-from retrieval_adapter import ids_of, take_in
+from retrieval_adapter import as_items, ids_of, take_in
 from retrieval_sets import NEVER, Haystack, Question, evidence_of, load_own, parsed_time
 from ricordo import Memory, Scope
 from ricordo.index.contract import Query
@@ -122,7 +122,7 @@ async def measured(folder: Path) -> Measured:
     for number, half in enumerate(load_own()):
         clock = HandClock(datetime(2026, 5, 15, tzinfo=UTC))
         async with Memory.open(folder / str(number), scope=Scope(user="me", project="set"), clock=clock) as memory:
-            await take_in(memory, [asdict(turn) for turn in half.items])
+            await take_in(memory, as_items(half))
             for question in half.questions:
                 clock.time = parsed_time(question.now) or clock.time
                 await ask(memory, half, question, found)
