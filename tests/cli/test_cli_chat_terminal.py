@@ -549,8 +549,11 @@ async def _begin_a_job(path: Path) -> None:
     await inbox.close()
 
 
-def test_what_a_person_edits_between_two_chats_is_what_the_second_one_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RICORDO_STORE", "sessions:.harness")
+@pytest.mark.parametrize("store", ["sessions:.harness", "markdown:.harness"])
+def test_what_a_person_edits_between_two_chats_is_what_the_second_one_knows(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_STORE", store)
     keep = Call("remember", {"content": "Fixtures live in testdata/golden."})
     talk: list[ScriptItem] = [keep, Say("Kept.")]
 
