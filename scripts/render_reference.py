@@ -62,6 +62,8 @@ def render_stores() -> str:
         "Every store goes through the public conformance suite, `ricordo.testing.StoreConformance`, and so can "
         "[one of your own](../guide/stores.md). A check that does not apply to a store is left out, with a reason.",
         "## What they are",
+        "`made for` is how many memories of one owner a store is measured up to, in [the benchmark of the stores]"
+        "(../benchmarks/stores.md).",
         table_of_stores(OWN_STORES, anyio.run(_offers)),
         "## What they are held to",
         "I1 to I12 are the invariants of a store. `yes` means that all checks of an invariant apply, and pass.",

@@ -59,7 +59,8 @@ class StoreSubject:
     the newest first for all. `newest` says what that is: what was saved last, or what has the latest time, and of one
     time what was saved last. `recalls` says what a recall returns: the entries whole, of a long one the passage that
     was found, or of a closed session its metadata. With `free_text` its files are people's to write into, and no text
-    in them is damage. `forgets` is whether it forgets; None finds out by type.
+    in them is damage. `forgets` is whether it forgets; None finds out by type. `scale` is how many entries it is made
+    for: the benchmark of the stores measures it up to there, and no check saves so many.
 
     `saves` is how many entries each of two processes saves, `kills` about how many of its steps it is killed at, and
     `sessions` how many sessions there are before its preamble is looked at, each with `turns` entries.
@@ -75,6 +76,7 @@ class StoreSubject:
     recalls: ClassVar[Literal["entries", "passages", "sessions"]] = "entries"
     free_text: ClassVar[bool] = False
     forgets: ClassVar[bool | None] = None
+    scale: ClassVar[int] = 10_000
     embedder: ClassVar[Embedder | None] = None
     saves: int = 10
     kills: int = 3

@@ -41,8 +41,10 @@ def table_of_stores(stores: Mapping[str, type[StoreSubject]], offers: Mapping[st
         keeps = "nothing" if subject.capacity == 0 else "until it is closed" if not subject.keeps else "for good"
         several = "yes" if subject.keeps and subject.shared else "no"
         finds = "by relevance" if subject.order == "relevance" else "newest first"
-        rows.append([f"`{scheme}`", keeps, several, subject.recalls, finds, ", ".join(offers[scheme]) or "nothing"])
-    return _table(["store", "keeps", "several processes", "recalls", "order", "offers besides"], rows)
+        scale = f"{subject.scale:,}" if subject.capacity != 0 else "-"
+        besides = ", ".join(offers[scheme]) or "nothing"
+        rows.append([f"`{scheme}`", keeps, several, subject.recalls, finds, scale, besides])
+    return _table(["store", "keeps", "several processes", "recalls", "order", "made for", "offers besides"], rows)
 
 
 def table_of_checks() -> str:
