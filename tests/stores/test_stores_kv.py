@@ -108,6 +108,34 @@ async def test_a_file_that_is_cut_off_is_kept_aside_and_a_new_one_begun(
     await _is_kept_aside(tmp_path, caplog)
 
 
+_CUT_WHILE_OPEN = """
+import asyncio, os, sys
+from ricordo.runtime.stores import open_store
+from ricordo.scopes import Scope
+from ricordo.workspace.entry import Entry
+
+async def use(size: int) -> None:
+    async with open_store("kv:notes", scope=Scope(user="me", project="shop")) as store:
+        for number in range(8):
+            await store.save(Entry(content=f"Walnut {number}. " + "x" * 6_000))
+        os.truncate("notes/memory.mdb", size)
+        found = len(await store.recall("", limit=99))
+        await store.save(Entry(content="One more."))
+        print(found, len(await store.recall("", limit=99)), flush=True)
+        await asyncio.to_thread(os.rename, "notes", f"notes-{size}")
+
+for size in (5_000, 12_000, 40_000):
+    asyncio.run(use(size))
+"""
+
+
+async def test_a_file_that_is_cut_off_while_it_is_open_ends_no_process(tmp_path: Path) -> None:
+    done = await anyio.run_process([sys.executable, "-c", _CUT_WHILE_OPEN], cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-500:]
+    assert done.stdout.split() == [b"0", b"1"] * 3
+    assert len(await run_sync(lambda: [*tmp_path.glob("notes-*/memory.mdb.broken-1")])) == 3
+
+
 @pytest.mark.parametrize("data", [b"hello" * 2_000, b"x"])
 async def test_a_foreign_file_is_kept_aside_and_a_new_one_begun(
     data: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -111,6 +111,7 @@ class _Environment:
         self._users = 0
         self._held: lmdb.Environment | None = None
         self._file: tuple[int, int] | None = None
+        self._size = 0
         self._is_read_only = False
 
     @classmethod
@@ -196,8 +197,10 @@ class _Environment:
 
     def _opened(self, *, write: bool) -> lmdb.Environment | None:
         """Return the open environment; None where there is no file and none is needed."""
-        file = _identity(self._path)
-        if self._held is not None and file == self._file and not (write and self._is_read_only):
+        file, size = _identity(self._path), _size(self._path)
+        # LMDB never shortens a file, and to read what somebody has cut off would end the process
+        if self._held is not None and file == self._file and size >= self._size and not (write and self._is_read_only):
+            self._size = size
             return self._held
         self._close()
         if file is None and not write:
@@ -222,6 +225,7 @@ class _Environment:
             raise DocumentInvalid(f"{self._path} is cut off.")
         Disk().sync_folder(str(Path(self._path).parent))
         self._held, self._file, self._is_read_only = environment, _identity(self._path), read_only
+        self._size = _size(self._path)
         self.openings += 1
         return environment
 
@@ -243,6 +247,14 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _size(path: str) -> int:
+    """Return how many bytes a file has; 0 where there is none."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 def _is_readable(path: str) -> bool:
