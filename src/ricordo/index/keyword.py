@@ -9,6 +9,7 @@ caller.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from ricordo.index.documents import Document, document_of
 from ricordo.index.index_file import IndexFile
 from ricordo.index.plan import LONGEST_LITERAL, Asked, Changes, changes, holds_literally
 from ricordo.index.queries import full_text, literal, newest, statistics
-from ricordo.index.scan import Scan
+from ricordo.index.scan import Scan, newest_first
 from ricordo.index.scoring import LITERAL_SCORE, as_they_come, match, ranked
 from ricordo.index.sync import Intake
 from ricordo.index.terms import query_words
@@ -269,6 +270,10 @@ def _holding(reader: Connection, segments: "Segments | None", asked: Asked) -> l
 
 
 def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:
-    """Return both, best first; of equals what is in the index first."""
-    both = sorted((*indexed, *scanned), key=lambda match: -match.score)[:limit]
+    """Return both, best first; of equals what is in the index first, and where nothing was asked for the newest."""
+    both = sorted((*indexed, *scanned), key=_best_first)[:limit]
     return [replace(match, rank=rank) for rank, match in enumerate(both, 1)]
+
+
+def _best_first(match: Match) -> tuple[float, tuple[timedelta, str, int, int] | tuple[()]]:
+    return (-match.score, () if match.score else newest_first(match.chunk))

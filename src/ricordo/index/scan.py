@@ -5,7 +5,7 @@ once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import anyio.to_thread
@@ -19,7 +19,7 @@ from ricordo.index.plan import holds_literally, passes
 from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, ranked, scanned_statistics
 from ricordo.index.terms import Words
 
-__all__ = ["Scan"]
+__all__ = ["Scan", "newest_first"]
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -59,18 +59,36 @@ def _cut(document: Document, data: bytes) -> list[Candidate]:
 
 
 def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: int) -> list[Match]:
+    candidates = _as_bullets_say(candidates)
     passing = [candidate for candidate in candidates if passes(candidate.chunk, query)]
     if words.groups and (
         found := ranked(passing, words, scanned_statistics(candidates, words), neighbours=query.neighbours)
     ):
         return found[:limit]
     if not query.text.strip():
-        return as_they_come(sorted((one.chunk for one in passing), key=_newest_first)[:limit], score=0.0)
+        return as_they_come(sorted((one.chunk for one in passing), key=newest_first)[:limit], score=0.0)
     literal = [chunk for chunk in _in_order(passing) if holds_literally(chunk.content, query.text)]
     return as_they_come(literal[:limit], score=LITERAL_SCORE, typed=query.text.strip())
 
 
-def _newest_first(chunk: Chunk) -> tuple[timedelta, str, int, int]:
+def _as_bullets_say(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the candidates, pieces of long entries with the fields of the bullets that point to them."""
+    bullets = {each.chunk.entry_id: each.chunk for each in candidates if each.chunk.markup}
+    return [
+        replace(each, chunk=_with_fields(each.chunk, bullet))
+        if each.chunk.sort == "long" and (bullet := bullets.get(each.chunk.entry_id))
+        else each
+        for each in candidates
+    ]
+
+
+def _with_fields(chunk: Chunk, bullet: Chunk) -> Chunk:
+    return replace(
+        chunk, kind=bullet.kind, tags=bullet.tags, time=bullet.time, session=bullet.session, markup=bullet.markup
+    )
+
+
+def newest_first(chunk: Chunk) -> tuple[timedelta, str, int, int]:
     """Order by time; of two with one time in one document the later one is the newer one."""
     line = -chunk.line_number if chunk.time else chunk.line_number
     return (_NEVER - (chunk.time or _NEVER), chunk.path, line, chunk.part)
