@@ -22,6 +22,7 @@ class _Markdown(StoreConformance):
 
 class _Jsonl(StoreConformance):
     address = "jsonl:{folder}"
+    scale = 100_000
 
 
 class _Json(StoreConformance):
