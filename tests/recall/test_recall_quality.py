@@ -12,10 +12,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from hand_clock import HandClock
 from retrieval import scores
-from retrieval_adapter import as_items, ids_of, take_in
+from retrieval_adapter import Recalled, as_items, factory, ids_of, take_in
 from retrieval_sets import NEVER, Haystack, Question, evidence_of, load_own, parsed_time
 from ricordo import Memory, Scope
 from ricordo.index.contract import Query
@@ -114,6 +115,27 @@ def test_a_loss_of_answers_is_seen() -> None:
 def test_scores_are_what_their_names_say(ranked: str, expected: Mapping[str, float]) -> None:
     found = scores(list(ranked), "ab")
     assert {key: found[key] for key in expected} == pytest.approx(expected, abs=0.001)
+
+
+def test_a_scorer_gets_the_turns_that_ricordo_finds_by_their_ids_and_nothing_of_the_labels() -> None:
+    said = {"a": "The kiln fires at 1230 degrees.", "b": "The dentist is on Thursday.", "c": "pytest -q kiln"}
+    items = [
+        {"id": label, "text": text, "speaker": "call" if label == "c" else "user", "time": "2026-03-01", "session": "s"}
+        for label, text in said.items()
+    ]
+    with start_blocking_portal() as portal:
+        retriever = Recalled(portal)
+        retriever.index(items)
+        assert retriever.search("how hot does the kiln fire", 1, "2026-03-02") == ["a"]
+        assert set(retriever.search("kiln", 2)) == {"a", "c"}
+        assert retriever.answer("When is the dentist?").found
+        retriever.close()
+
+
+@pytest.mark.parametrize("options", [{"embedder": "magic"}, {"over": "nothing"}])
+def test_an_option_that_the_adapter_has_not_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(SystemExit, match="|".join(options.values())):
+        factory(**options)
 
 
 async def measured(folder: Path) -> Measured:
