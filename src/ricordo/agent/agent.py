@@ -132,14 +132,13 @@ class HarnessAgent(Standpoint):
             truncate_args=truncate_args, compaction=compaction, strategies=arguments.strategies(strategies),
         )  # fmt: skip
         self._options = AgentOptions(
-            model=model, root=_folder(workspace), store=store, scope=scope, session=session, instructions=instructions,
-            tools=tuple(tools), reductions=on, memory_tools=memory_tools,
-            opt_in_tools=arguments.opt_in(opt_in_tools), memory_hooks=memory_hooks, session_tools=session_tools,
-            refresh=refresh, require_memory=require_memory, file_tools=file_tools,
-            shell=shell, working_directory=_folder(working_directory), approve=arguments.approval(approve),
-            permissions=arguments.rules(permissions), planning=planning, sub_agents=arguments.sub_agents(sub_agents),
-            states=arguments.states_of(states), closing_summary=closing_summary, max_iters=max_iters,
-            on_event=on_event, settings=settings, clock=clock, disk=disk,
+            planning=planning, on_event=on_event, settings=settings, refresh=refresh, reductions=on, model=model,
+            working_directory=_folder(working_directory), opt_in_tools=arguments.opt_in(opt_in_tools), session=session,
+            sub_agents=arguments.sub_agents(sub_agents), permissions=arguments.rules(permissions), max_iters=max_iters,
+            approve=arguments.approval(approve), states=arguments.states_of(states), closing_summary=closing_summary,
+            require_memory=require_memory, session_tools=session_tools, instructions=instructions, tools=tuple(tools),
+            memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace), file_tools=file_tools,
+            store=store, scope=scope, shell=shell, clock=clock, disk=disk,
         )  # fmt: skip
         self._stack = AsyncExitStack()
 
