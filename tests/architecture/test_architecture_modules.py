@@ -15,8 +15,11 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.models.embedding._hashing": "numpy takes a tenth of a second",
+    "ricordo.models.embedding._static": "its packages are the extra `embed`",
     "ricordo.models.embedding.load_embedder": "providers are the extra `models`, and heavy",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
+    "ricordo.models.static._tokenizer": "its packages are the extra `embed`",
     "ricordo.tokens.exact._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
 }
 

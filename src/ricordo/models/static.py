@@ -61,10 +61,7 @@ def _package() -> Path:
 
 @cache
 def _table(folder: Path) -> NDArray[np.float32]:
-    """Return the vectors, one row a token, from a file in the safetensors format: a header's size, its JSON, numbers.
-
-    The format: https://github.com/huggingface/safetensors#format
-    """
+    """Return the vectors, one row a token, of a file as safetensors writes it: a header's size, its JSON, numbers."""
     data = (folder / "weights" / _WEIGHTS).read_bytes()
     start = _HEADER_SIZE + int.from_bytes(data[:_HEADER_SIZE], "little")
     tensor = json.loads(data[_HEADER_SIZE:start])[_TENSOR]
