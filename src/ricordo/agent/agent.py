@@ -119,10 +119,9 @@ class HarnessAgent(Standpoint):
     ) -> None:
         """Describe the agent; nothing is opened, read or written before `async with`.
 
-        `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
-        `workspace` is the root, found as `Memory.open` finds it when None, `store` what it remembers with: an address
-        such as `jsonl:./notes`, an open store, or, when None, the default of the process or the settings. The other
-        parameters are explained in the class. Raises: ScopeRequired; InvalidScope; InvalidSetting.
+        `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory;
+        `workspace` the root, by default the one `Memory.open` finds; `store` an address or an open store, by default
+        that of process or settings. The class tells the rest. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         if scope is None:
             raise ScopeRequired
