@@ -92,7 +92,9 @@ def _set(haystacks: Sequence[Haystack]) -> dict[str, Json]:
         made["retrievers"][name] = evaluated(rows)
         if any(haystack.split for haystack in haystacks):
             halves = {half.id: [row.turns for row in rows if row.haystack == half.id] for half in haystacks}
-            made["retrievers"][name]["split"] = {half: means(held) for half, held in halves.items()}
+            made["retrievers"][name]["split"] = {
+                half: {"questions": len(held), **means(held)} for half, held in halves.items()
+            }
     never = [(haystack, asked) for haystack in haystacks for asked in haystack.questions if asked.category == NEVER]
     if never:
         made["never"] = {"questions": len(never), "answered": sum(_answered(haystacks, never))}

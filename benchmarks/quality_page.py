@@ -149,7 +149,7 @@ def _ablation(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
     ]
     for name in sorted(names, key=lambda name: -sum(_loss(found[of], name, "R@10") for of in sets)):
         losses = (_loss(found[of], name, key) for of in sets for key in ABLATED)
-        rows.append((f"`{name}`", *(f"{-100 * loss:+.1f}" for loss in losses)))
+        rows.append((f"`{name}`", *(_points(-loss) for loss in losses)))
     return "\n".join([*lines, *_table(head, rows), "", "```sh", "python benchmarks/quality.py --ablate", "```", ""])
 
 
@@ -172,6 +172,11 @@ def _title(name: str) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def _points(change: float) -> str:
+    shown = f"{100 * change:+.1f}"
+    return "0.0" if float(shown) == 0 else shown
 
 
 def _cent(share: float) -> str:

@@ -4,6 +4,7 @@ What is measured today stands in docs/benchmarks/retrieval.md. A floor lies a li
 loses answers is seen and one that moves a tie is not. Whoever makes recall better raises the floors.
 """
 
+import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from hand_clock import HandClock
-from retrieval import scores
+from retrieval import run, scores
 from retrieval_adapter import Recalled, as_items, factory, ids_of, take_in
-from retrieval_sets import NEVER, Haystack, Question, evidence_of, load_own, parsed_time
+from retrieval_sets import NEVER, Haystack, Question, evidence_of, load, load_own, parsed_time
 from ricordo import Memory, Scope
 from ricordo.index.contract import Query
 
@@ -115,6 +116,72 @@ def test_a_loss_of_answers_is_seen() -> None:
 def test_scores_are_what_their_names_say(ranked: str, expected: Mapping[str, float]) -> None:
     found = scores(list(ranked), "ab")
     assert {key: found[key] for key in expected} == pytest.approx(expected, abs=0.001)
+
+
+def test_a_dialogue_of_two_people_is_read_with_the_slips_in_its_labels(tmp_path: Path) -> None:
+    said = {
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [dialogue("D1:1", "Hi."), dialogue("D1:2", "A cat.")],
+    }
+    asked = [
+        {"question": "Which pet?", "category": 4, "evidence": ["D:1:02; D9:17"]},
+        {"question": "Whose dog?", "category": 5, "evidence": ["D1:1"]},
+    ]
+    (tmp_path / "talk.json").write_text(json.dumps([{"sample_id": "x", "conversation": said, "qa": asked}]))
+    (read,) = load([tmp_path / "talk.json"])
+    assert [(question.category, question.evidence) for question in read.questions] == [
+        ("single-hop", ("D1:2",)), ("adversarial", ("D1:1",)),
+    ]  # fmt: skip
+    assert read.items[1].text == "A cat. [shared a photo: a cat]"
+    assert parsed_time(read.items[1].time) == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+
+
+def dialogue(label: str, text: str) -> dict[str, str]:
+    caption = {"blip_caption": "a cat"} if "cat" in text else {}
+    return {"dia_id": label, "speaker": "Ana", "text": text, **caption}
+
+
+def test_a_question_with_its_sessions_and_a_question_about_nothing_are_read(tmp_path: Path) -> None:
+    sessions = [
+        [{"role": "user", "content": "It is blue.", "has_answer": True}, {"role": "assistant", "content": "Good."}]
+    ]
+    asked = {
+        "question": "Which colour?", "question_type": "user", "question_date": "2023/05/30 (Tue) 23:40",
+        "answer_session_ids": ["s1"], "haystack_dates": ["2023/05/20 (Sat) 02:21"], "haystack_session_ids": ["s1"],
+        "haystack_sessions": sessions,
+    }  # fmt: skip
+    (tmp_path / "asked.json").write_text(json.dumps([asked | {"question_id": name} for name in ("q", "q_abs")]))
+    read = load([tmp_path / "asked.json"])
+    assert [haystack.questions[0].evidence for haystack in read] == [("s1#0", "s1"), ()]
+    (row,) = run([read[0]], lambda: Echo(["s1#1", "s1#0"]))
+    assert (row.turns["R@1"], row.turns["R@5"], row.sessions["R@1"]) == (0.0, 1.0, 1.0)
+
+
+def test_a_folder_of_chats_and_lines_of_json_are_read_without_what_betrays_the_answer(tmp_path: Path) -> None:
+    said = [[{"id": 4, "role": "user", "content": "Blue it is. ->-> 1,1", "time_anchor": "March-15-2024"}]]
+    probes = {"facts": [{"question": "Which colour?", "source_chat_ids": {"first": [4, 99]}}]}
+    (tmp_path / "1" / "probing_questions").mkdir(parents=True)
+    (tmp_path / "1" / "chat.json").write_text(json.dumps([{"batch_number": 1, "turns": said}]))
+    (tmp_path / "1" / "probing_questions" / "probing_questions.json").write_text(json.dumps(probes))
+    (read,) = load([tmp_path])
+    assert (read.items[0].text, read.items[0].session) == ("Blue it is.", "B1")
+    assert read.questions[0].evidence == ("4",)
+    (tmp_path / "lines.jsonl").write_text(json.dumps(read.to_json()) + "\n")
+    assert load([tmp_path / "lines.jsonl"]) == [read]
+
+
+class Echo:
+    """A retriever that always finds the same."""
+
+    def __init__(self, found: list[str]) -> None:
+        self._found = found
+
+    def index(self, items: Sequence[Mapping[str, str]]) -> None:
+        del items
+
+    def search(self, query: str, k: int, now: str | None = None) -> list[str]:
+        del query, now
+        return self._found[:k]
 
 
 def test_a_scorer_gets_the_turns_that_ricordo_finds_by_their_ids_and_nothing_of_the_labels() -> None:
