@@ -173,7 +173,8 @@ def test_what_the_one_who_is_asked_about_said_goes_first() -> None:
 def test_good_company_in_a_session_lifts_a_passage() -> None:
     alone = message("Lonely.", 0.4, session="s1")
     company = [message(f"Company {number}.", 0.4, session="s2", line=number) for number in range(1, 4)]
-    assert contents(ranked(alone, *company))[-1] == "Lonely."
+    asked = "Why did the nightly deploy of the shop fail in staging?"
+    assert contents(ranked(alone, *company, question=asked))[-1] == "Lonely."
 
 
 def test_a_passage_is_shown_as_an_entry_that_says_where_it_comes_from() -> None:

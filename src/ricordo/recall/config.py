@@ -21,11 +21,21 @@ HALF_LIVES: Mapping[str, float] = {
 class RecallConfig:
     """Weights of the ranking and of the answer.
 
-    Shares of a hit's score: `own` and `context` weigh the passage alone and with its neighbours, `session` the best
-    passages of its session, `speaker` that it is by or about the one person whom the question names, `expected` that
-    it holds what a question asks for (a date, a number), `memory` that it is a memory and not a raw message,
-    `recency` that it is new. An answer adds `coverage` of the question's words and takes off `asking` from a passage
-    that asks itself.
+    Shares of a hit's score: `own` and `context` weigh the words of the passage alone and with its neighbours, `session`
+    the best passages of its session, `company` how many of the question's words its session holds, `speaker` that
+    it is by or about the one person whom the question names, `reply` that it follows a question which is near, `dates`
+    that it is of a time that the question names, `expected` that it holds what a question asks for (a date, a
+    number), `memory` that it is a memory and not a raw message, by its confidence, `recency` that it is new, was
+    confirmed or is pinned.
+
+    `dense` and `dense_context` weigh how near an embedder finds the passage alone and with its neighbours. They
+    share the place of `own` and `context`: with such signals and without, a score means the same. `rerank` weighs what
+    a reranker says of the best `reranked` hits; it is waited for `rerank_seconds`.
+
+    `breadth` is what each further passage of one session loses where a question of few words may have its answer in
+    several; such a question counts on sessions the less.
+
+    An answer adds `coverage` of the question's words and takes off `asking` from a passage that asks itself.
 
     Shares that an answer loses: `absent` of the part of the question's words that memory holds nowhere, `stranger`
     where another person speaks than the one whom the question names, `thin` where the passage holds but one of the
@@ -40,11 +50,20 @@ class RecallConfig:
 
     own: float = 0.25
     context: float = 0.40
+    dense: float = 0.25
+    dense_context: float = 0.25
     session: float = 0.22
+    company: float = 0.05
     speaker: float = 0.10
-    expected: float = 0.03
+    reply: float = 0.20
+    dates: float = 0.10
+    expected: float = 0.05
     memory: float = 0.10
-    recency: float = 0.01
+    recency: float = 0.005
+    rerank: float = 0.30
+    reranked: int = 30
+    rerank_seconds: float = 0.2
+    breadth: float = 0.02
     half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
     default_half_life: float = 120.0
     coverage: float = 0.2

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ricordo.index.contract import Match, SearchIndex
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Answer", "Hit", "Passage", "Source"]
+__all__ = ["Answer", "Explained", "Hit", "Passage", "Rejected", "Source"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,8 @@ class Hit:
 
     `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers.
     The entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count
-    from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds.
+    from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds. `shares` are
+    what each signal adds to the score, and take from it below 0; their sum is the score.
     """
 
     entry: Entry
@@ -50,6 +52,29 @@ class Hit:
     words: tuple[str, ...] = ()
     superseded_by: str = ""
     signals: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejected:
+    """A candidate that was not returned, and the reason.
+
+    It is a `duplicate` of a hit, was `superseded` by another memory, came below the `limit`, or was over the `budget`.
+    `instead` is the place of the hit or memory that stands for it, as `path:line`; empty where none does.
+    """
+
+    hit: Hit
+    reason: Literal["duplicate", "superseded", "limit", "budget"]
+    instead: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What was returned, best first, and the best of what was not, best first; `candidates` were looked at in all."""
+
+    hits: tuple[Hit, ...]
+    rejected: tuple[Rejected, ...] = ()
+    candidates: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

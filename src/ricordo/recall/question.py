@@ -4,7 +4,7 @@ The signs are those of a few languages' question words; where none is found, not
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -22,41 +22,72 @@ _SIGNS: tuple[tuple[str, Expected], ...] = (
     (r"\b(?:where|wohin|wo|où|dónde|dove|onde)\b|哪里|在哪|どこ", "place"),
     (r"\b(?:who|whom|whose|wer|wem|wen|qui|quién|chi|quem)\b|谁|誰", "person"),
 )
+_OCCASION = re.compile(
+    r"\b(?:how (?:long|often|old)|first|last|latest|wie (?:lange|oft|alt)|erste[rsn]?|letzte[rsn]?"
+    r"|combien de (?:temps|fois)|premi(?:er|ère)|derni(?:er|ère)|cuánto tiempo|primer[oa]?|últim[oa]"
+    r"|quanto tempo|prim[oa]|ultim[oa]|primeir[oa])\b|多久|第一次|最后一次|最初|最後"
+)
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|my|me|mine|ich|mein\w*|mir|mich)\b")
-_TIME_WORDS = (
-    "jan january feb february march apr april june july aug august sep sept september oct october nov november"
-    " dec december"
-    " monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago"
+_TIMES = (
+    "jan january feb february march apr april june july aug august sep sept september oct october nov november dec"
+    " december monday tuesday wednesday thursday friday saturday sunday yesterday today tomorrow tonight ago"
 )
+_TIME_WORDS = frozenset(_TIMES.split())
 _SPANS = "week weekend month year night summer winter spring fall"
-_TIME = re.compile(
-    rf"\b(?:\d{{4}}-\d\d|(?:19|20)\d\d|\d{{1,2}}:\d\d|{_TIME_WORDS.replace(' ', '|')}"
-    rf"|(?:last|next|this) (?:{_SPANS.replace(' ', '|')}))\b",
-    re.IGNORECASE,
-)
-_NUMBER_WORDS = "one two three four five six seven eight nine ten eleven twelve once twice dozen several"
-_NUMBER = re.compile(rf"\d|\b(?:{_NUMBER_WORDS.replace(' ', '|')})\b", re.IGNORECASE)
+_SPAN = re.compile(rf"\b(?:last|next|this) (?:{_SPANS.replace(' ', '|')})\b", re.IGNORECASE)
+_DATE = re.compile(r"\b(?:\d{4}-\d\d|(?:19|20)\d\d|\d{1,2}:\d\d)\b")
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve once twice dozen several"
+_NUMBER_WORDS = frozenset(_NUMBERS.split())
+_DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"\w+")
 _CAPITALISED = re.compile(r"(?<=\s)[A-ZÀ-Þ]\w*[a-zß-ÿ][\w-]*")
 _POSSESSIVE = re.compile(r"[’']s?$")
 _LONGEST = 500
+_FEW, _MANY = 2, 5
 _NAME = re.compile(r"(?<=[^.!?\s] )[A-Z][a-z]+")
 _PLACE = re.compile(r"\b(?:in|at|to|from|near|on) (?:the )?[A-Z]\w+|[\w.-]+/[\w./-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What was asked: the text in lower case, what kind of answer it expects, whether it is about the one who asks."""
+    """What was asked: the text in lower case, what kind of answer it expects, whether it is about the one who asks.
+
+    `words` are its content words, `said` the text as it was typed, and `occasion` tells that it asks for one time
+    alone.
+    """
 
     text: str
     expected: Expected
     about_me: bool
+    words: tuple[str, ...] = ()
+    said: str = ""
+    occasion: bool = False
+
+    def breadth(self, people: Collection[str]) -> float:
+        """Return how likely the answer is spread over several passages, in 0..1, names of `people` not counted.
+
+        A question of few words names a subject, on which more than one thing may have been said: it is 1 up to two
+        words and 0 from five on, which single out one thing that was said.
+        """
+        if self.occasion:
+            return 0.0
+        names = {name.casefold() for name in people}
+        asked = sum(_POSSESSIVE.sub("", word) not in names for word in self.words)
+        return min(max((_MANY - asked) / (_MANY - _FEW), 0.0), 1.0)
 
 
 def read_question(text: str) -> Question:
     """Return what the question asks for, judged by its first 500 characters."""
     lowered = text[:_LONGEST].lower()
     expected: Expected = next((kind for pattern, kind in _SIGNS if re.search(pattern, lowered)), "")
-    return Question(text=lowered, expected=expected, about_me=_FIRST_PERSON.search(lowered) is not None)
+    return Question(
+        text=lowered,
+        expected=expected,
+        about_me=_FIRST_PERSON.search(lowered) is not None,
+        words=query_words(text).shown,
+        said=text[:_LONGEST],
+        occasion=expected == "time" or _OCCASION.search(lowered) is not None,
+    )
 
 
 def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
@@ -73,5 +104,12 @@ def core_words(text: str, people: Iterable[str]) -> frozenset[str]:
 
 def holds_expected(text: str, expected: Expected) -> bool:
     """Tell whether `text` holds something of the expected kind; False when nothing is expected."""
-    pattern = {"time": _TIME, "number": _NUMBER, "place": _PLACE, "person": _NAME}.get(expected)
-    return pattern is not None and pattern.search(text[:4_000]) is not None
+    if not expected:
+        return False
+    said = text[:4_000]
+    if expected == "number":
+        return _DIGIT.search(said) is not None or not _NUMBER_WORDS.isdisjoint(_WORD.findall(said.lower()))
+    if expected == "time":
+        dated = not _TIME_WORDS.isdisjoint(_WORD.findall(said.lower())) or _SPAN.search(said) is not None
+        return dated or (_DIGIT.search(said) is not None and _DATE.search(said) is not None)
+    return (_PLACE if expected == "place" else _NAME).search(said) is not None

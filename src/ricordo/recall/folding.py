@@ -1,0 +1,112 @@
+"""Which of the best passages are shown: each thing once, and of several sessions where the answer may be spread. Pure.
+
+Invariant: nothing is dropped but what says the same as something that is kept.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ricordo.language import jaccard
+from ricordo.recall.asked import company_of
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.measures import Scored
+
+__all__ = ["Folded", "diversified", "folded"]
+
+_ALIKE = 0.4
+_WORD = re.compile(r"\w+")
+
+_Marks: TypeAlias = tuple[bool, bool, frozenset[str], frozenset[str]]
+"""Whether a row was superseded and asks, the words of the question it holds, and all its words as they are written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folded:
+    """The rows that are kept, best first, and those that repeat one of them, each with that one."""
+
+    kept: list[Scored] = field(default_factory=list)
+    repeated: list[tuple[Scored, Scored]] = field(default_factory=list)
+
+
+def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
+    """Return the first `most` rows without those that repeat a better one; no more are asked for than that takes."""
+    found = Folded()
+    kept, marks = found.kept, list[_Marks]()
+    places: set[tuple[str, str, int | str]] = set()
+    for row in scored:
+        chunk = row.passage.match.chunk
+        # the pieces of one message or entry are one hit
+        place = (row.passage.label, chunk.entry_id or chunk.path, "" if chunk.entry_id else chunk.line_number)
+        if place in places:
+            continue
+        places.add(place)
+        mark = _marks(row)
+        alike = (at for at, other in enumerate(marks) if _may_be_alike(mark, other, config.duplicate))
+        twin = next((at for at in alike if _same(row, kept[at], config.duplicate)), None)
+        if twin is None:
+            kept.append(row)
+            marks.append(mark)
+        elif _stands_for(row, kept[twin], config):
+            found.repeated.append((kept[twin], row))
+            kept[twin], marks[twin] = replace(row, score=kept[twin].score), mark
+        else:
+            found.repeated.append((row, kept[twin]))
+        if len(kept) >= most:
+            break
+    return found
+
+
+def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
+    """Return the rows so that each loses `loss` for every better one of its session or document, best first.
+
+    This is maximal marginal relevance (Carbonell and Goldstein, 1998), with the session as what makes two alike. An
+    entry stands for itself, and loses nothing.
+    """
+    if not loss:
+        return list(rows)
+    left, chosen = list(rows), list[Scored]()
+    shown: dict[tuple[str, str], int] = {}
+    while left:
+        lost = [0.0 if row.passage.match.chunk.markup else loss * shown.get(company_of(row.passage), 0) for row in left]
+        at = max(range(len(left)), key=lambda each: left[each].score - lost[each])
+        row = left.pop(at)
+        shown[company_of(row.passage)] = shown.get(company_of(row.passage), 0) + 1
+        chosen.append(_less(row, lost[at]) if lost[at] else row)
+    return chosen
+
+
+def _less(row: Scored, lost: float) -> Scored:
+    return replace(row, score=row.score - lost, lost=lost)
+
+
+def _marks(row: Scored) -> _Marks:
+    content = row.passage.match.content
+    # other scripts have no words that are told apart so cheaply
+    words = frozenset(_WORD.findall(content.lower())) if content.isascii() else frozenset()
+    return row.successor is not None, row.asks, frozenset(row.passage.match.words), words
+
+
+def _may_be_alike(left: _Marks, right: _Marks, duplicate: float) -> bool:
+    """Tell, by what costs little, whether two texts may share so many of their content words."""
+    # a number apart may be all that a change is, and a question of the same words is no twin of its answer
+    if left[0] != right[0] or left[1] != right[1]:
+        return False
+    first, second = left[3], right[3]
+    if not first or not second or duplicate < _ALIKE:
+        return True
+    # words of the question that one alone holds are among those that they do not share
+    if len(left[2] ^ right[2]) > (1 - duplicate) * (len(first) + len(second)):
+        return False
+    return len(first & second) >= _ALIKE * max(len(first), len(second))
+
+
+def _same(left: Scored, right: Scored, duplicate: float) -> bool:
+    return bool(left.words) and jaccard(left.words, right.words) >= duplicate
+
+
+def _stands_for(row: Scored, other: Scored, config: RecallConfig) -> bool:
+    """Tell whether `row`, which says the same as `other`, is curated memory, `other` is not, and they come near."""
+    curated = row.passage.match.chunk.sort == "curated" != other.passage.match.chunk.sort
+    return curated and other.score - row.score <= config.near

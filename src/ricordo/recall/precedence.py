@@ -1,0 +1,94 @@
+"""What goes before what, whatever the words say: what holds now before what it took the place of. Pure.
+
+Invariant: no row is dropped, and rows that have nothing to do with each other keep their order.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ricordo.language import overlap
+from ricordo.recall.config import RecallConfig
+from ricordo.recall.measures import Scored
+from ricordo.recall.standing import Successions
+
+__all__ = ["newer_first", "standing", "successors_first"]
+
+_SAME_SUBJECT = 0.5
+_SHARED = 3
+_CORRECTION = "correction"
+
+
+def standing(row: Scored, chain: Successions) -> Scored:
+    """Return the row with the state and the successor that other entries give it."""
+    successor = chain.entries.get(chain.successor.get(row.memory.id, "")) if row.memory else None
+    if row.memory is None or successor is None:
+        return row
+    return replace(row, successor=successor, memory=replace(row.memory, state="superseded"))
+
+
+def successors_first(rows: Sequence[Scored], offered: Mapping[str, Scored], chain: Successions) -> list[Scored]:
+    """Put what took the place of a memory above it: what holds now, and what held between where it is a hit too."""
+    placed = list(rows)
+    for row in rows:
+        later = chain.after(row.memory.id) if row.memory else ()
+        if not later:
+            continue
+        at = next(at for at, other in enumerate(placed) if other.entry == row.entry and other.passage == row.passage)
+        for newer_id in later:
+            stands = next((at for at, other in enumerate(placed) if other.entry.id == newer_id), None)
+            if stands is not None and stands < at:
+                at = stands
+                continue
+            newer = placed.pop(stands) if stands is not None else offered.get(newer_id)
+            if newer is not None and (stands is not None or newer_id == later[-1]):
+                placed.insert(at, replace(newer, score=max(newer.score, row.score)))
+    return placed
+
+
+def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
+    """Let the newer of two memories on one subject go first: a changed decision wins.
+
+    A correction wins wherever it stands, another memory where their scores are near.
+    """
+    placed: list[Scored] = []
+    for row in rows:
+        at = next((at for at, other in enumerate(placed) if _replaces(row, other, config)), len(placed))
+        if at == len(placed):
+            placed.append(row)
+            continue
+        older = placed[at]
+        placed.insert(at, replace(row, score=older.score))
+        placed[at + 1 :] = [
+            replace(other, score=min(other.score, row.score), outdated=True) if _corrects(row, other) else other
+            for other in placed[at + 1 :]
+        ]
+        placed[at + 1 :] = sorted(placed[at + 1 :], key=_score_order)
+    corrections = [row for row in placed if row.memory and _CORRECTION in row.memory.tags]
+    return [
+        replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in placed
+    ]
+
+
+def _score_order(row: Scored) -> float:
+    return -row.score
+
+
+def _replaces(row: Scored, other: Scored, config: RecallConfig) -> bool:
+    """Tell whether `row`, which ranks below `other`, is the memory that holds now."""
+    if not _is_later_memory(row, other):
+        return False
+    near = other.score - row.score <= config.near and row.entry.kind == other.entry.kind
+    return _corrects(row, other) or (near and overlap(row.words, other.words) >= _SAME_SUBJECT)
+
+
+def _corrects(row: Scored, other: Scored) -> bool:
+    """Tell whether `row` is tagged as a correction and is later and on the subject of `other`."""
+    if _CORRECTION not in row.entry.tags or not _is_later_memory(row, other):
+        return False
+    on_subject = overlap(row.words, other.words) >= _SAME_SUBJECT or len(row.words & other.words) >= _SHARED
+    return on_subject and set(row.passage.match.words) >= set(other.passage.match.words)
+
+
+def _is_later_memory(row: Scored, other: Scored) -> bool:
+    both = bool(row.passage.match.chunk.markup and other.passage.match.chunk.markup)
+    return both and row.time > other.time
