@@ -23,8 +23,8 @@ A question is labelled with the turns that answer it. **R@k** is the share of th
 written nor when it is asked for.
 
 *Ricordo* is `Memory.ingest` for every session and `Memory.search` for every question, over memories and
-transcripts; a hit that is a memory counts as the message that it was learned from. *SQLite FTS5* is the yardstick:
-Porter's stemmer, the bare turns, the words joined by OR.
+transcripts; a hit that is a memory counts as the message that it was learned from, once. 50 hits are asked for.
+*SQLite FTS5* is the yardstick: Porter's stemmer, the bare turns, the words joined by OR.
 """
 _OWN = """
 The project's own set lies in `benchmarks/retrieval_set/`: conversations with coding agents (code, paths, tool
@@ -134,8 +134,8 @@ def _ablation(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
     lines = [
         "## What each weight is worth",
         "",
-        "Each weight of `RecallConfig` is set to 0 in turn, the others stay. Shown is what that changes, in points; a",
-        "weight that is not named changes no ranking here, such as those of `answer`.",
+        "Each weight of `RecallConfig` is set to 0 in turn, the others stay. Shown is what that changes, in points,",
+        "where ten hits are asked for; a weight that is not named changes no ranking here, such as those of `answer`.",
         "",
     ]
     sets = list(found)
