@@ -38,6 +38,7 @@ class Corpus:
         self.count = 0
         self.dead = 0
         self.places = 0
+        self.has_neighbours = False
         self.paths: dict[int, str] = {}
         self.names: dict[str, dict[str, int]] = {name: {} for name in _NAMED}
         self._sorts: Array = np.zeros(0, dtype=np.int8)
@@ -82,7 +83,8 @@ class Corpus:
         """Return the positions that hold a term and their counts, as far as there are any, in ascending pieces."""
         found = [(base, *postings.find(term)) for base, postings in self._parts]
         found.append((self._tail_at, *self._tail.find(term)))
-        return [(rows + np.uint32(base) if base else rows, counts) for base, rows, counts in found if len(rows)]
+        # arrays are indexed by whole words of the machine, and would be made so again at each use
+        return [(rows.astype(np.int64) + base, counts) for base, rows, counts in found if len(rows)]
 
     def has_relative(self, start: str) -> bool:
         """Tell whether a row that is there holds itself a term that begins with `start`."""
@@ -114,6 +116,7 @@ class Corpus:
             codes = np.fromiter((self._code(name, one) for one in listed), dtype=np.int32, count=len(listed))
             self._held[name][at : at + len(block)] = codes[columns[name]]
         own, every = _norms(columns["own"], columns["around"])
+        self.has_neighbours |= bool(np.any(columns["around"]))
         self._held["own"][at : at + len(block)], self._held["every"][at : at + len(block)] = own, every
         self._held["place"][at : at + len(block)] = self._places_of(columns["place"])
         self._held["live"][at : at + len(block)] = True
@@ -156,6 +159,7 @@ class Corpus:
             self._held[name][self.count] = values[name]
         for name in _NAMED:
             self._held[name][self.count] = self._code(name, str(values[name]))
+        self.has_neighbours |= bool(values["around"])
         own, every = _norms(np.array([values["own"]]), np.array([values["around"]]))
         self._held["own"][self.count], self._held["every"][self.count] = own[0], every[0]
         self._held["place"][self.count] = self._place_of(int(values["place"]))
@@ -252,7 +256,7 @@ class _Tail:
     def settled(self) -> Postings:
         written = sorted((term.encode("utf-8", "surrogatepass"), held) for term, held in self._terms.items())
         lengths = [len(rows) for _, (rows, _) in written]
-        return Postings(
+        return Postings.of(
             vocabulary=b"".join(term for term, _ in written),
             ends=np.cumsum([len(term) for term, _ in written], dtype=np.uint32),
             starts=np.concatenate(([0], np.cumsum(lengths))).astype(np.uint32),

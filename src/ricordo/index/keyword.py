@@ -47,6 +47,7 @@ class _Progress:
     pending: list[tuple[Document, FileInfo]] = field(default_factory=list)
     gone: tuple[str, ...] = ()
     unchanged: int = 0
+    unsettled: bool = False
 
     @property
     def unread(self) -> list[tuple[Document, FileInfo]]:
@@ -67,6 +68,7 @@ class KeywordIndex:
         self._taking = anyio.Lock()
         self._intake: tuple[Database, Intake] | None = None
         self._segments: tuple[Database, Segments | None] | None = None
+        self._settled: tuple[Sequence[FileInfo], frozenset[Sort], int] | None = None
         self._stale_files = 0
         self._refreshing = 0
 
@@ -101,21 +103,42 @@ class KeywordIndex:
             return []
         words = query_words(asked.text)
         files = await self._files.list(self._folder)
+        if self._is_settled(files, asked.sorts):
+            found = await self._look(Asked(query=asked, words=words, limit=limit), current=True)
+            if found is not None:
+                return found
         progress = await self._catch_up(files, asked.sorts, seconds=self._patience_seconds)
-        found: list[Match] | None = None
+        found = None
         if progress is not None:
             skipped = frozenset(document.path for document, _ in progress.unread)
-
-            async def look(database: Database) -> list[Match]:
-                ask = Asked(query=asked, words=words, limit=limit, skipped=skipped)
-                return await database.read(lambda reader: _select(reader, self._segments_of(database), ask))
-
-            found = await self._file.use(look)
+            found = await self._look(Asked(query=asked, words=words, limit=limit, skipped=skipped))
         if progress is None or found is None:
             unread: Sequence[tuple[Document, FileInfo]] = changes({}, files, self._folder, asked.sorts).changed
             return await self._scan.search(unread, asked, words, limit)
         scanned = await self._scan.search(progress.unread, asked, words, limit) if progress.unread else []
         return _merged(found, scanned, limit) if scanned else found
+
+    def _is_settled(self, files: Sequence[FileInfo], sorts: tuple[Sort, ...]) -> bool:
+        """Tell whether everything of these sorts was taken in when the last search or refresh had these very files."""
+        if self._settled is None or self._intake is None:
+            return False
+        before, covered, revision = self._settled
+        return set(sorts) <= covered and revision == self._intake[1].revision and before == files
+
+    async def _look(self, asked: Asked, *, current: bool = False) -> list[Match] | None:
+        """Return what the database holds, None when it can't be used, or `current` and another process wrote to it."""
+
+        async def look(database: Database) -> list[Match] | None:
+            intake = self._intake_of(database)
+
+            def select(reader: Connection) -> list[Match] | None:
+                if current and not intake.is_current(reader):
+                    return None
+                return _select(reader, self._segments_of(database), asked)
+
+            return await database.read(select)
+
+        return await self._file.use(look)
 
     async def refresh(self) -> SyncReport:
         """Take in everything that changed in the workspace, and forget what is gone."""
@@ -188,13 +211,16 @@ class KeywordIndex:
             patient=seconds is None,
         )
         self._stale_files = len(files) if progress is None else len(progress.pending)
+        self._settled = None
+        if progress is not None and not progress.unsettled and not progress.pending and self._intake is not None:
+            self._settled = (files, frozenset(sorts), self._intake[1].revision)
         return progress
 
     async def _take_changes(
         self, intake: Intake, files: Sequence[FileInfo], sorts: tuple[Sort, ...], seconds: float | None
     ) -> _Progress:
         todo = changes(await intake.known(), files, self._folder, sorts)
-        progress = _Progress(gone=todo.gone, unchanged=todo.unchanged)
+        progress = _Progress(gone=todo.gone, unchanged=todo.unchanged, unsettled=bool(todo.changed or todo.gone))
         await self._forget(intake, todo)
         deadline = None if seconds is None else time.monotonic() + seconds
         for document, info in todo.changed:

@@ -23,6 +23,7 @@ from ricordo.index.terms import Words
 __all__ = ["Found", "latest", "search"]
 
 _FIRST = 64
+_MARGIN = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class _Word:
 
 def search(corpus: Corpus, asked: Asked) -> tuple[list[Found], Statistics]:
     """Return the rows that hold a word, best first, and how common the words are."""
-    query, words = asked.query, asked.words
+    words = asked.words
     held = {term: corpus.find(term) for term in words.terms}
     statistics = _statistics(corpus, words, held)
     weights = statistics.weights(words)
@@ -56,10 +57,7 @@ def search(corpus: Corpus, asked: Asked) -> tuple[list[Found], Statistics]:
     scores = np.zeros(corpus.count)
     for word in found:
         scores[word.rows] += _gain(corpus, word)
-    rows = np.flatnonzero(scores if query.neighbours else _holding(found, corpus.count))
-    rows = rows[_allowed(corpus, rows, asked)]
-    steps = np.rint(scores[rows] / (sum(weights) or 1.0) * STEPS).astype(np.int64)
-    chosen = _spread(corpus, rows, steps, asked.limit)
+    chosen = _chosen(corpus, asked, found, scores, sum(weights) or 1.0)
     measured = _measured(corpus, np.array(chosen, dtype=np.int64), found, words, statistics.silent(words))
     numbers = corpus["number"][chosen].tolist()
     return [Found(number=number, measured=one) for number, one in zip(numbers, measured, strict=True)], statistics
@@ -122,26 +120,12 @@ def _word(weight: float, pieces: Sequence[tuple[Array, Array]], count: int) -> _
     return _Word(weight=weight, rows=held, own=np.minimum(own[held], IN_OWN), every=np.minimum(every[held], IN_OWN))
 
 
-def _holding(found: Sequence[_Word], count: int) -> Array:
-    """Return which rows hold a word themselves."""
-    holding = np.zeros(count, dtype=np.bool_)
-    for word in found:
-        holding[word.rows[word.own > 0]] = True
-    return holding
-
-
 def _gain(corpus: Corpus, word: _Word) -> Array:
     """Return what a word adds to the scores of its rows."""
-    alone, beside = _saturated(corpus, word)
+    alone = word.own / (word.own + corpus["own"][word.rows])
+    beside = word.every / (word.every + corpus["every"][word.rows]) if corpus.has_neighbours else alone
     gain: Array = word.weight * (OWN_SHARE * alone + (1 - OWN_SHARE) * beside)
     return gain
-
-
-def _saturated(corpus: Corpus, word: _Word) -> tuple[Array, Array]:
-    return (
-        word.own / (word.own + corpus["own"][word.rows]),
-        word.every / (word.every + corpus["every"][word.rows]),
-    )
 
 
 def _allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
@@ -177,20 +161,48 @@ def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
         yield "tags", [code for tags, code in corpus.names["tags"].items() if any(mark in tags for mark in marks)]
 
 
-def _spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+def _chosen(corpus: Corpus, asked: Asked, found: Sequence[_Word], scores: Array, most: float) -> list[int]:
     """Return the best rows in order, without what is too much of one heap or one text."""
-    wanted = max(_FIRST, 2 * limit)
+    wanted = max(_FIRST, 2 * asked.limit)
     while True:
-        enough = rows
-        if len(rows) > wanted:
-            least = np.partition(steps, len(rows) - wanted)[len(rows) - wanted]
-            enough = rows[steps >= least]
-            chosen = _kept(corpus, enough, steps[steps >= least], limit)
-        else:
-            chosen = _kept(corpus, rows, steps, limit)
-        if len(chosen) == limit or len(enough) == len(rows):
+        least = _bound(corpus, asked, found, scores, wanted)
+        rows = _passing(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
+        chosen = _kept(corpus, rows, np.rint(scores[rows] / most * STEPS).astype(np.int64), asked.limit)
+        if len(chosen) == asked.limit or not least:
             return chosen
         wanted *= 8
+
+
+def _bound(corpus: Corpus, asked: Asked, found: Sequence[_Word], scores: Array, wanted: int) -> float:
+    """Return a score that at least so many rows reach, 0 when there is none: the rows of one word will do."""
+    for word in sorted(found, key=lambda word: len(word.rows)):
+        if len(word.rows) >= wanted:
+            reached = scores[_passing(corpus, asked, [word], word.rows)]
+            if len(reached) >= wanted:
+                return max(float(np.partition(reached, len(reached) - wanted)[len(reached) - wanted]) - _MARGIN, 0.0)
+    return 0.0
+
+
+def _passing(corpus: Corpus, asked: Asked, found: Sequence[_Word], rows: Array) -> Array:
+    """Return those of these rows that the query lets through: without neighbours, a row must hold a word itself."""
+    rows = rows[_allowed(corpus, rows, asked)]
+    if asked.query.neighbours:
+        return rows
+    holding = np.zeros(len(rows), dtype=np.bool_)
+    for word in found:
+        holding |= _counts(word, rows)[0] > 0
+    kept: Array = rows[holding]
+    return kept
+
+
+def _counts(word: _Word, rows: Array) -> tuple[Array, Array]:
+    """Return how often rows hold a word, alone and with their neighbours."""
+    if not len(word.rows):
+        nothing = np.zeros(len(rows), dtype=np.uint8)
+        return nothing, nothing
+    at = np.minimum(np.searchsorted(word.rows, rows), len(word.rows) - 1)
+    there = word.rows[at] == rows
+    return word.own[at] * there, word.every[at] * there
 
 
 def _kept(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
@@ -221,10 +233,7 @@ def _measured(corpus: Corpus, rows: Array, found: Sequence[_Word], words: Words,
     most = sum(word.weight for word in found) or 1.0
     own, every = np.zeros((len(found), len(rows))), np.zeros((len(found), len(rows)))
     for nth, word in enumerate(found):
-        at = np.searchsorted(word.rows, rows)
-        at[at == len(word.rows)] = 0
-        there = word.rows[at] == rows if len(word.rows) else np.zeros(len(rows), dtype=np.bool_)
-        own[nth][there], every[nth][there] = word.own[at[there]], word.every[at[there]]
+        own[nth], every[nth] = _counts(word, rows)
     sums = [
         weights @ (own / (own + corpus["own"][rows])),
         weights @ (every / (every + corpus["every"][rows])),

@@ -7,7 +7,8 @@ neighbours share one byte.
 Invariant: a block depends on its rows alone, its terms are sorted by their UTF-8 bytes and the rows of a term ascend.
 """
 
-from bisect import bisect_left
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ IN_OWN, WITH_ALL = 3, 2
 """The bits of a count that are the row's own, and how far the count with neighbours is shifted."""
 
 _MOST = 3
+_HEAD = 8
 
 COLUMNS: dict[str, str] = {
     "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
@@ -57,13 +59,27 @@ class IndexedRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Postings:
-    """The terms of a block: `ends` cut `vocabulary` into terms, `starts` cut `rows` and `counts` into theirs."""
+    """The terms of a block: `ends` cut `vocabulary` into terms, `starts` cut `rows` and `counts` into theirs.
+
+    `heads` are the first eight bytes of each term as a number, so that a term is found without cutting out many.
+    """
 
     vocabulary: bytes
     ends: Array
     starts: Array
     rows: Array
     counts: Array
+    heads: "array[int]"
+
+    @classmethod
+    def of(cls, vocabulary: bytes, ends: Array, starts: Array, rows: Array, counts: Array) -> "Postings":
+        """Return the postings with their heads."""
+        begins = np.concatenate((np.zeros(1, dtype=np.int64), ends))[:-1]
+        places = begins[:, np.newaxis] + np.arange(_HEAD)
+        letters = np.frombuffer(vocabulary + bytes(_HEAD), dtype=np.uint8)[places]
+        letters[places >= np.asarray(ends)[:, np.newaxis]] = 0
+        heads = array("Q", letters.view(">u8").astype(np.uint64).tobytes())
+        return cls(vocabulary=vocabulary, ends=ends, starts=starts, rows=rows, counts=counts, heads=heads)
 
     def find(self, term: str) -> tuple[Array, Array]:
         """Return the rows that hold a term, ascending, and their counts; both are empty where none does."""
@@ -86,7 +102,9 @@ class Postings:
         return self.rows[start:end], self.counts[start:end]
 
     def _first(self, wanted: bytes) -> int:
-        return bisect_left(range(len(self.ends)), wanted, key=self._term)
+        head = int.from_bytes(wanted[:_HEAD].ljust(_HEAD, b"\0"), "big")
+        low = bisect_left(self.heads, head)
+        return bisect_left(range(len(self.ends)), wanted, low, bisect_right(self.heads, head, low), key=self._term)
 
     def _term(self, at: int) -> bytes:
         return self.vocabulary[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])]
@@ -163,7 +181,7 @@ class Builder:
         every = np.diff(first, append=len(held))
         own = every - np.add.reduceat(held & 1, first) if len(first) else every
         ordered = [written[at] for at in order]
-        return Postings(
+        return Postings.of(
             vocabulary=b"".join(ordered),
             ends=np.cumsum(np.fromiter(map(len, ordered), dtype=np.uint32, count=len(ordered)), dtype=np.uint32),
             starts=np.searchsorted(posting[first] >> 31, np.arange(len(ordered) + 1)).astype(np.uint32),

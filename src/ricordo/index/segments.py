@@ -152,7 +152,7 @@ def from_bytes(data: bytes) -> Block:
     for (name, kind), length in zip({**COLUMNS, **_POSTINGS}.items(), head["lengths"], strict=True):
         arrays[name] = np.frombuffer(raw, dtype=kind, count=length, offset=at)
         at += arrays[name].nbytes
-    postings = Postings(
+    postings = Postings.of(
         vocabulary=raw[start : start + head["vocabulary"]], **{name: arrays[name].copy() for name in _POSTINGS}
     )
     kinds, tags, sessions = (tuple(head[name]) for name in ("kinds", "tags", "sessions"))

@@ -52,13 +52,15 @@ class _Read:
 class Intake:
     """The way from the files of one workspace into its database.
 
-    A document that can't be read is an outcome; what is raised is trouble with the database.
+    A document that can't be read is an outcome; what is raised is trouble with the database. `revision` counts how
+    often what is known has changed.
     """
 
     def __init__(self, database: Database, files: FileStore) -> None:
         """Take documents from `files` into `database`."""
         self._database = database
         self._files = files
+        self.revision = 0
         self._known: dict[str, Known] = {}
         self._version = -1
 
@@ -67,7 +69,20 @@ class Intake:
         version, loaded = await self._database.read(lambda connection: _known_since(connection, self._version))
         if loaded is not None:
             self._known, self._version = loaded, version
+            self.revision += 1
         return self._known
+
+    def is_current(self, connection: Connection) -> bool:
+        """Tell whether no other process wrote since `known` was asked for; to be called within a read."""
+        return _version(connection) == self._version
+
+    def _keep(self, path: str, known: Known | None) -> None:
+        """Note what is stored of a document now, None when it is gone."""
+        self.revision += 1
+        if known is None:
+            self._known.pop(path, None)
+        else:
+            self._known[path] = known
 
     async def take(self, document: Document, info: FileInfo) -> Outcome:
         """Take in the document as it is now; one that is gone by now is forgotten."""
@@ -85,13 +100,16 @@ class Intake:
             except (ValueError, OverflowError, RecursionError) as error:
                 return Outcome(failed=f"{document.path}: {error}")
             if written:
-                self._known[document.path] = read.known
+                self._keep(document.path, read.known)
                 return Outcome(changed=not read.same)
             await self.known()
         return Outcome(failed=f"{document.path} changes faster than it can be read.")
 
     async def _write(self, read: _Read) -> bool:
         """Write what was read; False when another process wrote the document since."""
+        if read.same and read.before is not None and read.known.modified_ns == read.before.modified_ns:
+            # looked at again as it had been written a moment ago: that it had not changed need not be stored
+            return True
         if read.same or (read.base is not None and reads_alone(read.document, read.tail)):
             return await self._database.write(lambda connection: _write_block(connection, read, read.tail))
         rows = await anyio.to_thread.run_sync(rows_of, read.document, read.data)
@@ -118,14 +136,15 @@ class Intake:
         read = _Read(document=document, data=data, known=known, before=base, base=base)
         taken = await self._database.write(lambda connection: _write_block(connection, read, data))
         if taken:
-            self._known[document.path] = known
+            self._keep(document.path, known)
         return taken
 
     async def forget(self, paths: Iterable[str]) -> None:
         """Remove documents that are gone; one that another process has just created is not."""
         for path in paths:
             if await self._files.info(path) is None:
-                before = self._known.pop(path, None)
+                before = self._known.get(path)
+                self._keep(path, None)
                 await self._database.write(partial(remove_document, path=path, before=before))
 
 
@@ -156,8 +175,13 @@ def _compare(document: Document, info: FileInfo, data: bytes, before: Known | No
 
 def _known_since(connection: Connection, version: int) -> tuple[int, dict[str, Known] | None]:
     """Return the version of the data as other processes wrote it, and what is known when it is not `version`."""
-    current: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    current = _version(connection)
     return current, None if current == version else known_documents(connection)
+
+
+def _version(connection: Connection) -> int:
+    version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    return version
 
 
 def _write_block(connection: Connection, read: _Read, block: bytes) -> bool:

@@ -1,0 +1,237 @@
+"""Speed of the search index: rebuilding, reopening, searching and adding, as ratios to bare SQLite in one run.
+
+    python benchmarks/index_speed.py [--sizes 1000,10000,100000] [--queries 100] [--out speed.json]
+
+Entries are 80 to 400 characters of words whose commonness falls as in language, with names, dates and paths, 1,000 a
+day; a query is five to eight words of one entry. The peer of a search is SQLite's own full-text ranking of the same
+texts, the peer of an add is an append with fsync and one SQLite commit. Times are medians in milliseconds, of the wall
+clock and of this process alone (`cpu`), which a busy machine does not change.
+"""
+
+import argparse
+import json
+import os
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+
+from ricordo.files.local import LocalFiles
+from ricordo.index.contract import Query
+from ricordo.index.keyword import KeywordIndex
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import render_entry
+
+__all__ = ["main"]
+
+Figures: TypeAlias = "dict[str, float]"
+FUNCTION_WORDS = [
+    *("the", "of", "and", "to", "a", "in", "is", "that", "it", "was", "for", "on", "with", "as", "at", "be", "this"),
+    *("by", "from", "or", "are", "not", "have", "had", "but", "an", "they", "which", "you", "we"),
+]
+NAMES = ["Ana", "Ben", "Chloe", "Dmitri", "Elena", "Farid", "Grace", "Hiro", "Lisbon", "Osaka", "Nairobi", "Denver"]
+PER_DAY = 1_000
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def main() -> None:
+    """Print the figures of each size and write them where `--out` says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    results = {}
+    for size in map(int, given.sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            results[size] = anyio.run(measured, Path(folder), size, given.queries)
+        print(f"{size:,} entries")
+        for name, value in results[size].items():
+            print(f"  {name:32} {value:12.3f}")
+    if given.out:
+        given.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+async def measured(root: Path, size: int, queries: int) -> Figures:
+    """Return the figures of an index over so many entries."""
+    texts = entries(size)
+    asked = questions(texts, queries)
+    write_ledgers(root, texts)
+    files = LocalFiles(root)
+    path = root / "memory_index.db"
+    figures: Figures = {}
+    index = await KeywordIndex.open(path, files)
+    figures["rebuild s"], figures["rebuild cpu s"] = await timed(index.refresh)
+    await index.close()
+    figures["index bytes per entry"] = path.stat().st_size / size
+
+    # numpy and the package are loaded already: what is measured is the index
+    figures["reopen ms"], figures["reopen cpu ms"] = await timed(partial(reopen, path, files, asked[0]), scale=1e3)
+    index = await KeywordIndex.open(path, files)
+    tracemalloc.start()
+    await index.search(asked[0])
+    figures["memory MB"] = tracemalloc.get_traced_memory()[0] / 1e6
+    tracemalloc.stop()
+    figures |= await searches(index, asked, "search 10", limit=10)
+    figures |= await searches(index, asked, "search 200, neighbours", limit=200, neighbours=True)
+    figures["FTS5 bm25, top 10 ms"] = bare_search(root / "bare.db", texts, asked)
+    figures |= await adds(root, index, files, texts)
+    await index.close()
+    return figures
+
+
+async def searches(
+    index: KeywordIndex, asked: Sequence[str], name: str, *, limit: int, neighbours: bool = False
+) -> Figures:
+    """Return how long a search takes that finds at most so many."""
+    walls, cpus = [], []
+    for question in asked:
+        query = Query(text=question, neighbours=neighbours)
+        wall, cpu = await timed(partial(index.search, query, limit), scale=1e3)
+        walls.append(wall)
+        cpus.append(cpu)
+    return {
+        f"{name} ms": statistics.median(walls),
+        f"{name} p95 ms": sorted(walls)[int(len(walls) * 0.95)],
+        f"{name} cpu ms": statistics.median(cpus),
+    }
+
+
+async def reopen(path: Path, files: LocalFiles, question: str) -> None:
+    """Open, search once, close."""
+    index = await KeywordIndex.open(path, files)
+    await index.search(question)
+    await index.close()
+
+
+async def adds(root: Path, index: KeywordIndex, files: LocalFiles, texts: Sequence[str]) -> Figures:
+    """Return how long adding takes, each found at once: the first and the last of a day, and what cannot be avoided."""
+    day = "workspace/memory/2030-01-01.md"
+    walls, bare, plain = [], [], root / "plain.md"
+    with closing(sqlite3.connect(root / "bare.db", isolation_level=None)) as connection:
+        for number, text in enumerate(texts[:500]):
+            block = bullet(f"{text} anew", 10_000_000 + number, BEGIN)
+
+            async def add(block: bytes = block) -> None:
+                appended = await files.append(day, block)
+                await index.index_appended(day, appended.offset, block)
+
+            wall, _ = await timed(add, scale=1e3)
+            walls.append(wall)
+            begun = time.perf_counter()
+            with plain.open("ab") as file:
+                file.write(block)
+                file.flush()
+                os.fsync(file.fileno())
+            connection.execute("INSERT INTO entry (content) VALUES (?)", (text,))
+            bare.append((time.perf_counter() - begun) * 1e3)
+    return {
+        "add ms": statistics.median(walls),
+        "add, first 50 ms": statistics.median(walls[:50]),
+        "add, last 50 ms": statistics.median(walls[-50:]),
+        "bare append and commit ms": statistics.median(bare),
+    }
+
+
+def bare_search(path: Path, texts: Sequence[str], asked: Sequence[str]) -> float:
+    """Return the median milliseconds of SQLite's own ranking of the same texts, function words left out."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("CREATE VIRTUAL TABLE entry USING fts5 (content, tokenize = 'porter unicode61')")
+        connection.execute("BEGIN")
+        connection.executemany("INSERT INTO entry (content) VALUES (?)", ((text,) for text in texts))
+        connection.execute("COMMIT")
+        times = []
+        for question in asked:
+            words = " OR ".join(f'"{word}"' for word in question.split() if word not in FUNCTION_WORDS)
+            begun = time.perf_counter()
+            connection.execute(
+                "SELECT content FROM entry WHERE entry MATCH ? ORDER BY rank LIMIT 10", (words,)
+            ).fetchall()
+            times.append((time.perf_counter() - begun) * 1e3)
+    return statistics.median(times)
+
+
+async def timed(act: Callable[[], Awaitable[object]], *, scale: float = 1.0) -> tuple[float, float]:
+    """Return how long an act takes, by the wall clock and in this process."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    await act()
+    return (time.perf_counter() - wall) * scale, (time.process_time() - cpu) * scale
+
+
+def entries(size: int) -> list[str]:
+    """Return texts, the same in every run."""
+    chance = random.Random(7)
+    rare = vocabulary(chance, 20_000)
+    zipf = list(accumulate((rank + 2.7) ** -1.07 for rank in range(len(rare))))
+    common = list(accumulate(1 / (rank + 1.5) for rank in range(len(FUNCTION_WORDS))))
+    texts = []
+    for number in range(size):
+        words: list[str] = []
+        length, wanted = 0, chance.randint(60, 380)
+        while length < wanted:
+            source, weights = (FUNCTION_WORDS, common) if chance.random() < 0.45 else (rare, zipf)
+            words += chance.choices(source, cum_weights=weights)
+            length += len(words[-1]) + 1
+        words.insert(chance.randrange(len(words)), chance.choice(NAMES))
+        words += [f"on 2025-{1 + number % 12:02d}-{1 + number % 28:02d}"] if number % 5 == 0 else []
+        words += [f"in src/{chance.choice(rare)}/{chance.choice(rare)}.py"] if number % 7 == 0 else []
+        texts.append(" ".join(words).capitalize() + ".")
+    return texts
+
+
+def vocabulary(chance: random.Random, size: int) -> list[str]:
+    """Return invented words."""
+    words: set[str] = set()
+    while len(words) < size:
+        syllables = chance.choice((1, 2, 2, 3))
+        word = "".join(
+            chance.choice(("b", "br", "k", "d", "f", "gl", "l", "m", "n", "st", "t", "v")) + chance.choice("aeiou")
+            for _ in range(syllables)
+        )
+        words.add(word + chance.choice(("", "n", "r", "ck", "nt", "ing", "ed", "er", "ly", "s", "ness")))
+    return sorted(words, key=lambda _: chance.random())
+
+
+def questions(texts: Sequence[str], count: int) -> list[str]:
+    """Return for each of some texts five to eight of its words in their order."""
+    chance = random.Random(11)
+    asked = []
+    for _ in range(count):
+        words = [word.strip(".") for word in chance.choice(texts).split() if "/" not in word]
+        telling = [at for at, word in enumerate(words) if word not in FUNCTION_WORDS]
+        kept = {*chance.sample(telling, min(4, len(telling))), *chance.sample(range(len(words)), min(3, len(words)))}
+        asked.append(" ".join(words[at] for at in sorted(kept)))
+    return asked
+
+
+def write_ledgers(root: Path, texts: Sequence[str]) -> None:
+    """Write the texts as entries, a thousand a day."""
+    folder = root / "workspace" / "memory"
+    folder.mkdir(parents=True)
+    for first in range(0, len(texts), PER_DAY):
+        day = BEGIN + timedelta(days=first // PER_DAY)
+        some = texts[first : first + PER_DAY]
+        blocks = [bullet(text, first + at, day + timedelta(seconds=at)) for at, text in enumerate(some)]
+        (folder / f"{day:%Y-%m-%d}.md").write_bytes(f"# {day:%Y-%m-%d}\n\n".encode() + b"".join(blocks))
+
+
+def bullet(text: str, number: int, moment: datetime) -> bytes:
+    """Return an entry as it stands in a ledger."""
+    return render_entry(Entry(content=text, kind="fact", id=f"01jd{number:022d}", time=moment)).encode()
+
+
+if __name__ == "__main__":
+    main()
