@@ -158,6 +158,55 @@ async def test_segments_are_few_and_what_is_written_down_of_changes_ends(tmp_pat
 
 
 @pytest.mark.usefixtures("eager")
+async def test_lines_that_change_places_are_found_in_their_new_order(tmp_path: Path) -> None:
+    lines = [f"- The wombat {name}.\n" for name in ("one", "two", "three", "four")]
+    place(tmp_path, LEDGER, "".join(lines))
+    first, second = await opened(tmp_path), await opened(tmp_path)
+    for index in (first, second):
+        await same_as_the_files(index, tmp_path)
+    place(tmp_path, LEDGER, "".join(lines[::-1]))
+    for index in (first, second, late := await opened(tmp_path)):
+        found = [match.content for match in await index.search("wombat")]
+        assert found == ["The wombat four.", "The wombat three.", "The wombat two.", "The wombat one."]
+    for index in (first, second, late):
+        await index.close()
+
+
+@pytest.mark.usefixtures("eager")
+async def test_a_process_that_missed_what_was_written_down_of_changes_loads_anew(tmp_path: Path) -> None:
+    zoo(tmp_path, 12)
+    first, second = await opened(tmp_path), await opened(tmp_path)
+    await first.refresh()
+    await same_as_the_files(second, tmp_path)
+    os.unlink(tmp_path / "workspace/memory/topics/a.md")
+    await first.refresh()
+    with closing(sqlite3.connect(tmp_path / INDEX)) as connection:
+        assert connection.execute("SELECT count(*) FROM change").fetchone() == (0,)
+    os.unlink(tmp_path / "workspace/memory/topics/b.md")
+    await first.search("wombat")
+    for index in (first, second):
+        await same_as_the_files(index, tmp_path)
+    await first.close()
+    await second.close()
+
+
+@pytest.mark.usefixtures("eager")
+async def test_a_removal_is_written_down_until_every_segment_knows_of_it(tmp_path: Path) -> None:
+    zoo(tmp_path, 30)
+    place(tmp_path, "workspace/notes.md", "A wombat.\n")
+    index = await opened(tmp_path)
+    await index.refresh()
+    os.unlink(tmp_path / "workspace/notes.md")
+    place(tmp_path, "workspace/memory/topics/d.md", "".join(f"- Animal {n} is in d.\n" for n in range(9)))
+    await index.refresh()
+    await index.close()
+    assert [chunks for _, _, chunks in stored(tmp_path)] == [91, 9]
+    late = await opened(tmp_path)
+    await same_as_the_files(late, tmp_path)
+    await late.close()
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("damage", ["data = x'00'", "data = substr(data, 1, 40)", "checksum = 0"])
 async def test_a_damaged_segment_is_made_up_for_by_its_rows(tmp_path: Path, damage: str) -> None:
     zoo(tmp_path)
