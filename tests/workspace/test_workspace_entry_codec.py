@@ -21,6 +21,13 @@ def test_reading_a_written_entry_gives_the_same_entry(entry: Entry) -> None:
     assert parse_entry(render_entry(entry)) == entry
 
 
+@given(ENTRIES)
+@example(Entry(content="a\r\n\r\nb\r", tags=("one",), pinned=True, id="01m7zz"))
+def test_line_ends_of_another_system_change_no_entry(entry: Entry) -> None:
+    """An editor, or git, may end every line by a carriage return too: fields, tags and ids are still read."""
+    assert parse_entry(render_entry(entry).replace("\n", "\r\n")) == entry
+
+
 @given(st.lists(ENTRIES.map(lambda entry: replace(entry, id="")), max_size=6))
 def test_a_document_of_many_entries_gives_each_of_them_at_its_place(entries: list[Entry]) -> None:
     """The offsets cut exactly the bullet that was written, so one can be removed without touching its neighbours."""

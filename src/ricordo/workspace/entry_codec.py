@@ -228,7 +228,8 @@ def _end_of_bullet(lines: list[bytes], start: int) -> int:
 
 
 def _parsed(block: str) -> tuple[Entry, str | None] | None:
-    lines = block.rstrip("\n").split("\n")
+    # a carriage return of the content is escaped, so one at the end of a line is an editor's
+    lines = block.replace("\r\n", "\n").rstrip("\n").split("\n")
     lines[0] = re.sub(r"^[-*+] +", "", lines[0])
     lines[1:] = [re.sub(r"^(?:  |\t)", "", line) for line in lines[1:]]
     shown, tags, named, entry_id = _suffix(lines[-1])
