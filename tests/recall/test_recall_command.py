@@ -54,3 +54,40 @@ def test_an_answer_that_replaced_nothing_says_so() -> None:
     ricordo("remember", "The orders service uses MySQL as its database.")
     assert ricordo("ask", QUESTION, "--json").document["superseded"] == []
     assert "superseded" not in ricordo("ask", QUESTION).out
+
+
+def test_why_shows_what_each_signal_gave_and_what_was_left_out() -> None:
+    for text in ("The orders service uses MySQL.", "Orders arrive at noon.", "The orders desk is closed on Sundays."):
+        ricordo("remember", text)
+    told = ricordo("recall", "orders service", "--why", "--limit", "1", "--json").document
+    (hit,) = told["hits"]
+    assert hit["entry"]["content"] == "The orders service uses MySQL."
+    assert round(sum(hit["shares"].values()), 2) == round(hit["score"], 2)
+    assert set(hit["shares"]) <= set(hit["signals"])
+    assert [each["reason"] for each in told["rejected"]] == ["limit", "limit"]
+    assert told["candidates"] == 3
+    lines = ricordo("recall", "orders service", "--why", "--limit", "1").out.splitlines()
+    assert lines[0] == "1. The orders service uses MySQL."
+    assert any("words +0." in line and "memory +0.100" in line for line in lines)
+    assert "Not shown, of 3 candidates:" in lines
+    assert any("below the limit" in line for line in lines)
+
+
+def test_memory_search_says_why_too_and_shows_the_part_that_holds_the_words() -> None:
+    ricordo(
+        "remember", f"{'Nothing here is of any use. ' * 12}The pager number of the depot is 4411. {'And so on. ' * 30}"
+    )
+    lines = ricordo("memory", "search", "pager depot", "--why").out.splitlines()
+    assert "The pager number of the depot is 4411." in lines[0]
+    assert lines[0].startswith("1. …")
+    assert len(lines[0]) < 200
+
+
+def test_a_budget_passes_over_what_is_too_long_for_it() -> None:
+    ricordo("remember", f"The orders service. {'It is long. ' * 80}")
+    ricordo("remember", "Orders are short.")
+    assert len(ricordo("recall", "orders", "--json").document["hits"]) == 2
+    (hit,) = ricordo("recall", "orders", "--budget", "20", "--json").document["hits"]
+    assert hit["entry"]["content"] == "Orders are short."
+    told = ricordo("recall", "orders", "--budget", "20", "--why", "--json").document
+    assert [each["reason"] for each in told["rejected"]] == ["budget"]

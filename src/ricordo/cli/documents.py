@@ -13,11 +13,18 @@ from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
     from ricordo.audit import HistoryItem
-    from ricordo.recall.hits import Answer, Hit
+    from ricordo.recall.hits import Answer, Explained, Hit
     from ricordo.sessions import SessionInfo
     from ricordo.workspace.entry import Entry
 
-__all__ = ["answer_document", "change_document", "entry_document", "hit_document", "session_document"]
+__all__ = [
+    "answer_document",
+    "change_document",
+    "entry_document",
+    "explained_document",
+    "hit_document",
+    "session_document",
+]
 
 
 def entry_document(entry: "Entry") -> dict[str, JsonValue]:
@@ -60,6 +67,28 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "speaker": hit.speaker or None,
         "superseded_by": hit.superseded_by or None,
         "entry": entry_document(hit.entry),
+    }
+
+
+def explained_document(found: "Explained", target: Target) -> dict[str, JsonValue]:
+    """Describe hits with what each signal gave to their scores, and the best candidates that are none with the reason.
+
+    `signals` are in 0..1; `shares` sum to the score; `instead` is the place of what stands for a rejected one.
+    """
+
+    def weighed(hit: "Hit") -> dict[str, JsonValue]:
+        return {
+            **hit_document(hit, target),
+            "signals": {name: round(value, 4) for name, value in hit.signals.items()},
+            "shares": {name: round(value, 4) for name, value in hit.shares.items()},
+        }
+
+    return {
+        "hits": [weighed(hit) for hit in found.hits],
+        "rejected": [
+            {**weighed(each.hit), "reason": each.reason, "instead": each.instead or None} for each in found.rejected
+        ],
+        "candidates": found.candidates,
     }
 
 

@@ -1,16 +1,21 @@
 """How hits and answers are shown: what was said, where it stands, and why it was found."""
 
+import re
 from typing import TYPE_CHECKING
 
 from ricordo.cli.context import Target
-from ricordo.cli.render import age, dim, say, shown, wrapped
+from ricordo.cli.render import age, bold, dim, say, shown, wrapped
 
 if TYPE_CHECKING:
-    from ricordo.recall.hits import Answer, Hit
+    from ricordo.recall.hits import Answer, Explained, Hit, Rejected
 
-__all__ = ["print_answer", "print_hits"]
+__all__ = ["print_answer", "print_explained", "print_hits"]
 
 _LONGEST = 600
+_SNIPPET = 160
+_FEWEST = 2
+_NAMES = {"bm25": "words", "context": "words around", "dense": "meaning", "dense_context": "meaning around"}
+_SMALLEST = 0.0005
 
 
 def print_hits(hits: "list[Hit]", target: Target) -> None:
@@ -25,6 +30,25 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target)]
         say(dim(f"   {' · '.join(filter(None, facts))}"))
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
+
+
+def print_explained(found: "Explained", target: Target) -> None:
+    """Print hits with what each signal gave to their scores, then the best candidates that are none, and why."""
+    if not found.hits:
+        say("Nothing found.")
+    for number, hit in enumerate(found.hits, start=1):
+        say(f"{number}. {_snippet(hit)}")
+        origin = hit.entry.source
+        said = f"said in {origin.session} {' '.join(origin.messages)}".rstrip() if origin.session else ""
+        facts = [shown(hit.entry.kind), f"score {hit.score:.3f}", _place(hit, target), shown(said)]
+        say(dim(f"   {' · '.join(filter(None, facts))}"))
+        say(dim(wrapped(_shares(hit), "   ")))
+        say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
+    if found.rejected:
+        say(f"\nNot shown, of {found.candidates:,} candidates:")
+    for rejected in found.rejected:
+        say(f"-  {_snippet(rejected.hit)}")
+        say(dim(f"   {shown(_reason(rejected))} · score {rejected.hit.score:.3f} · {_place(rejected.hit, target)}"))
 
 
 def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
@@ -42,6 +66,38 @@ def _print_quote(hit: "Hit", target: Target, indent: str, *, label: str = "") ->
     said = hit.entry.since or hit.entry.time
     facts = [shown(hit.speaker), f"{said.astimezone():%Y-%m-%d}" if said else "", _place(hit, target)]
     say(dim(f"{indent}— {', '.join(filter(None, facts))}"))
+
+
+def _shares(hit: "Hit") -> str:
+    """Return what each signal gave, the most first."""
+    shares = sorted(hit.shares.items(), key=lambda row: -abs(row[1]))
+    return ", ".join(f"{_NAMES.get(name, name)} {share:+.3f}" for name, share in shares if abs(share) >= _SMALLEST)
+
+
+def _reason(rejected: "Rejected") -> str:
+    reasons = {
+        "duplicate": "says the same as",
+        "superseded": "superseded",
+        "limit": "below the limit",
+        "budget": "over the budget",
+    }
+    return f"{reasons[rejected.reason]} {rejected.instead}".rstrip()
+
+
+def _snippet(hit: "Hit") -> str:
+    """Return the part of the content that holds the most words of the query, with them in bold, on one line."""
+    content = " ".join(shown(hit.entry.content).split())
+    stems = {word.casefold()[: max(len(word) - _FEWEST, _FEWEST)] for word in hit.words}
+    words = re.compile(
+        rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(stems, key=len, reverse=True)))})\w*", re.IGNORECASE
+    )
+    found = [match.start() for match in words.finditer(content)] if stems else []
+    # of all windows that begin at a word of the query, the one that holds the most of them
+    start = max(found, key=lambda at: sum(at <= other < at + _SNIPPET for other in found), default=0)
+    start = 0 if start < _SNIPPET // 2 else content.rfind(" ", 0, start - _SNIPPET // 4) + 1
+    part = content[start : start + _SNIPPET]
+    lead, trail = "…" * bool(start), "…" * (start + _SNIPPET < len(content))
+    return f"{lead}{words.sub(lambda match: bold(match[0]), part) if stems else part}{trail}"
 
 
 def _place(hit: "Hit", target: Target) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "RootOption",
     "TagOption",
     "UserOption",
+    "WhyOption",
     "YesOption",
     "decoded",
     "expect_json",
@@ -128,6 +129,10 @@ ProjectOption = Annotated[
 JsonOption = Annotated[
     bool,
     typer.Option("--json", is_eager=True, callback=_inherited, help="Print one JSON document, for errors too."),
+]
+WhyOption = Annotated[
+    bool,
+    typer.Option("--why", help="Show what each signal gave to each score, and the best that was left out, and why."),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="How many to show at most.")]
 KindOption = Annotated[

@@ -19,8 +19,9 @@ from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
 from ricordo.queue import Job
 from ricordo.recall.answer import answer
-from ricordo.recall.hits import Answer, Hit, Source
-from ricordo.recall.recall import search
+from ricordo.recall.hits import Answer, Explained, Hit, Source
+from ricordo.recall.packing import packed
+from ricordo.recall.recall import explain, search
 from ricordo.runtime import Settings, Workspace, open_workspace
 from ricordo.runtime.assembly import Parts
 from ricordo.runtime.roots import nearest_root
@@ -35,6 +36,7 @@ from ricordo.workspace.transcript import Transcript, read_log
 __all__ = ["Memory"]
 
 _OPEN_TRANSCRIPTS = 64
+_MOST_PACKED = 4
 
 
 class Memory(ByHand):
@@ -122,14 +124,18 @@ class Memory(ByHand):
         tags: Sequence[str] = (),
         since: datetime | None = None,
         until: datetime | None = None,
+        budget: Tokens | None = None,
     ) -> list[Hit]:
         """Return at most `limit` memories, best first, each with its reason; the newest for an empty query.
+
+        With a `budget` they have at most so many tokens together, estimated: one too long for what is left is skipped.
 
         The filters take memories of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
         `until`. Raises: InvalidQuery if `limit` is below 1.
         """
         asked = Query(text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, sorts=MEMORY_SORTS)
-        return await self._workspace.store.recall(asked, limit)
+        found = await self._workspace.store.recall(asked, limit if budget is None else _MOST_PACKED * limit)
+        return packed(found, limit, budget)[0]
 
     async def search(self, query: str | Query, *, limit: int = 10) -> list[Hit]:
         """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results.
@@ -141,6 +147,21 @@ class Memory(ByHand):
             hits = await search(await self._sources(), asked, limit=limit, now=self._workspace.place.clock.now())
             progress.counts["entries"] = len(hits)
             return hits
+
+    async def explain(
+        self, query: str | Query, *, limit: int = 5, rejected: int = 10, budget: Tokens | None = None
+    ) -> Explained:
+        """Return the hits for `query` with the share of each signal, and the best candidates that are none, and why.
+
+        A text is looked for in memories, as by `recall`; a `Query` in what its `sorts` name, by default everything.
+        With a `budget` the hits together have at most so many tokens. Raises: InvalidQuery if `limit` is below 1.
+        """
+        with self._workspace.emitter.stage("recall", self.scope) as progress:
+            asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+            now = self._workspace.place.clock.now()
+            found = await explain(await self._sources(), asked, limit=limit, rejected=rejected, budget=budget, now=now)
+            progress.counts["entries"] = len(found.hits)
+            return found
 
     async def answer(self, question: str) -> Answer:
         """Return the best hit quoted with its file and line, or "not in memory"; nothing is ever made up."""

@@ -4,7 +4,7 @@ Invariant: nothing is dropped but what says the same as something that is kept.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -69,16 +69,17 @@ def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
     left, chosen = list(rows), list[Scored]()
     shown: dict[tuple[str, str], int] = {}
     while left:
-        lost = [0.0 if row.passage.match.chunk.markup else loss * shown.get(company_of(row.passage), 0) for row in left]
+        lost = [_loss(row, loss, shown) for row in left]
         at = max(range(len(left)), key=lambda each: left[each].score - lost[each])
         row = left.pop(at)
         shown[company_of(row.passage)] = shown.get(company_of(row.passage), 0) + 1
-        chosen.append(_less(row, lost[at]) if lost[at] else row)
+        chosen.append(replace(row, score=row.score - lost[at], lost=lost[at]) if lost[at] else row)
     return chosen
 
 
-def _less(row: Scored, lost: float) -> Scored:
-    return replace(row, score=row.score - lost, lost=lost)
+def _loss(row: Scored, loss: float, shown: Mapping[tuple[str, str], int]) -> float:
+    """Return what a row loses for the better ones of its session, at most all that it has."""
+    return 0.0 if row.memory else min(loss * shown.get(company_of(row.passage), 0), row.score)
 
 
 def _marks(row: Scored) -> _Marks:

@@ -23,10 +23,11 @@ from ricordo.recall.config import RecallConfig
 from ricordo.recall.folding import Folded, diversified, folded
 from ricordo.recall.hits import Explained, Hit, Passage, Rejected
 from ricordo.recall.measures import NEVER, Scored, best_first, is_reply, measured, order
+from ricordo.recall.packing import packed
 from ricordo.recall.precedence import newer_first, standing, successors_first
 from ricordo.recall.question import Question
 from ricordo.recall.standing import Successions, curated_place, successions
-from ricordo.tokens import Tokens, estimate_text
+from ricordo.tokens import Tokens
 
 __all__ = ["explain", "rank"]
 
@@ -64,7 +65,7 @@ def rank(
     """
     wanted = _SPARE * limit
     decided = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
-    chosen, _ = _packed(decided.rows, limit, budget)
+    chosen, _ = packed(decided.rows, limit, budget)
     return [_hit(row, now) for row in chosen]
 
 
@@ -84,7 +85,7 @@ def explain(
     """Return the hits of `rank`, and the best candidates that are none, at most `rejected` of them, with the reason."""
     wanted = _SPARE * limit + rejected
     deeper = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
-    chosen, over = _packed(deeper.rows, limit, budget)
+    chosen, over = packed(deeper.rows, limit, budget)
     shown = {id(row) for row in (*chosen, *over)}
     left: list[tuple[Scored, Rejected]] = [
         *((row, Rejected(hit=_hit(row, now), reason="budget")) for row in over),
@@ -161,25 +162,6 @@ def _unfound(passage: Passage) -> Passage:
     return replace(passage, match=replace(passage.match, score=0.0, words=(), absent=(), signals={}))
 
 
-def _packed(rows: Sequence[Scored], limit: int, budget: Tokens | None) -> tuple[list[Scored], list[Scored]]:
-    """Return the first `limit` rows that fit into the budget together, and those passed over as too long for it."""
-    if budget is None:
-        return list(rows[:limit]), []
-    chosen: list[Scored] = []
-    over: list[Scored] = []
-    room = budget.count
-    for row in rows:
-        if len(chosen) == limit:
-            break
-        cost = estimate_text(row.entry.content)
-        if cost <= room:
-            chosen.append(row)
-            room -= cost
-        else:
-            over.append(row)
-    return chosen, over
-
-
 def _duplicate(row: Scored, kept: Scored, now: datetime) -> Rejected:
     return Rejected(
         hit=_hit(row, now), reason="duplicate", instead=f"{kept.passage.match.path}:{kept.passage.match.line_number}"
@@ -188,7 +170,7 @@ def _duplicate(row: Scored, kept: Scored, now: datetime) -> Rejected:
 
 def _hit(row: Scored, now: datetime) -> Hit:
     match = row.passage.match
-    score = min(max(row.score, 0.0), 1.0)
+    score = min(row.score, 1.0)
     return Hit(
         entry=row.entry,
         score=score,

@@ -7,6 +7,7 @@ import typer
 
 from ricordo.cli.context import existing, with_memory
 from ricordo.cli.documents import answer_document, hit_document
+from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_answer, print_hits
 from ricordo.cli.options import (
     JsonOption,
@@ -16,6 +17,7 @@ from ricordo.cli.options import (
     RootOption,
     TagOption,
     UserOption,
+    WhyOption,
     moment,
 )
 from ricordo.cli.render import bold, emit, say, shown
@@ -49,6 +51,10 @@ def recall(
     tag: TagOption = None,
     since: _Since = None,
     until: _Until = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
+    ] = None,
+    why: WhyOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -59,9 +65,20 @@ def recall(
     Each with its score in 0..1 (higher is better), its age, its file and line, and why it was found.
     """
     target = existing(root, user, project)
+    if why:
+        explain_hits(
+            target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
+            budget=budget,
+        )  # fmt: skip
+        return
+    from ricordo.tokens import Tokens
+
+    room = Tokens(budget) if budget else None
     hits = with_memory(
         target,
-        lambda memory: memory.recall(query, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until),
+        lambda memory: memory.recall(
+            query, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until, budget=room
+        ),
     )
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})

@@ -9,6 +9,7 @@ import typer
 
 from ricordo.cli.context import existing, with_memory
 from ricordo.cli.documents import entry_document, hit_document
+from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_hits
 from ricordo.cli.locate import Origin, Position, origins_of, position_of
 from ricordo.cli.options import (
@@ -20,6 +21,7 @@ from ricordo.cli.options import (
     RootOption,
     TagOption,
     UserOption,
+    WhyOption,
     moment,
 )
 from ricordo.cli.render import age, bold, dim, emit, say, shown, wrapped
@@ -192,6 +194,7 @@ def search(
     *,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words.")],
     limit: LimitOption = 10,
+    why: WhyOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -199,6 +202,9 @@ def search(
 ) -> None:
     """Search memories, conversations and notes, best first."""
     target = existing(root, user, project)
+    if why:
+        explain_hits(target, query, as_json=as_json, limit=limit, everything=True)
+        return
     hits = with_memory(target, lambda memory: memory.search(query, limit=limit))
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})

@@ -1,0 +1,40 @@
+"""`--why`: what each signal gave to a hit, what was left out, and the reason."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from ricordo.cli.context import Target, with_memory
+from ricordo.cli.documents import explained_document
+from ricordo.cli.hits import print_explained
+from ricordo.cli.render import emit
+
+__all__ = ["explain_hits"]
+
+
+def explain_hits(
+    target: Target,
+    query: str,
+    *,
+    as_json: bool,
+    limit: int,
+    kinds: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    since: datetime | None = None,
+    until: datetime | None = None,
+    budget: int | None = None,
+    everything: bool = False,
+) -> None:
+    """Print why hits are hits and others are none; `everything` looks beyond memories."""
+    from ricordo.index.contract import EVERYTHING, MEMORY_SORTS, Query
+    from ricordo.tokens import Tokens
+
+    asked = Query(
+        text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until,
+        sorts=EVERYTHING if everything else MEMORY_SORTS,
+    )  # fmt: skip
+    room = Tokens(budget) if budget else None
+    found = with_memory(target, lambda memory: memory.explain(asked, limit=limit, budget=room))
+    if as_json:
+        emit({"query": query, **explained_document(found, target)})
+    else:
+        print_explained(found, target)
