@@ -6,10 +6,10 @@ A piece of a long entry has the fields of the bullet that points to it, so filte
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ricordo.database.sqlite import Connection
-from ricordo.index.contract import Chunk, Query, Sort
+from ricordo.index.contract import Chunk, Query
 from ricordo.index.plan import stamp
 from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, Candidate, Statistics, stem
 from ricordo.index.terms import Words
@@ -20,6 +20,7 @@ _Values: TypeAlias = "list[str | int]"
 _AROUND_WEIGHT = 0.4
 _FIRST = 4
 _MOST_COUNTED = 4_000
+_AT_ONCE = 500
 _HEAP = """chunk.document || CASE WHEN chunk.message <> '' OR chunk.markup <> '' THEN '/' || chunk.line ELSE '' END"""
 _FIELDS = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
     coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
@@ -153,14 +154,18 @@ def _filters(query: Query) -> tuple[str, _Values]:
     return " ".join(conditions), values
 
 
-def _marks(values: Iterable[str]) -> str:
+def _marks(values: Iterable[str | int]) -> str:
     return ", ".join("?" for _ in values)
 
 
 def chunks(connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
     """Return the chunks with these numbers in this order, by number; those that are not there are left out."""
-    rows = connection.execute(f"{_FIELDS} FROM chunk {_JOINS} WHERE chunk.id IN ({_numbered(numbers)})")
-    found = {row[0]: _chunk(row) for row in rows}
+    found: dict[int, Chunk] = {}
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = numbers[first : first + _AT_ONCE]
+        # as many marks as were asked for last time make a statement that need not be prepared again
+        rows = connection.execute(f"{_FIELDS} FROM chunk {_JOINS} WHERE chunk.id IN ({_marks(some)})", some)
+        found.update((row[0], _chunk(row)) for row in rows)
     return {number: found[number] for number in numbers if number in found}
 
 
@@ -178,17 +183,17 @@ def _numbered(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _chunk(row: tuple[str | int | None, ...]) -> Chunk:
-    line, end_line, part, time = (cast("int", row[at]) for at in (2, 3, 4, 8))
-    path, sort, kind, tags, session, message, speaker, entry, heading, markup, content = (
-        cast("str", row[at]) for at in (1, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15)
-    )
+def _chunk(row: tuple[Any, ...]) -> Chunk:
+    (
+        _, path, line, end_line, part, sort, kind, tags, time, session, message, speaker, entry, heading, markup,
+        content,
+    ) = row  # fmt: skip
     return Chunk(
         path=path,
         line_number=line,
         end_line=end_line,
         part=part,
-        sort=cast("Sort", sort),
+        sort=sort,
         kind=kind,
         tags=tuple(tags.strip("\n").split("\n")) if tags else (),
         time=None if time is None else datetime.fromtimestamp(time / 1000, UTC),
