@@ -85,6 +85,8 @@ def test_a_memory_that_can_not_be_copied_is_named_and_the_exit_code_says_so() ->
         ("jsonl:./nowhere", "jsonl:./notes", "does not exist"),
         ("jsonl:./notes", "jsonl:./notes", "both where to read"),
         ("jsonl:", "json:./notes", "no folder"),
+        ("jsonl:~nobody-has-this-name/a", "json:./notes", "home folder of nobody"),
+        ("jsonl", "json:./notes", "jsonl:./notes"),
         ("jsnol:./x", "json:./notes", "jsnol"),
         ("none", "json:./notes", "keeps nothing"),
     ],

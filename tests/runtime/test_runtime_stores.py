@@ -201,6 +201,17 @@ async def test_a_store_that_needs_a_folder_asks_for_one(address: str) -> None:
             pass
 
 
+@pytest.mark.parametrize("scheme", ["json", "kv", "layered"])
+async def test_a_place_below_a_file_and_one_at_nobodys_home_are_told_as_such(tmp_path: Path, scheme: str) -> None:
+    (tmp_path / "notes").write_text("mine\n")
+    with pytest.raises(InvalidInput, match="notes is a file: name a folder"):
+        async with open_store(f"{scheme}:{tmp_path / 'notes' / 'deep' / 'er'}", scope=SCOPE):
+            pass
+    with pytest.raises(InvalidSetting, match="home folder of nobody"):
+        async with open_store(f"{scheme}:~nobody-has-this-name/notes", scope=SCOPE):
+            pass
+
+
 async def test_nothing_is_opened_without_a_scope_or_for_one_that_holds_a_secret() -> None:
     with pytest.raises(ScopeRequired):
         async with open_store("none:", scope=None):

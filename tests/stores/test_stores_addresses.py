@@ -59,6 +59,12 @@ def test_a_text_that_is_no_address_is_told_the_form_and_the_schemes(text: str) -
         parse_address(text)
 
 
+@pytest.mark.parametrize("text", ["jsonl", "KV", " fanout "])
+def test_a_scheme_alone_that_needs_a_place_is_no_folder_of_that_name(text: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"names no place: write one, such as [a-z]+:\./notes"):
+        parse_address(text)
+
+
 @pytest.mark.parametrize("text", ["ring:?capacity", "ring:?=5", "ring:?a=1&a=2", "ring:?a=1&"])
 def test_an_option_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InvalidSetting, match="name=value"):

@@ -30,13 +30,14 @@ def placed(text: str, target: Target) -> "Address":
 
 def is_there(address: "Address") -> bool:
     """Tell whether opening the store would create nothing: each of the folders that it names exists."""
+    from ricordo.runtime.store_folders import at_home
     from ricordo.stores.opening import SCHEMES, parse_address, several
 
     if address.scheme == "fanout":
         return all(is_there(parse_address(each)) for each in several(address.place))
     if address.scheme not in SCHEMES or not address.place:
         return True
-    return Path(address.place).expanduser().exists()
+    return at_home(address.place).exists()
 
 
 async def scope_at(addresses: "Sequence[Address]", target: Target) -> "Scope":
@@ -56,7 +57,9 @@ async def scope_at(addresses: "Sequence[Address]", target: Target) -> "Scope":
 
 
 def _folders(addresses: "Sequence[Address]") -> list[Path]:
-    places = [Path(address.place).expanduser().absolute() for address in addresses if address.place]
+    from ricordo.runtime.store_folders import at_home
+
+    places = [at_home(address.place).absolute() for address in addresses if address.place]
     return [place for place in places if place.is_dir()]
 
 

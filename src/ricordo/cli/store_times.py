@@ -99,7 +99,9 @@ def _beside(address: "Address") -> Path | None:
     """Return the nearest folder that exists at or above the place that is named; None for the one of the system."""
     if not address.place or address.scheme == "fanout":
         return None
-    place = Path(address.place).expanduser().absolute().parent
+    from ricordo.runtime.store_folders import at_home
+
+    place = at_home(address.place).absolute().parent
     return next((folder for folder in (place, *place.parents) if folder.is_dir()), None)
 
 

@@ -7,11 +7,11 @@ stays as it is, so it has to be one.
 import re
 from pathlib import Path
 
-from ricordo.errors import InvalidInput
+from ricordo.errors import InvalidInput, InvalidSetting
 from ricordo.files.disk import translated
 from ricordo.workspace.layout import PROJECT, WORKSPACE
 
-__all__ = ["refuse_foreign", "refuse_no_memory"]
+__all__ = ["at_home", "refuse_file", "refuse_foreign", "refuse_no_memory"]
 
 _OWN = re.compile(
     r"\.gitignore|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
@@ -21,10 +21,30 @@ _OWN = re.compile(
 """What lies in a folder of memory: anything else in a folder that is nobody's yet says that it is none."""
 
 
+def at_home(place: str) -> Path:
+    """Return the path of a place, with the home folder for `~`. Raises: InvalidSetting for that of nobody."""
+    try:
+        return Path(place).expanduser()
+    except RuntimeError as error:
+        raise InvalidSetting(
+            f"{place!r} is in the home folder of nobody here: a folder of this name is ./~…."
+        ) from error
+
+
+def refuse_file(folder: Path) -> None:
+    """Raise `InvalidInput` for a file, and for what would lie below one."""
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        is_file = not there.is_dir()
+    except OSError as error:
+        raise translated(error, str(folder)) from error
+    if is_file:
+        raise InvalidInput(f"{there} is a file: name a folder for the store.")
+
+
 def refuse_foreign(folder: Path) -> None:
     """Raise `InvalidInput` for a file, and for a folder that holds anything that a store does not."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is a file: name a folder for the store.")
+    refuse_file(folder)
     try:
         foreign = _foreign(folder)
     except OSError as error:

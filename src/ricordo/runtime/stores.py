@@ -34,7 +34,7 @@ from ricordo.runtime.assembly import Parts, guard_key, new_key, open_workspace
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.store_folders import refuse_foreign, refuse_no_memory
+from ricordo.runtime.store_folders import at_home, refuse_file, refuse_foreign, refuse_no_memory
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
@@ -288,7 +288,7 @@ class Opener:
             raise InvalidSetting(f"{str(address)!r} names no folder: write one, such as {scheme}:./notes.")
         if not has_place or not place or _SLASHES.match(place):
             return None
-        folder = ((self.base or Path.cwd()) / Path(place).expanduser()).absolute()
+        folder = ((self.base or Path.cwd()) / at_home(place)).absolute()
         if self.within and not folder.resolve().is_relative_to(self.within.resolve()):
             raise InvalidSetting(
                 f"A config.toml can't name the store {address}: it may have come with a folder, so its store lies "
@@ -314,12 +314,13 @@ class Opener:
 
     def _claim(self, scheme: str, folder: Path | None) -> Path | None:
         """Return the folder that says whose a store is; None where nothing does. Raises: InvalidInput."""
-        if folder is None or scheme not in _BUILT_IN:
+        if folder is None or scheme not in SCHEMES:
             return None
-        if scheme not in _AS_IT_IS:
-            return folder
-        refuse_no_memory(folder)
-        return self._beside(folder)
+        if scheme in _AS_IT_IS:
+            refuse_no_memory(folder)
+            return self._beside(folder)
+        refuse_file(folder)
+        return folder if scheme in _BUILT_IN else None
 
     def _beside(self, folder: Path) -> Path:
         """Return where it is kept whose a folder is that stays as it is, with its locks."""
@@ -369,8 +370,8 @@ def _installed(scheme: str) -> StoreFactory:
         near = get_close_matches(scheme, known, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]}? " if near else ""
         raise InvalidSetting(
-            f"No store has the scheme {scheme!r}: {hint}There are {', '.join(known)}. A path with a colon in it begins "
-            "with ./ or /."
+            f"No store has the scheme {scheme!r}: {hint}Known schemes: {', '.join(known)}. A path with a colon in it "
+            "begins with ./ or /."
         )
     try:
         factory: StoreFactory = found[0].load()

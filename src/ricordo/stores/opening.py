@@ -86,13 +86,18 @@ def parse_address(text: str) -> Address:
     """Return the address that a text says. Raises: InvalidSetting, which says how one looks.
 
     One letter before a colon is a drive, and no scheme; upper and lower case of a scheme are the same. A scheme that
-    needs no place stands for itself: the folder `ring` is `./ring`.
+    needs no place stands for itself, and one that needs it is no folder: the folder `ring` is `./ring`.
     """
     given = text.strip()
     if not given or "\0" in _plain(given):
         raise InvalidSetting(f"{text!r} names no store: {_FORM}. Known schemes: {', '.join(SCHEMES)}.")
     if given.lower() in _BARE:
         return Address(scheme=given.lower())
+    if given.lower() in SCHEMES:
+        name = given.lower()
+        raise InvalidSetting(
+            f"{text!r} names no place: write one, such as {name}:./notes. A folder of it is ./{given}."
+        )
     found = _SCHEME.fullmatch(given)
     if found is None and given.startswith(":"):
         raise InvalidSetting(f"{text!r} names no scheme: {_FORM}. Known schemes: {', '.join(SCHEMES)}.")
