@@ -141,6 +141,19 @@ def test_another_memory_with_the_same_id_is_not_written_over() -> None:
     assert [each.id for each in plan.failed] == ["1"]
 
 
+def test_a_memory_that_stands_twice_in_a_source_counts_once_and_the_newer_of_two_is_taken() -> None:
+    newer, older = Entry(content="Newer.", id="1"), Entry(content="Older.", id="1")
+    twice = Entry(content="Twice.", id="2")
+    source = [newer, twice, older, twice]
+    plan = planned(source, [])
+    assert (plan.total, plan.waiting) == (3, (twice, newer))
+    assert [each.id for each in plan.failed] == ["1"]
+    done = verified(replace(plan, moved=plan.waiting), source, [newer, twice])
+    assert done.moved == plan.waiting
+    again = planned(source, [newer, twice])
+    assert (again.total, again.there, again.waiting, len(again.failed)) == (3, 2, (), 1)
+
+
 async def test_a_store_that_lists_nothing_is_neither_source_nor_target() -> None:
     async with open_store("none:", scope=SCOPE) as store:
         assert store.offers(Lists) is None

@@ -18,7 +18,7 @@ from ricordo.workspace.entry import Entry
 __all__ = ["Migration", "NotMoved", "listed_entries", "migrated", "planned", "verified"]
 
 _LOST = "it was saved, and can't be read back"
-_OTHER = "another memory there has this id"
+_OTHER = "another memory has this id"
 _CHANGED = "it was read back with another "
 
 
@@ -54,14 +54,19 @@ async def listed_entries(store: Store, name: str) -> list[Entry]:
 
 
 def planned(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
-    """Return what is to be saved so that `target` has all of `source`; both come newest first."""
+    """Return what is to be saved so that `target` has all of `source`; both come newest first.
+
+    What stands in the source twice counts once. Of two with one id that differ, the newer one is taken.
+    """
     there = {entry.id: entry for entry in target}
-    known = [entry for entry in source if entry.id in there]
-    other = [entry for entry in known if _difference(entry, there[entry.id])]
+    newest = _newest(source)
+    again = [entry for entry in source if _difference(newest[entry.id], entry)]
+    known = [entry for entry in newest.values() if entry.id in there]
+    other = [entry for entry in known if _difference(entry, there[entry.id])] + again
     return Migration(
-        total=len(source),
-        waiting=tuple(entry for entry in reversed(source) if entry.id not in there),
-        there=len(known) - len(other),
+        total=len(newest) + len(again),
+        waiting=tuple(entry for entry in reversed(newest.values()) if entry.id not in there),
+        there=len(known) + len(again) - len(other),
         failed=tuple(NotMoved(id=entry.id, why=_OTHER) for entry in other),
     )
 
@@ -93,7 +98,7 @@ def verified(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) 
     there: dict[str, list[Entry]] = {}
     for entry in target:
         there.setdefault(entry.id, []).append(entry)
-    before, kept = {entry.id: entry for entry in source}, {entry.id for entry in done.moved}
+    before, kept = _newest(source), {entry.id for entry in done.moved}
     failed = [
         NotMoved(id=entry_id, why=why)
         for entry_id, entry in before.items()
@@ -105,6 +110,14 @@ def verified(done: Migration, source: Sequence[Entry], target: Sequence[Entry]) 
         moved=tuple(entry for entry in done.moved if entry.id not in wrong),
         failed=(*done.failed, *failed),
     )
+
+
+def _newest(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Return the first of the entries with each id, in their order."""
+    newest: dict[str, Entry] = {}
+    for entry in entries:
+        newest.setdefault(entry.id, entry)
+    return newest
 
 
 def _trouble(entry: Entry, found: Sequence[Entry]) -> str:
