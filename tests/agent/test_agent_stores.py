@@ -352,6 +352,23 @@ async def test_a_store_that_can_not_be_closed_is_told_and_hides_no_error(
     assert [record.getMessage().count("There is no room.") for record in caplog.records] == [1]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_folder_that_is_gone_at_the_end_is_told_and_ends_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fails: bool
+) -> None:
+    root, where = tmp_path / ".ricordo", tmp_path / "kept"
+    with caplog.at_level(logging.WARNING, "ricordo"), suppress(KeyError):
+        async with HarnessAgent(
+            remembering(), workspace=root, store=f"sessions:{where}", scope=SCOPE, settings=settings(root)
+        ) as agent:
+            assert str(await agent.send("Remember where the fixtures are.")) == "They live in tests/data."
+            where.rename(tmp_path / "elsewhere")
+            where.write_text("no folder\n")
+            if fails:
+                raise KeyError
+    assert "could not be closed" in caplog.text
+
+
 @pytest.mark.req("GO-G22-close")
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("given_open", [False, True])

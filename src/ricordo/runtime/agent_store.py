@@ -6,9 +6,10 @@ goes to the root's own memory, so both are off with another store.
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, TypeAlias
 
 from anyio.to_thread import run_sync
@@ -18,9 +19,10 @@ from ricordo.guard import Redactor
 from ricordo.harness.prompt import MEMORY_FILES
 from ricordo.runtime.assembly import Parts, Workspace, new_key
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.store_folders import at_home
 from ricordo.runtime.stores import Opener, close_store, default_store
 from ricordo.scopes import Scope
-from ricordo.stores.contract import Store, StoreParts
+from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.nothing import NoMemory
 from ricordo.stores.opening import Address, parse_address
 
@@ -111,7 +113,7 @@ async def _at_address(
         return AgentStore.of(workspace) if workspace else _nothing("broken", scope, parts)
     opener = _from_settings(scope, parts, root) if named is None else Opener(scope=scope, parts=parts)
     try:
-        backend = await stack.enter_async_context(opener.backend(text))
+        backend = await _entered(stack, opener.backend(text))
         folder = await run_sync(opener.folder, address)
         return AgentStore(store=backend.bind(scope), standing="other", folder=folder)
     except (ScopeError, InvalidInput):
@@ -123,6 +125,23 @@ async def _at_address(
             raise StorageFailed(f"The store {text} can't be opened: {error}") from error
         _LOG.warning("The store %s can't be opened, so nothing is remembered in this session: %s", text, error)
         return _nothing("broken", scope, parts)
+
+
+async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[Backend]) -> Backend:
+    """Open a backend, whose closing with the stack can fail nobody: what kept it open is told."""
+
+    async def leave(kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None) -> bool:
+        try:
+            return bool(await opening.__aexit__(kind, raised, at))
+        except StorageError as error:
+            if error is raised:
+                raise
+            _LOG.warning("The store of this session could not be closed: %s", error)
+            return False
+
+    backend = await opening.__aenter__()
+    stack.push_async_exit(leave)
+    return backend
 
 
 def _from_settings(scope: Scope, parts: Parts, root: Path) -> Opener:
@@ -137,7 +156,7 @@ def _is_root(address: Address, root: Path) -> bool:
     """Tell whether an address means the memory of the root."""
     if address.scheme != "layered":
         return False
-    return not address.place or Path(address.place).expanduser().resolve() == root.resolve()
+    return not address.place or at_home(address.place).resolve() == root.resolve()
 
 
 def _nothing(standing: Standing, scope: Scope, parts: Parts) -> AgentStore:
