@@ -67,6 +67,19 @@ def test_without_a_model_it_says_so_once_and_quotes_memory_with_the_source() -> 
     assert done.code == 0
 
 
+@pytest.mark.parametrize(
+    ("store", "place"),
+    [("jsonl:./notes", r"notes/memory\.jsonl:1"), ("folder:~/kept", r"/.*/kept/project\.md:\d+"), ("ring", "")],
+)
+def test_what_is_quoted_of_another_store_has_the_place_of_its_file(
+    store: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_STORE", store)
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    done = ricordo("chat", stdin="Remember that Nadia owns staging.\nWho owns staging?\n")
+    assert re.search(rf"^— [\d-]+{', ' if place else ''}{place}$", done.out, re.MULTILINE)
+
+
 def test_a_pipe_sees_replies_and_nothing_else() -> None:
     done = _chat("Nadia owns the staging database.", "")
     assert done.out == "Noted.\n"

@@ -1,6 +1,7 @@
 """What answers in a chat without a model: memory, quoted with its file and line as they are found from here."""
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.cli.context import Target
@@ -31,6 +32,14 @@ def _quote(hit: "Hit", target: Target) -> str:
     content = hit.entry.content.strip()
     shown = content if len(content) <= _LONGEST else f"{content[: _LONGEST - 1].rstrip()}…"
     said = hit.entry.since or hit.entry.time
-    place = f"{target.file(hit.path, hit.source)}:{hit.line_number}"
-    facts = [hit.speaker, f"{said.astimezone():%Y-%m-%d}" if said else "", place]
+    facts = [hit.speaker, f"{said.astimezone():%Y-%m-%d}" if said else "", _place(hit, target)]
     return f"{shown}\n— {', '.join(filter(None, facts))}"
+
+
+def _place(hit: "Hit", target: Target) -> str:
+    """Return where it stands, as it is found from here; empty for what stands in no file."""
+    if not hit.path:
+        return ""
+    # only what comes from a root says of which, and a store that is none may not tell its folder
+    of_a_file = hit.source or Path(hit.path).is_absolute()
+    return f"{target.file(hit.path, hit.source) if of_a_file else hit.path}:{hit.line_number}"

@@ -354,7 +354,7 @@ class Making:
     async def _found(self, text: str) -> Answer | None:
         now = self.parts.clock.now()
         if not self.memory.is_own:
-            return await found_in(self.memory.store, text, now=now)
+            return await found_in(self.memory.store, text, now=now, folder=self.memory.folder)
         layers = self.memory.store.offers(Layers)
         return await found_for(
             [await place.source() for place in await layers.places()] if layers else [], text, now=now

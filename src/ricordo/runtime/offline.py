@@ -7,7 +7,9 @@ Invariant: a text that asks for nothing is only shown what says the same, what i
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 from ricordo.consolidation.conflicts import replaces, says_the_same
 from ricordo.harness.offline import OfflineModel
@@ -54,10 +56,10 @@ async def found_for(sources: Sequence[Source], text: str, *, now: datetime) -> A
     return None
 
 
-async def found_in(store: Store, text: str, *, now: datetime) -> Answer | None:
+async def found_in(store: Store, text: str, *, now: datetime, folder: Path | None = None) -> Answer | None:
     """Return what is quoted to `text` from a store that is no root: what shares the most words with it, half at least.
 
-    Raises what the store raises.
+    Its path is below `folder`, where the store keeps its files, or as the store says it. Raises what the store raises.
     """
     words = content_words(text)
     hits = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _LOOKED_AT)]
@@ -66,7 +68,9 @@ async def found_in(store: Store, text: str, *, now: datetime) -> Answer | None:
         shared = set(words) & set(content_words(hit.entry.content))
         if 2 * len(shared) >= len(set(words)) and _answers(hit, text, now):
             said = f"{hit.entry.time:%Y-%m-%d}" if hit.entry.time else "memory"
-            return Answer(found=True, text=f"{hit.entry.content.strip()}\n({said})", hit=hit, path=hit.path)
+            path = str(folder / hit.path) if folder and hit.path else hit.path
+            text = f"{hit.entry.content.strip()}\n({said})"
+            return Answer(found=True, text=text, hit=replace(hit, path=path), path=path)
     return None
 
 
