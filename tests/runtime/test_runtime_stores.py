@@ -21,6 +21,7 @@ from ricordo.errors import (
     InvalidSetting,
     ScopeMismatch,
     ScopeRequired,
+    StorageError,
     StorageFull,
 )
 from ricordo.index.contract import Query
@@ -209,6 +210,13 @@ async def test_a_place_below_a_file_and_one_at_nobodys_home_are_told_as_such(tmp
             pass
     with pytest.raises(InvalidSetting, match="home folder of nobody"):
         async with open_store(f"{scheme}:~nobody-has-this-name/notes", scope=SCOPE):
+            pass
+
+
+@pytest.mark.parametrize("scheme", ["jsonl", "folder", "layered"])
+async def test_a_place_that_can_not_be_looked_at_is_an_error_of_storage(tmp_path: Path, scheme: str) -> None:
+    with pytest.raises(StorageError, match="name too long"):
+        async with open_store(f"{scheme}:{tmp_path / ('x' * 300)}", scope=SCOPE):
             pass
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ def is_there(address: "Address") -> bool:
         return all(is_there(parse_address(each)) for each in several(address.place))
     if address.scheme not in SCHEMES or not address.place:
         return True
-    return at_home(address.place).exists()
+    return exists(at_home(address.place))
 
 
 async def scope_at(addresses: "Sequence[Address]", target: Target) -> "Scope":
@@ -60,7 +61,7 @@ def _folders(addresses: "Sequence[Address]") -> list[Path]:
     from ricordo.runtime.store_folders import at_home
 
     places = [at_home(address.place).absolute() for address in addresses if address.place]
-    return [place for place in places if place.is_dir()]
+    return [place for place in places if isdir(place)]
 
 
 @asynccontextmanager

@@ -58,14 +58,16 @@ def refuse_foreign(folder: Path) -> None:
 
 def refuse_no_memory(folder: Path) -> None:
     """Raise `InvalidInput` for a folder that holds something and no MEMORY.md, and for one of Ricordo's own."""
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is a file: name the folder that holds MEMORY.md.")
-    if (folder / PROJECT).exists() or (folder.name == WORKSPACE and (folder.parent / PROJECT).exists()):
-        raise InvalidInput(f"{folder} is kept by Ricordo itself: open the root with layered:PATH.")
     try:
+        is_file = folder.exists() and not folder.is_dir()
+        own = (folder / PROJECT).exists() or (folder.name == WORKSPACE and (folder.parent / PROJECT).exists())
         there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     except OSError as error:
         raise translated(error, str(folder)) from error
+    if is_file:
+        raise InvalidInput(f"{folder} is a file: name the folder that holds MEMORY.md.")
+    if own:
+        raise InvalidInput(f"{folder} is kept by Ricordo itself: open the root with layered:PATH.")
     if there and "MEMORY.md" not in there:
         raise InvalidInput(f"{folder} is no memory folder: it holds {min(there)}, and no MEMORY.md.")
 
