@@ -37,8 +37,8 @@ async def answer(
 
     Raises: `StorageError` when no source can be searched.
     """
-    # one passage is quoted, so it is looked for where it stands best, not in many places
-    weights = replace(config or RecallConfig(), breadth=0.0)
+    # one passage is quoted for what it says itself, not for where it stands
+    weights = replace(config or RecallConfig(), breadth=0.0, reply=0.0, company=0.0)
     asked = Query(text=question) if isinstance(question, str) else question
     # what is asked day by day must not take all the places
     found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)

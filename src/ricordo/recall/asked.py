@@ -23,7 +23,7 @@ Place: TypeAlias = tuple[str, str, int, int]
 
 _BEST_OF_SESSION = 3
 _ASKING_END = 200
-_QUESTION_MARK = re.compile("[?？؟]")
+_QUESTION_MARK = re.compile("[？؟]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +117,7 @@ def nearness(passage: Passage, config: RecallConfig) -> float:
 
 
 def company_of(passage: Passage) -> tuple[str, str]:
+    """Return what a passage has in common with those it stands among: its source, and its session or else its file."""
     chunk = passage.match.chunk
     return passage.label, chunk.session or chunk.path
 
@@ -143,11 +144,17 @@ def _asking(passages: Iterable[Passage]) -> dict[tuple[str, str, int], tuple[flo
     found: dict[tuple[str, str, int], tuple[float, str]] = {}
     for passage in passages:
         match = passage.match
-        if match.chunk.message and _QUESTION_MARK.search(match.content, max(len(match.content) - _ASKING_END, 0)):
+        if match.chunk.message and _asks(match.content):
             near = match.signals.get("bm25", match.score), match.chunk.speaker
             at = (passage.label, match.chunk.path, match.chunk.line_number)
             found[at] = max(near, found.get(at, near))
     return found
+
+
+def _asks(content: str) -> bool:
+    """Tell whether a text asks something at its end."""
+    end = content[-_ASKING_END:]
+    return "?" in end or (not end.isascii() and _QUESTION_MARK.search(end) is not None)
 
 
 def reply_to(passage: Passage, asked: Asked) -> float:

@@ -32,7 +32,6 @@ from ricordo.tokens import Tokens
 __all__ = ["explain", "rank"]
 
 _SPARE = 2
-_SPREAD = 2
 _MEANINGS = ("dense", "dense_context")
 
 
@@ -120,7 +119,7 @@ def _decide(
     found = [passage for passage in passages if asked.blank or _concerns(passage, asked)]
     superseded: list[Scored] = []
     scored = _standing(_newest(found, asked) if asked.blank else best_first(found, asked), chain, superseded)
-    folds = folded(scored, config, _SPREAD * wanted if asked.breadth else wanted)
+    folds = folded(scored, config, wanted)
     rows = folds.kept
     if not asked.blank:
         rows = newer_first(diversified(rows, config.breadth * asked.breadth), config)

@@ -22,7 +22,6 @@ __all__ = ["best_to_quote", "fitness", "learned_from", "replaced_by"]
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _LONGEST = 600
 _SHARED = 2
-_BESIDE = ("reply", "company")
 _ASKED = 1.5
 _SAME_SUBJECT = 0.5
 _SAME = 0.7
@@ -112,13 +111,11 @@ def fitness(hit: Hit, core: Set[str], config: RecallConfig, *, counts: bool = Fa
     """Return how well a hit answers, in 0..1.
 
     Its score and what it covers of the question, less where it asks itself, and of that a share for the strongest
-    sign that what is asked for was never said. What was asked above it, and what else its session says, tell where to
-    look, not that the answer is there, and don't count. `core` are the words that say what is asked for; with
+    sign that what is asked for was never said. `core` are the words that say what is asked for; with
     `counts` it is a number.
     """
     whole = 1.0 + config.coverage
-    beside = sum(hit.shares.get(name, 0.0) for name in _BESIDE)
-    fit = hit.score - beside + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _asks(hit)
+    fit = hit.score + config.coverage * hit.signals.get("coverage", 0.0) - config.asking * _asks(hit)
     lost = max(
         config.absent * hit.signals.get("absent", 0.0),
         config.stranger * hit.signals.get("stranger", 0.0),
