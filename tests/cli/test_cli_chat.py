@@ -255,6 +255,17 @@ def test_a_chat_shows_searches_forgets_and_takes_back_as_the_command_line_does()
     assert _remembered() == ["We deploy only from main."]
 
 
+def test_undo_in_a_chat_with_another_store_leaves_the_memory_of_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    monkeypatch.setenv("RICORDO_STORE", "jsonl:./notes")
+    done = _chat("Remember that Nadia owns staging.", "/undo", "/memory show nobody", "/memory")
+    assert "another store, which takes nothing back" in done.err
+    assert "No memory has the id nobody: `/memory list` shows the ids." in done.err
+    assert "Nadia owns staging." in done.out
+    monkeypatch.delenv("RICORDO_STORE")
+    assert _remembered() == ["We deploy only from main."]
+
+
 def test_a_command_that_fails_is_told_and_the_chat_goes_on() -> None:
     ricordo("remember", "We deploy only from main.")
     done = _chat("/memory show nosuchid", "/memory list --scope nonsense", "From which branch do we deploy?")

@@ -22,7 +22,7 @@ from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, 
 from ricordo.cli.chat_foreground import Foreground, Interrupted
 from ricordo.cli.chat_input import Answer, Input
 from ricordo.cli.chat_standing import STANDING_COMMANDS, always, begins, ended_line, has_standing, stands, stopped_line
-from ricordo.cli.chat_store import remembered
+from ricordo.cli.chat_store import NOTHING_TAKEN_BACK, remembered
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.chat_window import WINDOW_COMMANDS, obeyed
 from ricordo.cli.render import bold, counted, dim, failed, note, say, shown
@@ -256,6 +256,8 @@ class Chat:
                 await self._look_at_standing(slash)
             case "memory" if await self._has_other_store():
                 await self._look_at_store(slash)
+            case "undo" if not slash.rest.strip() and await self._has_other_store():
+                raise InvalidInput(NOTHING_TAKEN_BACK)
             case _:
                 await self._run(slash)
         return True

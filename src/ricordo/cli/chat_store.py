@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from ricordo.tools import Approval
     from ricordo.workspace.entry import Entry
 
-__all__ = ["remembered"]
+__all__ = ["NOTHING_TAKEN_BACK", "remembered"]
+
+NOTHING_TAKEN_BACK = (
+    "This chat remembers in another store, which takes nothing back: /memory forget ID takes a memory out of it. "
+    "/undo CHANGE takes back a change of the root."
+)
+"""What `/undo` says: the newest write of the root is none of this chat's memories."""
 
 _MOST = 100
 _FOUND = 10
@@ -64,7 +70,10 @@ async def _chosen(agent: "HarnessAgent", wanted: str) -> "Entry":
     if lists is None:
         raise InvalidInput("This store can't list its memories, so none can be named.")
     entries = {entry.id: entry for entry in await lists.entries()}
-    return entries[chosen_id([*entries], wanted)]
+    try:
+        return entries[chosen_id([*entries], wanted)]
+    except EntryNotFound as error:
+        raise EntryNotFound(str(error).replace("`ricordo memory list`", "`/memory list`")) from error
 
 
 async def _forgotten(
