@@ -2,7 +2,6 @@
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,15 @@ def is_there(address: "Address") -> bool:
         return all(is_there(parse_address(each)) for each in several(address.place))
     if address.scheme not in SCHEMES or not address.place:
         return True
-    return exists(at_home(address.place))
+    return _exists(at_home(address.place))
+
+
+def _exists(path: Path) -> bool:
+    """Tell whether it is there; what can't even be looked at is not, and says so when it is opened."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 async def scope_at(addresses: "Sequence[Address]", target: Target) -> "Scope":
@@ -61,7 +68,7 @@ def _folders(addresses: "Sequence[Address]") -> list[Path]:
     from ricordo.runtime.store_folders import at_home
 
     places = [at_home(address.place).absolute() for address in addresses if address.place]
-    return [place for place in places if isdir(place)]
+    return [place for place in places if _exists(place) and place.is_dir()]
 
 
 @asynccontextmanager
