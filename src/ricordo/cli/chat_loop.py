@@ -28,7 +28,7 @@ from ricordo.cli.chat_window import WINDOW_COMMANDS, obeyed
 from ricordo.cli.render import bold, counted, dim, failed, note, say, shown
 from ricordo.cli.task_lines import is_going
 from ricordo.clock import SystemClock
-from ricordo.errors import ModelRateLimited, RicordoError
+from ricordo.errors import InvalidInput, ModelRateLimited, RicordoError
 from ricordo.harness.wording import asks
 
 if TYPE_CHECKING:
