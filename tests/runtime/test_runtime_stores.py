@@ -335,6 +335,13 @@ async def test_a_folder_with_other_things_in_it_becomes_no_store(tmp_path: Path,
             pass
 
 
+async def test_a_folder_that_another_process_is_claiming_is_no_foreign_one(tmp_path: Path) -> None:
+    (tmp_path / ".~project.json.0f1e2d3c4b5a").write_text("{")
+    async with open_store(f"jsonl:{tmp_path}", scope=SCOPE) as store:
+        await store.save(Entry(content="Kept."))
+        assert len(await store.recall("kept")) == 1
+
+
 async def test_a_folder_of_memory_that_nobody_claimed_is_opened_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "memory.md").write_text("# Memory\n\n- We deploy only from main. #deploy\n")
     async with open_store(f"markdown:{tmp_path}", scope=SCOPE) as store:

@@ -14,11 +14,14 @@ from ricordo.workspace.layout import PROJECT, WORKSPACE
 __all__ = ["at_home", "refuse_file", "refuse_foreign", "refuse_no_memory"]
 
 _OWN = re.compile(
-    r"\.gitignore|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
+    r"\.gitignore|\.~.+|guard\.key|locks|sessions|memory|topics|tenants|users|teams|projects|agents|\.DS_Store|Thumbs\.db"
     r"|.*\.(md|json|jsonl)|(memory|index)[^/]*\.(db|mdb|idx|npy|npz|f32|vec).*",
     re.IGNORECASE,
 )
-"""What lies in a folder of memory: anything else in a folder that is nobody's yet says that it is none."""
+"""What lies in a folder of memory, also while another process writes what says whose it is.
+
+Anything else in a folder that is nobody's yet says that it is none.
+"""
 
 
 def at_home(place: str) -> Path:
