@@ -235,3 +235,12 @@ def test_any_document_is_read_and_no_two_of_its_memories_have_one_id(lines: list
     for path in ("MEMORY.md", "topic.md"):
         located = located_in(path, "\n".join(lines).encode())
         assert len({one.entry.id for one in located}) == len(located)
+
+
+async def test_a_folder_whose_first_save_was_cut_short_before_memory_md_opens_again(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b" / "memory"
+    async with opened(folder) as store:
+        await store.save(Entry(content="The canary is yellow."))
+    (folder / "MEMORY.md").unlink()
+    async with opened(folder) as store:
+        assert [hit.entry.content for hit in await store.recall("canary")] == ["The canary is yellow."]

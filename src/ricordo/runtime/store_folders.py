@@ -59,19 +59,24 @@ def refuse_foreign(folder: Path) -> None:
         )
 
 
-def refuse_no_memory(folder: Path) -> None:
-    """Raise `InvalidInput` for a folder that holds something and no MEMORY.md, and for one of Ricordo's own."""
+def refuse_no_memory(folder: Path, mark: Path) -> None:
+    """Raise `InvalidInput` for a folder that holds something and no MEMORY.md, and for one of Ricordo's own.
+
+    `mark` is the file that says whose the folder is: one that was empty when it was claimed gets its MEMORY.md last.
+    """
     try:
         is_file = folder.exists() and not folder.is_dir()
         own = (folder / PROJECT).exists() or (folder.name == WORKSPACE and (folder.parent / PROJECT).exists())
         there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        # looked for last: whoever writes into the folder has claimed it before
+        claimed = mark.exists()
     except OSError as error:
         raise translated(error, str(folder)) from error
     if is_file:
         raise InvalidInput(f"{folder} is a file: name the folder that holds MEMORY.md.")
     if own:
         raise InvalidInput(f"{folder} is kept by Ricordo itself: open the root with layered:PATH.")
-    if there and "MEMORY.md" not in there:
+    if there and "MEMORY.md" not in there and not claimed:
         raise InvalidInput(f"{folder} is no memory folder: it holds {min(there)}, and no MEMORY.md.")
 
 

@@ -39,7 +39,7 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.opening import SCHEMES, Address, Opening, StoreFactory, parse_address
-from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.layout import PROJECT, WORKSPACE
 
 __all__ = [
     "GROUP",
@@ -317,8 +317,9 @@ class Opener:
         if folder is None or scheme not in SCHEMES:
             return None
         if scheme in _AS_IT_IS:
-            refuse_no_memory(folder)
-            return self._beside(folder)
+            beside = self._beside(folder)
+            refuse_no_memory(folder, beside / PROJECT)
+            return beside
         refuse_file(folder)
         return folder if scheme in _BUILT_IN else None
 
