@@ -119,7 +119,8 @@ def test_a_kill_at_any_write_point_costs_at_most_the_save_that_had_not_returned(
         acked, left = case["acked"], case["left"]
         assert set(acked) <= set(left["memories"]), where
         assert left["whole"] or case["half"], where
-        assert left["unwell"] == [], where
+        # half a line is told as damage, never passed over
+        assert set(left["unwell"]) <= ({"damage"} if case["half"] else set()), where
         unknown = set(left["memories"]) - set(everything)
         assert len(unknown) <= case["half"], where
         assert len(left["memories"]) - len(acked) <= 1, where
