@@ -25,12 +25,13 @@ EDITS = [Edit(path=path, expected=version_of(OLD[path]) if path in OLD else ABSE
 class SlowDisk(Disk):
     """A disk whose renames take a while, so that a cancellation meets a thread at its work."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float = PAUSE) -> None:
         self.slow = False
+        self.pause = pause
 
     def rename(self, source: str, target: str) -> None:
         if self.slow:
-            time.sleep(PAUSE)
+            time.sleep(self.pause)
         super().rename(source, target)
 
 
@@ -91,7 +92,8 @@ async def test_a_change_that_is_cancelled_natively_is_whole_or_was_never_begun(
 async def test_a_lock_is_free_only_after_the_write_that_a_cancelled_task_had_begun(
     cancel: Begun, tmp_path: Path
 ) -> None:
-    disk = SlowDisk()
+    # long enough for the write to have begun on a busy machine
+    disk = SlowDisk(10 * PAUSE)
     disk.slow = True
     files = LocalFiles(tmp_path, disk=disk)
 
@@ -99,7 +101,7 @@ async def test_a_lock_is_free_only_after_the_write_that_a_cancelled_task_had_beg
         async with files.lock("mine"):
             await files.create("workspace/a.md", b"whole\n")
 
-    await cancel(held(), PAUSE / 2)
+    await cancel(held(), 5 * PAUSE)
     async with LocalFiles(tmp_path, busy_seconds=1).lock("mine"):
         assert (await files.read("workspace/a.md")).data == b"whole\n"
 
