@@ -206,18 +206,35 @@ def _counts(word: _Word, rows: Array) -> tuple[Array, Array]:
 
 
 def _kept(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
-    columns = [corpus[name][rows].tolist() for name in ("time", "document", "line", "part", "shape", "twin")]
-    ordered = sorted(
-        (-step, 0 if time == NO_TIME else -time, corpus.paths[document], line, part, row, document, shape, twin)
-        for step, row, time, document, line, part, shape, twin in zip(
-            steps.tolist(), rows.tolist(), *columns, strict=True
-        )
-    )
-    taken: Counter[tuple[int, int]] = Counter()
+    """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
+    times, documents, lines, parts = (corpus[name][rows] for name in ("time", "document", "line", "part"))
+    known, place = np.unique(documents, return_inverse=True)
+    by_path = np.argsort(np.argsort([corpus.paths[document] for document in known.tolist()]))
+    newest_first = np.where(times == NO_TIME, 0, -times)
+    ordered = rows[np.lexsort((parts, lines, by_path[place], newest_first, -steps))]
+    # mostly nothing is too much, which arrays tell at once
+    best = ordered[:limit]
+    heaps, twins = np.sort(_heaps(corpus, best)), np.sort(corpus["twin"][best])
+    if np.any(heaps[MOST_OF_HEAP:] == heaps[:-MOST_OF_HEAP]) or np.any(twins[MOST_TWINS:] == twins[:-MOST_TWINS]):
+        return _spread(corpus, ordered, limit)
+    chosen: list[int] = best.tolist()
+    return chosen
+
+
+def _heaps(corpus: Corpus, rows: Array) -> Array:
+    """Return a number for the message, the entry or else the document of each row."""
+    whole = (corpus["shape"][rows] & (MESSAGE | ENTRY)) == 0
+    heaps: Array = (corpus["document"][rows].astype(np.int64) << 32) | np.where(whole, 0, corpus["line"][rows])
+    return heaps
+
+
+def _spread(corpus: Corpus, rows: Array, limit: int) -> list[int]:
+    """Return the first rows in their order without what is too much of one heap or one text."""
+    taken: Counter[int] = Counter()
     twins: Counter[int] = Counter()
     chosen: list[int] = []
-    for _, _, _, line, _, row, document, shape, twin in ordered:
-        heap = (document, line if shape & (MESSAGE | ENTRY) else 0)
+    fields = zip(rows.tolist(), _heaps(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
+    for row, heap, twin in fields:
         if taken[heap] < MOST_OF_HEAP and twins[twin] < MOST_TWINS:
             taken[heap] += 1
             twins[twin] += 1
