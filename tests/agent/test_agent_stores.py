@@ -217,6 +217,12 @@ async def test_an_address_of_no_store_is_refused_before_anything_is_opened(tmp_p
             pass
 
 
+async def test_no_memory_has_no_place(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="takes no place"):
+        async with HarnessAgent("offline", workspace=tmp_path / "r", store="none:./x", scope=SCOPE):
+            pass
+
+
 @pytest.mark.parametrize("given", ["none", "none:"])
 async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_path: Path, given: str) -> None:
     root, model = tmp_path / ".ricordo", ScriptedModel([Say("Hello.")])

@@ -157,6 +157,7 @@ def test_what_is_wrong_is_told_with_its_place_and_what_is_allowed(text: str, tol
     ("name", "value", "told"),
     [
         ("RICORDO_MAX_ITERS", "many", "RICORDO_MAX_ITERS: max_iters takes a whole number, not 'many'"),
+        ("RICORDO_STORE", "  ", "RICORDO_STORE: store: '' names no store"),
         ("RICORDO_COMPACTION", "maybe", "RICORDO_COMPACTION: compaction is a table"),
         ("RICORDO_COMPACTION__KEEP_MESAGES", "3", "did you mean RICORDO_COMPACTION__KEEP_MESSAGES?"),
         ("RICORDO_COMPACTION__KEEP_MESSAGES", "0", "RICORDO_COMPACTION__KEEP_MESSAGES: compaction.keep_messages"),

@@ -202,6 +202,13 @@ async def test_a_store_that_needs_a_folder_asks_for_one(address: str) -> None:
             pass
 
 
+@pytest.mark.parametrize("address", ["none:./notes", "ring:./notes?capacity=5", "mock:./notes"])
+async def test_a_store_that_keeps_nothing_on_disk_refuses_a_place(address: str) -> None:
+    with pytest.raises(InvalidSetting, match=r"takes no place: leave \./notes out"):
+        async with open_store(address, scope=SCOPE):
+            pass
+
+
 @pytest.mark.parametrize("scheme", ["json", "kv", "layered"])
 async def test_a_place_below_a_file_and_one_at_nobodys_home_are_told_as_such(tmp_path: Path, scheme: str) -> None:
     (tmp_path / "notes").write_text("mine\n")

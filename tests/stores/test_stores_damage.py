@@ -31,6 +31,7 @@ async def test_rubbish_is_told_once_and_stays(scheme: str, tmp_path: Path, caplo
                 await store.preamble()
     (record,) = caplog.records
     assert "is damaged, and left as it is" in record.getMessage()
+    assert (tmp_path / "notes" / record.getMessage().partition(" ")[0]).is_file()
     assert "bytes that are no text" in record.getMessage()
     assert "a field is cut off" in record.getMessage()
     assert RUBBISH in file.read_bytes()

@@ -90,8 +90,11 @@ async def test_a_document_that_cannot_be_read_is_kept_aside_and_a_new_one_begun(
             await store.save(Entry(content="One."))
         assert await contents(store) == ["One."]
         messages = [record.getMessage() for record in caplog.records]
-        assert messages[1:] == ["memory.json is kept as memory.json.broken-1."]
+        assert len(messages) == 2
         assert messages[0].startswith("memory.json can't be read as entries: ")
+        why = messages[0].removeprefix("memory.json can't be read as entries: ").rstrip(".")
+        assert why
+        assert messages[1] == f"memory.json can't be read ({why}) and is kept as memory.json.broken-1."
     assert aside.read_bytes() == broken
     assert [path.name for path in file.parent.glob("*broken*")] == [aside.name]
 

@@ -59,7 +59,7 @@ async def test_an_id_that_names_none_or_several_forgets_nothing(yes: Person) -> 
         ("34567890", "2 memories have ids"),
         ("none-of-these", "No memory has the id"),
         ("7890", "No memory has the id"),
-        ("", "No memory has the id"),
+        ("", "No id was given"),
     ):
         with pytest.raises(ToolFailed, match=f"{said}.*recall"):
             await forget({"entry_id": wrong}, CONTEXT)

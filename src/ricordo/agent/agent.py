@@ -72,8 +72,8 @@ class HarnessAgent(Standpoint):
     with the next request. With another `store` than the root's own nothing is learned. `session_tools` lets the
     model look into its user's past sessions. With `require_memory` a root that can't be opened is raised. `states`
     keeps the state elsewhere than in the root. Where the `store` keeps sessions, `closing_summary` says when this
-    one is summed up: on leaving it (`"sync"`, the default), by the next agent that is opened (`"background"`), or
-    never (`"off"`).
+    one is summed up: on leaving it (`"sync"`, the default of a store of session files), by the next agent that is
+    opened (`"background"`), or never (`"off"`, the default of the root's own memory).
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets

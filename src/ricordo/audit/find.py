@@ -55,8 +55,10 @@ async def located_by_id(files: FileStore, entry_id: str) -> list[Located]:
 def chosen_id(ids: Sequence[str], wanted: str) -> str:
     """Return `wanted` where it is one of these ids, else the only id that begins or ends so.
 
-    Raises: EntryNotFound if there is none, or more than one.
+    Raises: EntryNotFound if there is none, or more than one, and for a blank text.
     """
+    if not wanted.strip():
+        raise EntryNotFound("No id was given: `ricordo memory list` shows the ids.")
     matching = {wanted} if wanted in ids else {one for one in ids if names(wanted, one)}
     if len(matching) > 1:
         raise EntryNotFound(f"{len(matching)} memories have ids that begin or end with {wanted}: write more of the id.")

@@ -25,6 +25,7 @@ from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.nothing import NoMemory
 from ricordo.stores.opening import Address, parse_address
+from ricordo.stores.plain import refuse_place
 
 __all__ = ["AgentStore", "opened_store", "remembers_in_root"]
 
@@ -108,6 +109,7 @@ async def _at_address(
     text = named or parts.settings.store
     address = parse_address(text)
     if address.scheme == "none":
+        refuse_place(address)
         return _nothing("off", scope, parts)
     if await run_sync(_is_root, address, root):
         return AgentStore.of(workspace) if workspace else _nothing("broken", scope, parts)

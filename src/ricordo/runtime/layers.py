@@ -97,7 +97,9 @@ class Layers:
             own = {key: origin for key, (_, origin) in self._values.items() if key.rpartition(".")[0] == prefix}
             named = [key for key in own if re.search(rf"\b{re.escape(key.rpartition('.')[2])}\b", str(error))]
             where = ", ".join(f"{own[key]}: {key}" for key in named or own)
-            raise InvalidSetting(f"{where}: {error}" if where else str(error)) from error
+            # it may begin with the name of its field, which stands before it then
+            told = str(error).removeprefix(f"{named[0].rpartition('.')[2]}: ") if len(named) == 1 else str(error)
+            raise InvalidSetting(f"{where}: {told}" if where else told) from error
 
     def _switch(self, given: Given) -> object:
         """Return True, False, or the configuration that a table is to be."""

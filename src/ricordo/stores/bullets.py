@@ -41,11 +41,12 @@ class Bullets:
 
 
 class BulletFile:
-    """One document; `header` is what it begins with where it is created."""
+    """One document; `header` is what it begins with where it is created, `name` what people are told as its path."""
 
-    def __init__(self, files: FileStore, path: str, *, header: bytes = b"") -> None:
+    def __init__(self, files: FileStore, path: str, *, header: bytes = b"", name: str = "") -> None:
         """Read nothing yet."""
         self.path = path
+        self._name = name or path
         self._files = files
         self._header = header
         self._held: HeldFile[Bullets] = HeldFile(files, path, partial(_read, path), partial(_extended, path))
@@ -59,7 +60,7 @@ class BulletFile:
         """
         found = await self._held.value()
         if found.damage != self._told:
-            tell_damage(self.path, [each for each in found.damage if each not in self._told])
+            tell_damage(self._name, [each for each in found.damage if each not in self._told])
             self._told = found.damage
         return found
 

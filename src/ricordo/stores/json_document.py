@@ -121,7 +121,7 @@ class _JsonDriver(PlainDriver):
         if not document.broken:
             return document
         name = await kept_aside(self._files, self.path, stored)
-        self._report(f"{self.path} is kept as {name}.")
+        self._report(f"{self.path} can't be read ({document.broken.rstrip('.')}) and is kept as {name}.")
         return _Document()
 
     def _read(self, data: bytes) -> tuple[str, tuple[Entry, ...]]:

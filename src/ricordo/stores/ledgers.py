@@ -176,7 +176,7 @@ class Ledgers:
         if path not in self._held:
             day = path.rpartition("/")[2].removesuffix(".md")
             header = f"# {day}\n\n".encode() if is_ledger(path) else b""
-            self._held[path] = BulletFile(self.view, path, header=header)
+            self._held[path] = BulletFile(self.view, path, header=header, name=self.view.real(path))
         return self._held[path]
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import PlainDriver, options, whose_folder
+from ricordo.stores.plain import PlainDriver, options, refuse_place, whose_folder
 from ricordo.workspace.entry import Entry
 
 __all__ = ["MockStore", "open_mock"]
@@ -52,5 +52,6 @@ class _MockDriver(PlainDriver):
 @asynccontextmanager
 async def open_mock(opening: Opening) -> AsyncIterator[Backend]:
     """Open an empty list: `mock:`."""
+    refuse_place(opening.address)
     options(opening.address)
     yield MockStore(opening.parts, opening.scope)

@@ -8,7 +8,7 @@ from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import options
+from ricordo.stores.plain import options, refuse_place
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
@@ -43,5 +43,6 @@ class _Nothing:
 @asynccontextmanager
 async def open_nothing(opening: Opening) -> AsyncIterator[Backend]:
     """Open what keeps nothing: `none:`."""
+    refuse_place(opening.address)
     options(opening.address)
     yield NoMemory(opening.parts)

@@ -11,7 +11,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import PlainDriver, options, whose_folder
+from ricordo.stores.plain import PlainDriver, options, refuse_place, whose_folder
 from ricordo.workspace.entry import Entry
 
 __all__ = ["DEFAULT_CAPACITY", "RingStore", "open_ring"]
@@ -57,6 +57,7 @@ class _RingDriver(PlainDriver):
 @asynccontextmanager
 async def open_ring(opening: Opening) -> AsyncIterator[Backend]:
     """Open a ring: `ring:?capacity=500`. Raises: InvalidSetting for a capacity below 1."""
+    refuse_place(opening.address)
     given = options(opening.address, "capacity").get("capacity", str(DEFAULT_CAPACITY))
     if not (given.isascii() and given.isdigit()) or int(given[:20]) < 1:
         raise InvalidSetting(f"The capacity of a ring is a whole number from 1 up, not {given!r}.")
