@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -26,6 +27,7 @@ from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting, ScopeRequ
 from ricordo.events import Sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
+from ricordo.files.known_folder import KnownFolder
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
 from ricordo.index.keyword import KeywordIndex
@@ -307,10 +309,14 @@ class Opener:
     @asynccontextmanager
     async def _files(self, folder: Path) -> AsyncIterator[FileStore]:
         """Give the files of a folder, claimed for the scope; of a Ricordo root, those of its workspace."""
-        files = await self._claimed(folder)
-        if await run_sync((folder / WORKSPACE).is_dir):
-            files = LocalFiles(folder / WORKSPACE, locks=folder / "locks", disk=self.parts.disk)
-        yield files
+        await self._claimed(folder)
+        yield await run_sync(self._known, folder)
+
+    def _known(self, folder: Path) -> FileStore:
+        """Return the files of a folder that was claimed, in which its marker lies."""
+        if (folder / WORKSPACE).is_dir():
+            return KnownFolder(folder / WORKSPACE, locks=folder / "locks", disk=self.parts.disk)
+        return KnownFolder(folder, disk=self.parts.disk, is_never_empty=True)
 
     def _claim(self, scheme: str, folder: Path | None) -> Path | None:
         """Return the folder that says whose a store is; None where nothing does. Raises: InvalidInput."""
@@ -333,7 +339,7 @@ class Opener:
         """Give the files of a folder that is the user's own, claimed for the scope without a mark in it."""
         beside = await run_sync(self._beside, folder)
         await self._claimed(beside)
-        yield LocalFiles(folder, locks=beside / "locks", disk=self.parts.disk)
+        yield await run_sync(partial(KnownFolder, folder, locks=beside / "locks", disk=self.parts.disk))
 
     @asynccontextmanager
     async def _open_layered(self, opening: Opening) -> AsyncIterator[Backend]:

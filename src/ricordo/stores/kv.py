@@ -77,6 +77,7 @@ class _KvDriver(PlainDriver):
 
     async def write(self, entry: Entry) -> Entry:
         value = dumps(to_json(entry)).encode()
+        await self._is_there()
         await self._whole(partial(self.database.write, partial(_put, entry, value), room=len(value)))
         return entry
 
@@ -85,13 +86,20 @@ class _KvDriver(PlainDriver):
         return await run_sync(partial(kept_text, chosen, budget, source=self.path))
 
     async def entries(self) -> list[Entry]:
-        return [*(await self._whole(partial(self.database.read, self._newest)) or [])]
+        found = await self._whole(partial(self.database.read, self._newest))
+        if found is None:
+            await self._is_there()
+        return [*(found or [])]
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         del who, why
         if not await self.entries():
             raise EntryNotFound
         return await self._whole(partial(self.database.write, partial(_remove, entry_id, self.path)))
+
+    async def _is_there(self) -> None:
+        """Raise: StorageError when the folder of the database was there and is not."""
+        await self._files.info(self.path)
 
     def _newest(self, transaction: lmdb.Transaction) -> list[Entry]:
         """Return all entries, newest first, read again only when something was written."""
