@@ -103,6 +103,11 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
         pass
     assert len(bench.asked) == 1, "nothing was said"
     assert len(bench.files) == 1
+    async with bench.agent("three") as agent:
+        await agent.send("One turn is a conversation.")
+        assert await agent.sum_up()
+    assert len(bench.asked) == 2, "it was summed up before"
+    assert len(bench.files) == 2
 
 
 @pytest.mark.req("GO-G24-cost")
@@ -126,11 +131,11 @@ async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: B
 async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="off") as agent:
         await agent.send("Remember: Our fixtures live in testdata/golden.")
+    assert "- Our fixtures live in testdata/golden." in bench.file
     async with bench.agent("two", closing_summary="off") as agent:
         await agent.send("Hello.")
         assert not await agent.sum_up()
     assert bench.asked == []
-    assert "- Our fixtures live in testdata/golden." in bench.file
     async with bench.agent("one") as agent:
         await agent.send("It is on when nothing else is said.")
     assert len(bench.asked) == 1
@@ -217,6 +222,7 @@ async def test_leaving_by_an_exception_writes_the_session_and_asks_nothing(bench
     assert "- Our fixtures live in testdata/golden." in bench.file
 
 
+@pytest.mark.req("HE-C8-async")
 async def test_in_the_background_leaving_asks_nothing_and_the_next_agent_does(bench: Bench) -> None:
     async with bench.agent("one", closing_summary="background") as agent:
         await agent.send("Our fixtures live in testdata/golden.")

@@ -423,15 +423,15 @@ async def test_one_line_makes_the_preamble_the_whole_file_and_recall_a_search_of
     ) as agent:
         await agent.send("Remember where the fixtures are.")
     file = tmp_path / "notes" / "memory.md"
-    file.write_text(
-        f"{file.read_text()}\nBy hand: ask Nadia before you touch staging.\n- Nadia owns billing. #people\n"
-    )
+    head = file.read_text().replace("# Memory\n", "# Memory\n\nOf the shop in Bergamo.\n", 1)
+    file.write_text(f"{head}\nBy hand: ask Nadia before you touch staging.\n- Nadia owns billing. #people\n")
     async with HarnessAgent(
         second, workspace=root, store=f"markdown:{tmp_path / 'notes'}", scope=SCOPE, settings=settings(root)
     ) as agent:
         assert str(await agent.send("Who owns billing?")) == "Nadia does."
     prompt = system(second.requests[0])
-    assert all(told in prompt for told in (FACT, "ask Nadia before you touch staging", "Nadia owns billing."))
+    whole = ("Of the shop in Bergamo.", FACT, "ask Nadia before you touch staging", "Nadia owns billing.")
+    assert [prompt.index(told) for told in whole] == sorted(prompt.index(told) for told in whole)
     result = second.requests[1].messages[-1].tool_results[0].text
     assert "Nadia owns billing." in result
     assert FACT not in result
@@ -446,13 +446,14 @@ def tool_names(model: ScriptedModel) -> list[str]:
 async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing_with_memory_off(
     tmp_path: Path,
 ) -> None:
-    root, clock = tmp_path / ".ricordo", HandClock()
+    root, clock, first = tmp_path / ".ricordo", HandClock(), ""
     for number in range(1, 8):
         model = ScriptedModel([Say("Done."), Say(f"Chapter {number} was written.\nTAGS: chapter")])
         async with HarnessAgent(
             model, workspace=root, store=str(tmp_path / "kept"), scope=SCOPE, settings=settings(root), clock=clock
         ) as agent:
             await agent.send("We write one more chapter of the manual.")
+        first = first or system(model.requests[0])
         clock.turn(minutes=1)
     prompts = {}
     for store in (str(tmp_path / "kept"), "none"):
@@ -463,8 +464,7 @@ async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing
             await agent.send("Hello.")
         prompts[store] = system(model.requests[0]), {"recall", "remember"} & set(tool_names(model))
     on, tools = prompts[str(tmp_path / "kept")]
-    assert "There is a memory store" in on
-    assert "`recall`" in on
+    assert all("There is a memory store" in prompt and "`recall`" in prompt for prompt in (first, on))
     assert [number for number in range(1, 8) if f"Chapter {number} was written." in on] == [3, 4, 5, 6, 7]
     assert tools == {"recall", "remember"}
     off, tools = prompts["none"]

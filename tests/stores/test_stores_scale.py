@@ -63,6 +63,9 @@ async def test_after_thirty_sessions_a_preamble_is_within_its_budget_and_the_sam
             if sessions:
                 told = f"Session {number} was about the harbour. {'It went on for a while. ' * 40}"
                 await sessions.close_session(SessionNotes(session=f"s{number}", summary=told, tags=("harbour",)))
+    if scheme in {"layered", "folder"}:
+        curated = tmp_path / scheme / ("workspace/MEMORY.md" if scheme == "layered" else "MEMORY.md")
+        curated.write_text("".join(f"- The harbour has a pier {number} of its own.\n" for number in range(400)))
     texts: dict[int, set[str]] = {}
     for _ in range(2):
         async with open_store(place, scope=SCOPE, settings=given, clock=clock, disk=disk) as store:

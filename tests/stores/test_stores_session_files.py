@@ -15,6 +15,7 @@ from ricordo.index.contract import Query
 from ricordo.messages import Usage
 from ricordo.runtime.stores import open_store
 from ricordo.scopes import Scope
+from ricordo.stores.capabilities import SessionNotes
 from ricordo.workspace.entry import Entry, Source
 
 pytestmark = pytest.mark.anyio
@@ -68,8 +69,10 @@ async def test_sessions_of_the_same_minute_have_files_and_rows_of_their_own(tmp_
     for number in range(3):
         clock.turn(1)
         await store.save(Entry(content=f"Fact {number}.", source=Source(session=f"s{number}")))
+    # it is the start that names them, not the end
+    clock.turn(hours=3)
     paths = [
-        await keeps(store).close_session(notes(f"s{number}", f"Sum {number}.", started=clock.now()))
+        await keeps(store).close_session(SessionNotes(session=f"s{number}", summary=f"Sum {number}."))
         for number in range(3)
     ]
     assert paths == [f"sessions/{NAME}.md", f"sessions/{NAME}-2.md", f"sessions/{NAME}-3.md"]
@@ -162,6 +165,22 @@ async def test_recall_finds_sessions_by_summary_and_tags_and_returns_no_bodies(t
     assert "Body" not in str(await store.recall("", 9))
     assert await store.recall("nothing of it") == []
     assert await store.recall(Query(text="compaction", since=LONG_AGO.replace(hour=13))) == hits[:1]
+
+
+@pytest.mark.req("GO-I12")
+async def test_what_is_saved_in_one_moment_is_kept_before_and_after_the_session_is_closed(tmp_path: Path) -> None:
+    async with opened(tmp_path, session="s") as store:
+        for number in range(3):
+            for saved in range(2):
+                await store.save(Entry(content=f"Fact {number}{saved}."))
+            await keeps(store).close_session(notes("s", "We talked."))
+            await store.save(Entry(content=f"Late {number}."))
+            shown = [entry.content for entry in await lists(store).entries()]
+            assert shown[:3] == [f"Late {number}.", f"Fact {number}1.", f"Fact {number}0."]
+            assert len(shown) == 3 * (number + 1)
+    async with opened(tmp_path) as store:
+        assert len(await lists(store).entries()) == 9
+    assert len(found_in(tmp_path)) == 2
 
 
 @pytest.mark.req("GO-D5")

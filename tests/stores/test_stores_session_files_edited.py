@@ -45,11 +45,15 @@ async def answers(root: Path) -> tuple[object, ...]:
 
 
 @pytest.mark.req("GO-AT4", "GO-D4")
-@pytest.mark.parametrize("said", ["About marmots.", "A marmot too."])
-async def test_an_edited_summary_is_what_the_next_session_finds(tmp_path: Path, said: str) -> None:
+@pytest.mark.parametrize(("said", "stamped"), [("About marmots.", False), ("A marmot too.", False), ("Marmot.", True)])
+async def test_an_edited_summary_is_what_the_next_session_finds(tmp_path: Path, said: str, stamped: bool) -> None:
     paths = await week(tmp_path)
     file = tmp_path / paths[0]
+    before = file.stat().st_mtime_ns
     file.write_text(file.read_text().replace("About topic0.", said))
+    if stamped:
+        # an editor or a copy that keeps the time of the file
+        os.utime(file, ns=(before, before))
     async with opened(tmp_path) as store:
         assert await found(store, "marmot") == [paths[0]]
         assert await found(store, "topic0") == []
@@ -90,14 +94,15 @@ async def test_a_deleted_file_is_found_no_more(tmp_path: Path, running: bool) ->
 @pytest.mark.req("GO-D7", "GO-D8", "GO-I8")
 @pytest.mark.parametrize(
     "broken",
-    [b"", b"{", b"\xff\xfe", b"[]", b'{"sessions": 3}', b'{"sessions": [7]}', b'{"name": "shop"}', None],
+    [b"", b"{", b"\xff\xfe", b"[]", b'{"sessions": 3}', b'{"sessions": [7]}', b'{"name": "shop"}', None, "sound"],
 )
 async def test_an_index_that_is_lost_broken_or_foreign_is_set_aside_and_made_again(
-    tmp_path: Path, broken: bytes | None
+    tmp_path: Path, broken: bytes | str | None
 ) -> None:
     await week(tmp_path)
-    (tmp_path / "index.json").unlink()
-    if broken is not None:
+    if broken != "sound":
+        (tmp_path / "index.json").unlink()
+    if isinstance(broken, bytes):
         (tmp_path / "index.json").write_bytes(broken)
     (tmp_path / "sessions" / "2020-01-01-00h00.md").write_text(
         "# 2020-01-01 00:00\n\n## Summary\n\nUnlisted marmots.\n"
@@ -108,7 +113,7 @@ async def test_an_index_that_is_lost_broken_or_foreign_is_set_aside_and_made_aga
         assert len(await found(store, "topic")) == 3
         assert "sessions/renamed.md" in await found(store, "topic")
         assert "Unlisted marmots." in await store.preamble()
-    assert set_aside(tmp_path) == ([] if broken is None else [broken])
+    assert set_aside(tmp_path) == ([broken] if isinstance(broken, bytes) else [])
     assert len(json.loads((tmp_path / "index.json").read_text())["sessions"]) == 4
 
 

@@ -57,11 +57,12 @@ async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
     async with opened(tmp_path, clock) as store:
         assert await store.preamble() == ""
         for number in range(7):
-            clock.turn(days=1)
+            # the last two begin in one minute
+            clock.turn(seconds=1) if number == 6 else clock.turn(days=1)
             told = notes(f"s{number}", f"Talk {number}.", f"tag{number}", "misc", started=clock.now())
             await keeps(store).close_session(told)
         shown = unfence(await store.preamble())
-    days = [(START + timedelta(days=number + 1)).astimezone() for number in range(7)]
+    days = [(START + timedelta(days=min(number + 1, 6))).astimezone() for number in range(7)]
     lines = [f"- {days[number]:%Y-%m-%d %H:%M} (tag{number}, misc): Talk {number}." for number in range(6, -1, -1)]
     assert shown == ("\n".join(["Recent sessions, newest first:", *lines[:5]]),)
     async with opened(tmp_path, clock, last=2) as store:
@@ -96,6 +97,22 @@ def test_long_summaries_are_cut_one_by_one_with_a_mark() -> None:
     assert [line.endswith(": Short.") for line in lines] == [True, False, True, False, True]
     assert all("exporter. … (cut)" in line for line in lines if "cut" in line)
     assert len(shown.encode()) < 1_100
+
+
+@pytest.mark.anyio
+@pytest.mark.req("GO-G17-size", "GO-D11")
+@pytest.mark.parametrize(("budget", "count"), [(120, 1), (200, 4), (400, 5)])
+async def test_a_small_budget_shows_the_newest_sessions_each_of_them_cut(
+    tmp_path: Path, budget: int, count: int
+) -> None:
+    async with opened(tmp_path) as store:
+        for number in range(5):
+            await keeps(store).close_session(notes(f"s{number}", f"Talk {number}. {LONG}"))
+        shown = await store.preamble(Tokens(budget))
+    lines = (unfence(shown) or ("",))[0].splitlines()[1:]
+    assert 0 < estimate_text(shown) <= budget
+    assert [f"Talk {number}." in line for number, line in zip(range(4, -1, -1), lines, strict=False)] == [True] * count
+    assert all(line.endswith(" … (cut)") for line in lines)
 
 
 @pytest.mark.req("GO-G17-size", "GO-D11")

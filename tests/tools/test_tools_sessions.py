@@ -122,6 +122,8 @@ async def test_the_newest_messages_are_shown_in_the_order_in_which_they_were_sai
     assert 'kind="assistant"' in shown
     assert "session s, 2026-11-21 08:49 UTC" in shown
     assert unfence(await asked(files, "session_history", session_id="s", last_n=2)) == ("said 48", "said 49")
+    await keep(files, "s", [message("said by another", key="o")], agent="helper")
+    assert unfence(await asked(files, "session_history", agent_id="helper", session_id="s")) == ("said by another",)
     assert len(unfence(await asked(files, "session_history", session_id="s", last_n=10_000)) or ()) == 50
     assert "last_n" in await asked(files, "session_history", session_id="s", last_n=0)
 
