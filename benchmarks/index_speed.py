@@ -202,7 +202,7 @@ def vocabulary(chance: random.Random, size: int) -> list[str]:
             for _ in range(syllables)
         )
         words.add(word + chance.choice(("", "n", "r", "ck", "nt", "ing", "ed", "er", "ly", "s", "ness")))
-    return sorted(words, key=lambda _: chance.random())
+    return sorted(sorted(words), key=lambda _: chance.random())
 
 
 def questions(texts: Sequence[str], count: int) -> list[str]:

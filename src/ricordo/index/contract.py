@@ -4,19 +4,24 @@ A document is a file of the workspace; it is cut into chunks, each of which know
 a search first takes in what changed in them, and what it could not take in is read from the files themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 __all__ = [
     "EVERYTHING",
     "MEMORY_SORTS",
+    "SUPERSEDES",
+    "Candidates",
     "Chunk",
+    "Curated",
+    "Cut",
     "Freshness",
     "Match",
     "Query",
     "SearchIndex",
+    "Sifting",
     "Sort",
     "SyncReport",
 ]
@@ -30,6 +35,9 @@ EVERYTHING: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "transcr
 
 MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note")
 """The sorts that hold memories: all but the raw transcripts and evicted results."""
+
+SUPERSEDES = "[supersedes:: "
+"""What the markup of an entry holds that took the place of another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +112,39 @@ class Match:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cut:
+    """Which candidates of a search are worth reading: those that may be among the `least` best.
+
+    A candidate is near by the mean of its signals, with `weights`; what its text tells besides moves it by at most
+    `leeway` of nearness.
+    """
+
+    weights: Mapping[str, float]
+    leeway: float
+    least: int
+
+
+@dataclass(frozen=True, eq=False)
+class Curated:
+    """All of curated memory, the newest first. The same value stands for the same memory."""
+
+    matches: tuple[Match, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidates:
+    """What a search found and what is needed to rank it.
+
+    `unseen` is how near the nearest candidate is that was found and left out, None when nothing was. `curated` is all
+    of curated memory where an entry was found.
+    """
+
+    matches: Sequence[Match]
+    unseen: float | None = None
+    curated: Curated = field(default_factory=Curated)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Freshness:
     """How far the index follows the files; whatever the state, a search answers, from the files where it must."""
 
@@ -147,4 +188,13 @@ class SearchIndex(Protocol):
 
     async def close(self) -> None:
         """Let the index go; what is not taken in yet is taken in by the next one to open it."""
+        ...
+
+
+@runtime_checkable
+class Sifting(Protocol):
+    """What an index may offer besides: candidates for ranking in one step, those that can't win left out."""
+
+    async def candidates(self, query: Query, limit: int, cut: Cut | None = None) -> Candidates:
+        """Return the matches of `search`, without entries that are not worth reading by `cut`."""
         ...

@@ -7,19 +7,30 @@ caller.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from ricordo.database.sqlite import Commit, Connection, Database
+from ricordo.errors import StorageError
 from ricordo.files.contract import FileInfo, FileStore
-from ricordo.index.contract import EVERYTHING, Freshness, Match, Query, Sort, SyncReport
+from ricordo.index.contract import (
+    EVERYTHING,
+    Candidates,
+    Curated,
+    Cut,
+    Freshness,
+    Match,
+    Query,
+    Sort,
+    SyncReport,
+)
 from ricordo.index.documents import Document, document_of
 from ricordo.index.index_file import IndexFile
 from ricordo.index.plan import LONGEST_LITERAL, Asked, Changes, changes, holds_literally
@@ -27,7 +38,7 @@ from ricordo.index.queries import full_text, literal, newest, statistics
 from ricordo.index.scan import Scan, newest_first
 from ricordo.index.scoring import LITERAL_SCORE, as_they_come, match, ranked
 from ricordo.index.sync import Intake
-from ricordo.index.terms import query_words
+from ricordo.index.terms import Words, query_words
 from ricordo.workspace.layout import WORKSPACE
 
 if TYPE_CHECKING:
@@ -35,7 +46,11 @@ if TYPE_CHECKING:
 
 __all__ = ["KeywordIndex"]
 
+_T = TypeVar("_T")
+
 _CANDIDATES = 200
+_MOST_CURATED = 2_000
+_ALL_CURATED = Query(text="", sorts=("curated",))
 
 
 @dataclass(kw_only=True)
@@ -118,6 +133,30 @@ class KeywordIndex:
         scanned = await self._scan.search(progress.unread, asked, words, limit) if progress.unread else []
         return _merged(found, scanned, limit) if scanned else found
 
+    async def candidates(self, query: Query, limit: int, cut: Cut | None = None) -> Candidates:
+        """Return the matches of `search` in one step with what is needed to rank them, without what `cut` leaves out.
+
+        At most 2,000 chunks of curated memory are returned, the newest. Where the index can't tell, all is returned.
+        """
+        asked = Asked(query=query, words=query_words(query.text), limit=limit)
+        sorts: tuple[Sort, ...] = (*query.sorts, "curated")
+        files = await self._files.list(self._folder)
+        settled = self._is_settled(files, sorts)
+        progress = None if settled else await self._catch_up(files, sorts, seconds=self._patience_seconds)
+        if asked.words.groups and (settled or (progress is not None and not progress.unread)):
+            found = await self._use(lambda reader, held: _candidates(reader, held, asked, cut), current=settled)
+            if found is not None:
+                return found
+        matches = await self.search(query, limit)
+        if not any(match.chunk.entry_id for match in matches):
+            return Candidates(matches=matches)
+        try:
+            curated = Curated(tuple(await self.search(_ALL_CURATED, _MOST_CURATED)))
+        except StorageError:
+            # that takes nothing from what was found
+            curated = Curated()
+        return Candidates(matches=matches, curated=curated)
+
     def _is_settled(self, files: Sequence[FileInfo], sorts: tuple[Sort, ...]) -> bool:
         """Tell whether everything of these sorts was taken in when the last search or refresh had these very files."""
         if self._settled is None or self._intake is None:
@@ -126,15 +165,19 @@ class KeywordIndex:
         return set(sorts) <= covered and revision == self._intake[1].revision and before == files
 
     async def _look(self, asked: Asked, *, current: bool = False) -> list[Match] | None:
-        """Return what the database holds, None when it can't be used, or `current` and another process wrote to it."""
+        """Return what the database holds, as `_use` does."""
+        return await self._use(lambda reader, segments: _select(reader, segments, asked), current=current)
 
-        async def look(database: Database) -> list[Match] | None:
+    async def _use(self, act: "Callable[[Connection, Segments | None], _T | None]", *, current: bool) -> _T | None:
+        """Return what `act` reads, None when it can't be used, or `current` and another process wrote to it."""
+
+        async def look(database: Database) -> _T | None:
             intake = self._intake_of(database)
 
-            def select(reader: Connection) -> list[Match] | None:
+            def select(reader: Connection) -> _T | None:
                 if current and not intake.is_current(reader):
                     return None
-                return _select(reader, self._segments_of(database), asked)
+                return act(reader, self._segments_of(database))
 
             return await database.read(select)
 
@@ -293,6 +336,21 @@ def _holding(reader: Connection, segments: "Segments | None", asked: Asked) -> l
     candidates = full_text(reader, query, words, max(asked.limit, _CANDIDATES))
     kept = [candidate for candidate in candidates if candidate.chunk.path not in asked.skipped]
     return ranked(kept, words, statistics(reader, words), neighbours=query.neighbours)[: asked.limit]
+
+
+def _candidates(reader: Connection, segments: "Segments | None", asked: Asked, cut: Cut | None) -> Candidates | None:
+    """Return what the database holds for ranking; None where there are no postings, or nothing is found by them."""
+    if segments is None:
+        return None
+    found, common, unseen = segments.candidates(reader, asked, cut)
+    absent = common.absent(asked.words)
+    matches = [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    if not matches:
+        return None
+    curated = Curated()
+    if any(each.chunk.entry_id for each in matches):
+        curated = segments.curated(reader, Asked(query=_ALL_CURATED, words=Words(), limit=_MOST_CURATED))
+    return Candidates(matches=matches, unseen=unseen, curated=curated)
 
 
 def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:

@@ -10,6 +10,7 @@ that was replaced while another was built in its place is never overwritten.
 
 import json
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,13 +20,14 @@ import numpy as np
 
 from ricordo.database.sqlite import Connection, Database
 from ricordo.index.chunking import hashed
-from ricordo.index.contract import Chunk
+from ricordo.index.contract import SUPERSEDES, Chunk, Curated, Cut
 from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
+from ricordo.index.cutting import worth_reading
 from ricordo.index.lexical import Found, latest, search
 from ricordo.index.plan import Asked
 from ricordo.index.postings import COLUMNS, NO_TIME, Array, Block, Builder, IndexedRow, Postings
 from ricordo.index.queries import chunks
-from ricordo.index.scoring import Statistics
+from ricordo.index.scoring import Statistics, as_they_come
 
 __all__ = ["Segments", "from_bytes", "to_bytes"]
 
@@ -59,6 +61,9 @@ class Segments:
         self._corpus: Corpus | None = None
         self._change = 0
         self._document = 0
+        self._curated, self._curated_numbers, self._curated_at = Curated(), list[int](), (-1, -1)
+        self._successors: set[int] = set()
+        self._marked = 0
 
     def search(self, connection: Connection, asked: Asked) -> tuple[list[tuple[Found, Chunk]], Statistics]:
         """Return the rows that hold a word of the query with their chunks, best first, and how common its words are."""
@@ -69,6 +74,39 @@ class Segments:
     def newest(self, connection: Connection, asked: Asked) -> list[Chunk]:
         """Return the newest chunks that pass the filters, the newest first; those without a time last."""
         return [*chunks(connection, latest(self._followed(connection), asked)).values()]
+
+    def candidates(
+        self, connection: Connection, asked: Asked, cut: Cut | None
+    ) -> tuple[list[tuple[Found, Chunk]], Statistics, float | None]:
+        """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
+        corpus = self._followed(connection)
+        found, statistics = search(corpus, asked)
+        unseen = None
+        if cut is not None:
+            found, unseen = worth_reading(corpus, found, cut, self._succeeding(connection, corpus))
+        there = chunks(connection, [one.number for one in found])
+        return [(one, there[one.number]) for one in found if one.number in there], statistics, unseen
+
+    def curated(self, connection: Connection, asked: Asked) -> Curated:
+        """Return the chunks that `newest` would; they are only read again when they may have changed."""
+        corpus = self._followed(connection)
+        state = corpus.highest, self._change
+        if state != self._curated_at:
+            numbers = latest(corpus, asked)
+            if numbers != self._curated_numbers or self._change != self._curated_at[1]:
+                matches = as_they_come(chunks(connection, numbers).values(), score=0.0)
+                self._curated, self._curated_numbers = Curated(tuple(matches)), numbers
+            self._curated_at = state
+        return self._curated
+
+    def _succeeding(self, connection: Connection, corpus: Corpus) -> Collection[int]:
+        """Return the numbers of entries that took the place of others."""
+        if corpus.highest > self._marked:
+            wanted = (self._marked, SUPERSEDES)
+            rows = connection.execute("SELECT id FROM chunk WHERE id > ? AND instr(markup, ?) > 0", wanted)
+            self._successors.update(row[0] for row in rows)
+            self._marked = corpus.highest
+        return self._successors
 
     async def fold(self, database: Database) -> None:
         """Make a segment of what is in none, if that is worth it."""

@@ -23,7 +23,7 @@ from ricordo.recall.question import holds_expected
 from ricordo.workspace.entry import Author, Entry, Source
 from ricordo.workspace.entry_codec import parse_entries
 
-__all__ = ["NEVER", "Scored", "best_first", "is_reply", "measured", "order"]
+__all__ = ["NEVER", "Scored", "best_first", "is_reply", "measured", "most_of", "order"]
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 """The time of what has none."""
@@ -90,9 +90,7 @@ class Scored:
 def best_first(passages: Iterable[Passage], asked: Asked) -> Iterator[Scored]:
     """Yield the passages in their order, each measured when nothing that was not could come before it."""
     rows = [(_certain(passage, asked), at, passage) for at, passage in enumerate(passages)]
-    config = asked.config
-    unread = config.recency + config.expected * bool(asked.question.expected) + _ROUNDING
-    of_memory = unread + config.memory + config.speaker * bool(asked.named) + config.dates * bool(asked.spans)
+    unread, of_memory = _most_read(asked)
     waiting = sorted(
         (
             (known + (of_memory if passage.match.chunk.markup else unread), known, at, passage)
@@ -109,6 +107,19 @@ def best_first(passages: Iterable[Passage], asked: Asked) -> Iterator[Scored]:
         heapq.heappush(ready, (order(row), at, row))
     while ready:
         yield heapq.heappop(ready)[2]
+
+
+def most_of(near: float, asked: Asked) -> float:
+    """Return the most that an entry can score which is so near."""
+    config = asked.config
+    return near * (config.own + config.context + config.session) + _most_read(asked)[1]
+
+
+def _most_read(asked: Asked) -> tuple[float, float]:
+    """Return the most that reading a passage can add to its score, and reading an entry."""
+    config = asked.config
+    unread = config.recency + config.expected * bool(asked.question.expected) + _ROUNDING
+    return unread, unread + config.memory + config.speaker * bool(asked.named) + config.dates * bool(asked.spans)
 
 
 def measured(passage: Passage, asked: Asked) -> Scored:

@@ -15,6 +15,7 @@ but the newest.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 
 from ricordo.index.contract import Query
 from ricordo.index.plan import passes
@@ -22,16 +23,18 @@ from ricordo.recall.asked import Asked, Place, read_asked
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.folding import Folded, diversified, folded
 from ricordo.recall.hits import Explained, Hit, Passage, Rejected
-from ricordo.recall.measures import NEVER, Scored, best_first, is_reply, measured, order
+from ricordo.recall.measures import NEVER, Scored, best_first, is_reply, measured, most_of, order
 from ricordo.recall.packing import packed
 from ricordo.recall.precedence import newer_first, standing, successors_first
 from ricordo.recall.question import Question
-from ricordo.recall.standing import Successions, curated_place, successions
+from ricordo.recall.standing import Curation, Successions, curated_place, successions
 from ricordo.tokens import Tokens
 
-__all__ = ["explain", "rank"]
+__all__ = ["SPARE", "explain", "rank", "rank_some"]
 
-_SPARE = 2
+SPARE = 2
+"""How many times as many as are wanted are put in order, as some make room for others."""
+
 _MEANINGS = ("dense", "dense_context")
 
 
@@ -42,6 +45,7 @@ class _Decided:
     rows: list[Scored]
     folds: Folded
     superseded: list[Scored]
+    sure: bool = True
 
 
 def rank(
@@ -51,7 +55,7 @@ def rank(
     limit: int,
     now: datetime,
     config: RecallConfig,
-    curated: Sequence[Passage] = (),
+    curated: Sequence[Passage] | Curation = (),
     query: Query | None = None,
     budget: Tokens | None = None,
     reranked: Mapping[Place, float] | None = None,
@@ -62,10 +66,29 @@ def rank(
     the filters of `query` keep out is not shown for that. With a `budget` a hit that is too long for what is left
     of it is passed over for the next. `reranked` are scores in 0..1 that a reranker gave passages.
     """
-    wanted = _SPARE * limit
+    wanted = SPARE * limit
     decided = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
     chosen, _ = packed(decided.rows, limit, budget)
     return [_hit(row, now) for row in chosen]
+
+
+def rank_some(
+    passages: Sequence[Passage],
+    question: Question,
+    *,
+    limit: int,
+    now: datetime,
+    config: RecallConfig,
+    unseen: float | None,
+    curated: Curation,
+    query: Query,
+    budget: Tokens | None = None,
+) -> list[Hit] | None:
+    """Return the hits of `rank` over these passages and others that are at most `unseen` near; None where that
+    can't be told without the others.
+    """
+    decided = _decide(passages, question, SPARE * limit, now, config, curated=curated, query=query, unseen=unseen)
+    return [_hit(row, now) for row in packed(decided.rows, limit, budget)[0]] if decided.sure else None
 
 
 def explain(
@@ -75,14 +98,14 @@ def explain(
     limit: int,
     now: datetime,
     config: RecallConfig,
-    curated: Sequence[Passage] = (),
+    curated: Sequence[Passage] | Curation = (),
     query: Query | None = None,
     budget: Tokens | None = None,
     reranked: Mapping[Place, float] | None = None,
     rejected: int = 10,
 ) -> Explained:
     """Return the hits of `rank`, and the best candidates that are none, at most `rejected` of them, with the reason."""
-    wanted = _SPARE * limit + rejected
+    wanted = SPARE * limit + rejected
     deeper = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
     chosen, over = packed(deeper.rows, limit, budget)
     shown = {id(row) for row in (*chosen, *over)}
@@ -107,24 +130,42 @@ def _decide(
     now: datetime,
     config: RecallConfig,
     *,
-    curated: Sequence[Passage],
+    curated: Sequence[Passage] | Curation,
     query: Query | None,
-    reranked: Mapping[Place, float] | None,
+    reranked: Mapping[Place, float] | None = None,
+    unseen: float | None = None,
 ) -> _Decided:
-    """Return at least `wanted` rows in their order, where there are as many."""
-    shown = [passage for passage in curated if query is None or passes(passage.match.chunk, query)]
+    """Return at least `wanted` rows in their order, where there are as many.
+
+    It is not sure of that where others than these passages, at most `unseen` near, may be among them.
+    """
+    every = curated if isinstance(curated, Curation) else Curation(tuple(curated))
+    shown = _shown(every, query)
     passages = curated_place(passages, shown)
-    chain = successions((*curated, *passages))
+    chain = successions((*every.successors, *passages))
     asked = read_asked(question, passages, now=now, config=config, reranked=reranked)
     found = [passage for passage in passages if asked.blank or _concerns(passage, asked)]
     superseded: list[Scored] = []
-    scored = _standing(_newest(found, asked) if asked.blank else best_first(found, asked), chain, superseded)
-    folds = folded(scored, config, wanted)
+    in_order = _newest(found, asked) if asked.blank else best_first(found, asked)
+    if unseen is not None:
+        most = most_of(unseen, asked)
+        in_order = takewhile(lambda row: row.score > most, in_order)
+    folds = folded(_standing(in_order, chain, superseded), config, wanted)
     rows = folds.kept
     if not asked.blank:
         rows = newer_first(diversified(rows, config.breadth * asked.breadth), config)
-    offered = _offered(found, shown, asked, chain) if chain.successor else {}
-    return _Decided(rows=successors_first(rows, offered, chain), folds=folds, superseded=superseded)
+    offered = _offered(found, shown.passages, asked, chain) if chain.successor else {}
+    return _Decided(
+        rows=successors_first(rows, offered, chain), folds=folds, superseded=superseded,
+        sure=unseen is None or len(folds.kept) >= wanted,
+    )  # fmt: skip
+
+
+def _shown(curated: Curation, query: Query | None) -> Curation:
+    """Return what the filters of the query let through of curated memory."""
+    if query is None or query == Query(text=query.text, sorts=query.sorts, neighbours=query.neighbours):
+        return curated if query is None or "curated" in query.sorts else Curation()
+    return Curation(tuple(passage for passage in curated.passages if passes(passage.match.chunk, query)))
 
 
 def _concerns(passage: Passage, asked: Asked) -> bool:

@@ -4,31 +4,41 @@ A source that can't be searched does not take the others down; when none can, th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from ricordo.errors import InvalidQuery, StorageError
-from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.index.contract import MEMORY_SORTS, Candidates, Curated, Cut, Query, Sifting
 from ricordo.recall.asked import Place, place_of
 from ricordo.recall.config import RecallConfig
+from ricordo.recall.dates import asked_spans
 from ricordo.recall.hits import Explained, Hit, Passage, Source
+from ricordo.recall.plan import SPARE, rank, rank_some
 from ricordo.recall.plan import explain as explained
-from ricordo.recall.plan import rank
-from ricordo.recall.question import read_question
+from ricordo.recall.question import Question, read_question
 from ricordo.recall.reranking import Reranker, rerank_scores
+from ricordo.recall.standing import Curation
 from ricordo.tokens import Tokens
 
 __all__ = ["explain", "recall", "search"]
 
 _MOST_CURATED = 2_000
+_FOLDED = 8
+_NEARNESS = {"bm25": "own", "context": "context", "dense": "dense", "dense_context": "dense_context"}
+"""The signals that tell how near a passage is, with the weights of their names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """What the sources gave: the passages, and all of their curated memory where it is needed to place them."""
+    """What the sources gave: the passages, and all of their curated memory where it is needed to place them.
 
-    passages: list[Passage] = field(default_factory=list)
-    curated: list[Passage] = field(default_factory=list)
+    `unseen` is how near the nearest passage is that was not read, None when all were.
+    """
+
+    passages: list[Passage]
+    curated: Curation
+    unseen: float | None = None
 
 
 async def recall(
@@ -68,8 +78,16 @@ async def search(
 ) -> list[Hit]:
     """Return at most `limit` hits from everything that was written down, transcripts too; otherwise as `recall`."""
     asked, weights, moment = _asked(query, limit), config or RecallConfig(), now or datetime.now(UTC)
-    found = await _found(sources, asked, max(limit, weights.candidates))
-    question = read_question(asked.text)
+    most, question = max(limit, weights.candidates), read_question(asked.text)
+    if reranker is None and asked.text.strip():
+        some = await _found(sources, asked, most, _cut(question, limit, moment, weights))
+        sure = rank_some(
+            some.passages, question, limit=limit, now=moment, config=weights, curated=some.curated, query=asked,
+            budget=budget, unseen=some.unseen,
+        )  # fmt: skip
+        if sure is not None:
+            return sure
+    found = await _found(sources, asked, most)
     reranked = await _reranked(found, asked, moment, weights, reranker) if reranker else None
     return rank(
         found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
@@ -112,25 +130,62 @@ def _asked(query: Query | str, limit: int) -> Query:
     return replace(Query(text=query) if isinstance(query, str) else query, neighbours=True)
 
 
-async def _found(sources: Sequence[Source], asked: Query, most: int) -> _Found:
+def _cut(question: Question, limit: int, now: datetime, config: RecallConfig) -> Cut:
+    """Return which candidates may be among the best, as far as the question tells it."""
+    unread = config.recency + config.expected * bool(question.expected) + config.speaker * question.about_me
+    if config.dates and asked_spans(question.said, now.date()):
+        unread += config.dates
+    return Cut(
+        weights={name: getattr(config, at) for name, at in _NEARNESS.items()},
+        leeway=unread / (config.own + config.context + config.session),
+        least=SPARE * limit + _FOLDED,
+    )
+
+
+async def _found(sources: Sequence[Source], asked: Query, most: int, cut: Cut | None = None) -> _Found:
     """Return what the sources hold; raise the last trouble when none of them can be searched."""
-    found = _Found()
+    passages: list[Passage] = []
+    curated: list[tuple[Curated, str, int]] = []
+    unseen: list[float] = []
     trouble: StorageError | None = None
     searched = 0
     for nearness, source in enumerate(sources):
         try:
-            matches = await source.index.search(asked, most)
+            found = await _candidates(source, asked, most, cut)
         except StorageError as error:
             trouble = error
             continue
         searched += 1
-        shown = [match for match in matches if (match.chunk.session, match.chunk.message) not in source.hidden]
-        found.passages.extend(Passage(label=source.label, nearness=nearness, match=match) for match in shown)
-        if any(match.chunk.entry_id for match in shown):
-            found.curated.extend(await _curated(source, nearness))
+        matches = found.matches
+        if source.hidden:
+            matches = [match for match in matches if (match.chunk.session, match.chunk.message) not in source.hidden]
+        passages.extend(Passage(label=source.label, nearness=nearness, match=match) for match in matches)
+        unseen += [] if found.unseen is None else [found.unseen]
+        if found.unseen is not None or any(match.chunk.entry_id for match in matches):
+            curated.append((found.curated, source.label, nearness))
     if trouble is not None and not searched:
         raise trouble
-    return found
+    return _Found(passages=passages, curated=_curation(tuple(curated)), unseen=max(unseen, default=None))
+
+
+async def _candidates(source: Source, asked: Query, most: int, cut: Cut | None) -> Candidates:
+    index = source.index
+    if isinstance(index, Sifting):
+        return await index.candidates(asked, most, cut)
+    matches = await index.search(asked, most)
+    return Candidates(matches=matches, curated=await _curated(source) if matches else Curated())
+
+
+@lru_cache(maxsize=4)
+def _curation(curated: tuple[tuple[Curated, str, int], ...]) -> Curation:
+    """Return the curated memory of the sources; the same value for the same memory."""
+    return Curation(
+        tuple(
+            Passage(label=label, nearness=nearness, match=match)
+            for held, label, nearness in curated
+            for match in held.matches
+        )
+    )
 
 
 async def _reranked(
@@ -146,10 +201,9 @@ async def _reranked(
     return await rerank_scores(reranker, asked.text, offered, seconds=config.rerank_seconds)
 
 
-async def _curated(source: Source, nearness: int) -> list[Passage]:
+async def _curated(source: Source) -> Curated:
     """Return curated memory; nothing where it can't be read, which takes nothing from what was found."""
     try:
-        matches = await source.index.search(Query(text="", sorts=("curated",)), _MOST_CURATED)
+        return Curated(tuple(await source.index.search(Query(text="", sorts=("curated",)), _MOST_CURATED)))
     except StorageError:
-        return []
-    return [Passage(label=source.label, nearness=nearness, match=match) for match in matches]
+        return Curated()

@@ -8,15 +8,37 @@ Invariant: following successors ends: entries that supersede each other in a rin
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
-from ricordo.index.contract import Chunk
+from ricordo.index.contract import SUPERSEDES
 from ricordo.recall.hits import Passage
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import MEMORY
 
-__all__ = ["Successions", "curated_place", "successions"]
+__all__ = ["Curation", "Successions", "curated_place", "successions"]
 
-_SUPERSEDES = "[supersedes:: "
+_PARSED_KEPT = 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class Curation:
+    """Curated memory of every source. What is told from it is worked out once."""
+
+    passages: tuple[Passage, ...] = ()
+
+    @cached_property
+    def places(self) -> Mapping[tuple[str, str], Passage]:
+        """Where each entry stands, by source and id; of several places the one that goes first."""
+        places: dict[tuple[str, str], Passage] = {}
+        for passage in sorted(self.passages, key=_order):
+            if passage.match.chunk.markup:
+                places.setdefault(_key(passage), passage)
+        return places
+
+    @cached_property
+    def successors(self) -> tuple[Passage, ...]:
+        """The entries that took the place of others."""
+        return tuple(passage for passage in self.passages if SUPERSEDES in passage.match.chunk.markup)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +57,16 @@ class Successions:
         return tuple(later)
 
 
-def curated_place(passages: Sequence[Passage], curated: Sequence[Passage]) -> list[Passage]:
+def curated_place(passages: Sequence[Passage], curated: Curation) -> list[Passage]:
     """Return the passages, those of a ledger moved to where curated memory holds the same entry; each there once.
 
     `curated` is all of curated memory, of every source. What was found in curated memory itself stays as it was found.
     """
-    places: dict[tuple[str, str], Passage] = {}
-    for passage in sorted((*curated, *_curated(passages)), key=_order):
-        if passage.match.chunk.markup:
-            places.setdefault(_key(passage), passage)
-    found = {_key(passage) for passage in _curated(passages)}
+    here = Curation(tuple(_curated(passages)))
+    found = here.places
     shown = []
     for passage in passages:
-        place = places.get(_key(passage)) if passage.match.chunk.markup else None
+        place = _first_place(_key(passage), curated, here) if passage.match.chunk.markup else None
         if place is None or passage.match.chunk.sort == "long":
             shown.append(passage)
         elif passage.match.chunk.sort == "curated":
@@ -58,13 +77,19 @@ def curated_place(passages: Sequence[Passage], curated: Sequence[Passage]) -> li
     return shown
 
 
+def _first_place(key: tuple[str, str], curated: Curation, found: Curation) -> Passage | None:
+    """Return where curated memory holds an entry, None where it does not."""
+    known, here = curated.places.get(key), found.places.get(key)
+    return min(known, here, key=_order) if known and here else known or here
+
+
 def successions(passages: Iterable[Passage]) -> Successions:
     """Return which entries of the passages took the place of others."""
     successor: dict[str, str] = {}
     entries: dict[str, Passage] = {}
-    for passage in sorted((each for each in passages if _SUPERSEDES in each.match.chunk.markup), key=_order):
+    for passage in sorted((each for each in passages if SUPERSEDES in each.match.chunk.markup), key=_order):
         chunk = passage.match.chunk
-        older = _superseded_id(chunk)
+        older = _superseded_id(chunk.markup, chunk.path)
         if older and older != chunk.entry_id:
             successor.setdefault(older, chunk.entry_id)
             entries.setdefault(chunk.entry_id, passage)
@@ -83,8 +108,9 @@ def _is_in_ring(entry_id: str, successor: Mapping[str, str]) -> bool:
     return at == entry_id
 
 
-def _superseded_id(chunk: Chunk) -> str:
-    located = parse_entries(chunk.markup, chunk.path)
+@lru_cache(maxsize=_PARSED_KEPT)
+def _superseded_id(markup: str, path: str) -> str:
+    located = parse_entries(markup, path)
     return (located[0].entry.supersedes or "") if located else ""
 
 

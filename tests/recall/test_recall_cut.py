@@ -1,0 +1,112 @@
+"""What can't be among the best is not even read, and nobody can tell that from the hits."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from ricordo.database.sqlite import Connection
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.index.contract import Chunk, SearchIndex
+from ricordo.index.keyword import KeywordIndex
+from ricordo.index.queries import chunks
+from ricordo.recall.hits import Source
+from ricordo.recall.recall import recall
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import render_entry
+
+pytestmark = pytest.mark.anyio
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NAMES = ("harbour", "ships", "rope", "anchor", "gull", "tide", "pilot", "cargo", "crane", "ledger", "Ada", "deploy")
+QUESTIONS = (
+    "harbour ships", "When did the pilot deploy the cargo in March 2026?", "How many ships does Ada have?", "rope",
+    "my anchor and my crane", "gull tide pilot cargo crane rope", "Who deployed with Ada?",
+)  # fmt: skip
+
+
+class Whole:
+    """An index that can only be searched, so that all is read."""
+
+    def __init__(self, index: SearchIndex) -> None:
+        self.refresh, self.index_appended = index.refresh, index.index_appended
+        self.freshness, self.close, self.search = index.freshness, index.close, index.search
+
+
+def bullets(chance: Random, count: int, first: int, **more: object) -> list[str]:
+    """Return entries of a few words, some of which take the place of others."""
+    found = []
+    for number in range(first, first + count):
+        older = f"01jd{chance.randrange(first + count):022d}" if chance.random() < 0.1 else None
+        entry = Entry(
+            content=" ".join(chance.choices(NAMES, k=chance.randint(2, 9))) + f" {number}",
+            kind=chance.choice(("fact", "decision", "preference")),
+            id=f"01jd{number:022d}",
+            time=NOW - timedelta(days=chance.randint(0, 400)),
+            confidence=chance.choice((1.0, 1.0, 0.6)),
+            tags=chance.choice(((), ("correction",), ("zoo",))),
+            pinned=chance.random() < 0.05,
+            supersedes=older,
+        )
+        found.append(render_entry(entry))
+    return found
+
+
+async def workspace(folder: Path, seed: int) -> KeywordIndex:
+    """Return an index of a ledger, of curated memory that repeats some of it, and of a session and a note."""
+    chance = Random(seed)
+    files = InMemoryFiles()
+    saved = bullets(chance, 140, 0)
+    curated = [*chance.sample(saved, 15), *bullets(chance, 10, 500)]
+    said = "\n\n".join(" ".join(chance.choices(NAMES, k=12)) for _ in range(6))
+    await files.append("workspace/memory/2026-11-20.md", "".join(saved).encode(), header=b"# 2026-11-20\n\n")
+    await files.append("workspace/memory/topics/port.md", "".join(curated).encode(), header=b"# Port\n\n")
+    if seed % 2:
+        await files.append("workspace/sessions/s1.md", said.encode(), header=b"# Session\n\n")
+        await files.append("workspace/notes.md", said[::-1].encode())
+    return await KeywordIndex.open(folder / "index.db", files)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list that how many rows are read is put into, statement by statement."""
+    read: list[int] = []
+
+    def reading(connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+        read.append(len(numbers))
+        return chunks(connection, numbers)
+
+    monkeypatch.setattr("ricordo.index.segments.chunks", reading)
+    return read
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_leaving_out_what_can_not_win_changes_no_hit(tmp_path: Path, seed: int) -> None:
+    index = await workspace(tmp_path, seed)
+    some, every = (Source(label="project", index=each) for each in (index, Whole(index)))
+    for question in QUESTIONS:
+        for limit in (1, 4):
+            hits = await recall([some], question, limit=limit, now=NOW)
+            assert hits == await recall([every], question, limit=limit, now=NOW)
+            assert hits
+
+
+async def test_a_recall_reads_few_of_the_entries_that_hold_a_word_and_curated_memory_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = InMemoryFiles()
+    told = [
+        render_entry(Entry(content=f"harbour {'tide ' * (at % 50)}number {at}", id=f"01jd{at:022d}", time=NOW))
+        for at in range(300)
+    ]
+    await files.append("workspace/memory/2026-11-20.md", "".join(told).encode(), header=b"# 2026-11-20\n\n")
+    await files.append("workspace/MEMORY.md", "".join(bullets(Random(1), 40, 900)).encode(), header=b"# Memory\n\n")
+    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    read = counted(monkeypatch)
+    for question in ("harbour tide", "tide at the harbour", "harbour"):
+        assert len(await recall([Source(label="project", index=index)], question, limit=5, now=NOW)) == 5
+    found, curated, *later = read
+    assert curated == 40
+    assert len(later) == 2
+    assert max(found, *later) < 40
