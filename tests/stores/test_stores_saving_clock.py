@@ -7,8 +7,9 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
-from ricordo import Memory
+from ricordo import Entry, Memory
 from ricordo.stores.saving_clock import SavingClock
+from ricordo.workspace.entry_codec import render_entry
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +28,18 @@ def test_a_clock_that_is_set_back_goes_on_by_milliseconds_until_it_has_caught_up
     today = clock.today()
     hand.turn(hours=-12)
     assert clock.today() == today > hand.today()
+
+
+def test_what_is_saved_after_a_document_was_read_is_later_than_all_of_it() -> None:
+    hand = HandClock()
+    start, clock = hand.time, SavingClock(hand)
+    clock.follow(render_entry(Entry(content="Walnut.", id="01", time=start)).encode())
+    assert [(clock.now() - start) / timedelta(milliseconds=1) for _ in range(2)] == [1, 2]
+    clock.follow(b"# Nothing is saved here\n")
+    hand.turn(seconds=1)
+    assert clock.now() == hand.time
+    clock.follow(render_entry(Entry(content="Pear.", id="02", time=start + timedelta(days=9))).encode())
+    assert clock.now() == hand.time, "it was wrong before"
 
 
 async def test_what_the_next_process_saves_is_the_newest_though_its_clock_is_behind(tmp_path: Path) -> None:

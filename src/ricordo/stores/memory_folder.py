@@ -35,6 +35,7 @@ from ricordo.workspace.entry_codec import Located
 __all__ = ["MemoryFolderStore", "open_memory_folder"]
 
 _DEEPEST = 3
+_TOPICS = ("user", "feedback", "project", "reference")
 
 
 class MemoryFolderStore(Backend):
@@ -57,10 +58,7 @@ class _Folder(PlainDriver):
     def __init__(self, files: FileStore) -> None:
         self._files = files
         self._documents: dict[str, HeldFile[tuple[bytes, list[Located]]]] = {}
-        self._topics = {
-            name: BulletFile(files, f"{name}.md", header=new_document(name))
-            for name in ("user", "feedback", "project", "reference")
-        }
+        self._topics = {name: BulletFile(files, f"{name}.md", header=new_document(name)) for name in _TOPICS}
 
     async def write(self, entry: Entry) -> Entry:
         topic = self._topics[type_of(entry.kind)]
@@ -131,5 +129,9 @@ def _newest(one: Located) -> tuple[float, str]:
 async def open_memory_folder(opening: Opening) -> AsyncIterator[Backend]:
     """Open a memory folder where it lies: `folder:./memory`."""
     options(opening.address)
+    clock = SavingClock(opening.parts.clock)
     async with opened_home(opening) as home:
-        yield MemoryFolderStore(replace(opening.parts, clock=SavingClock(opening.parts.clock)), home)
+        for name in _TOPICS:
+            with suppress(FileMissing, StorageError):
+                clock.follow((await home.files.read(f"{name}.md")).data)
+        yield MemoryFolderStore(replace(opening.parts, clock=clock), home)

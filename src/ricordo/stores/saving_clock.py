@@ -1,7 +1,8 @@
 """The clock of what is saved: it never runs backwards, so what was saved last has the latest time.
 
 A machine's clock is set back now and then, by seconds or by hours. Until it has caught up each entry is a millisecond
-later than the one before. A clock that is behind by more than a day was wrong before, and is believed now.
+later than the one before, and the first of a process is later than what others had saved. A clock that is behind by
+more than a day was wrong before, and is believed now.
 """
 
 from contextlib import suppress
@@ -20,12 +21,12 @@ _LONGEST = timedelta(days=1)
 
 
 class SavingClock:
-    """Another clock, held at the latest time that it, or a ledger, has told."""
+    """Another clock, held at the latest time that it, or a document, has told."""
 
     def __init__(self, clock: Clock) -> None:
         """Know of no time yet."""
         self._clock = clock
-        self._last = datetime.min.replace(tzinfo=UTC)
+        self._last = self._read = datetime.min.replace(tzinfo=UTC)
         self._day = date.min
 
     async def catch_up(self, files: FileStore) -> None:
@@ -35,12 +36,17 @@ class SavingClock:
             days = [day for day in listed if day and day <= self._clock.today() + _LONGEST]
             if days:
                 self._day = max(days)
-                self._last = max(self._last, newest_time((await files.read(listed[self._day])).data))
+                self.follow((await files.read(listed[self._day])).data)
+
+    def follow(self, document: bytes) -> None:
+        """Take up where a document with entries ends: what is saved from now on is later than each of them."""
+        self._read = max(self._read, newest_time(document))
+        self._last = max(self._last, self._read)
 
     def now(self) -> datetime:
         """Return the time, never one before the last that was told, unless that is more than a day ahead."""
         time = milliseconds(self._clock.now())
-        if time < self._last <= time + _LONGEST:
+        if (time < self._last or time == self._read) and self._last <= time + _LONGEST:
             time = self._last + _STEP
         self._last = time
         return time

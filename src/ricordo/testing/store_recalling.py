@@ -122,18 +122,23 @@ async def _a_clock_that_runs_backwards_loses_nothing(subject: StoreSubject, fold
 
 
 async def _hold_order(subject: StoreSubject, folder: Path, clock: SetClock, *, back: int) -> None:
-    """Save some entries while the clock stands, or goes `back` so many minutes now and then."""
-    wanted = [f"Walnut number {number}." for number in (3, 1, 4, 0, 5, 2)]
-    async with subject.store(folder, clock=clock) as store:
+    """Save some entries in a session while the clock stands, or goes `back` so many minutes now and then."""
+    wanted, scope = [f"Walnut number {number}." for number in (3, 1, 4, 0, 5, 2)], replace(SCOPE, session="s")
+    async with subject.store(folder, scope, clock=clock) as store:
         for number, content in enumerate(wanted):
             clock.turn(minutes=-back * (number % 2))
             await store.save(Entry(content=content))
-        running = [entry.content for entry in await newest(store)]
-    hold(running == wanted[::-1], f"what was saved last does not come first: {running}")
+        for entries in (await newest(store), await kept(subject, store)):
+            running = [entry.content for entry in entries]
+            hold(running == wanted[::-1], f"what was saved last does not come first: {running}")
     if subject.keeps:
-        async with subject.store(folder, clock=clock) as store:
+        clock.turn(minutes=-back)
+        async with subject.store(folder, scope, clock=clock) as store:
             found = [entry.content for entry in await kept(subject, store)]
             hold(found == wanted[::-1], f"what was saved last does not come first when opened again: {found}")
+            await store.save(Entry(content="Walnut number 9."))
+            found = [entry.content for entry in await kept(subject, store)]
+            hold(found == ["Walnut number 9.", *wanted[::-1]], f"what was saved later does not come first: {found}")
 
 
 @check("I4")
