@@ -89,6 +89,7 @@ def test_a_memory_that_can_not_be_copied_is_named_and_the_exit_code_says_so() ->
         ("jsonl", "json:./notes", "jsonl:./notes"),
         ("jsnol:./x", "json:./notes", "jsnol"),
         ("none", "json:./notes", "keeps nothing"),
+        ("layered", "fanout:jsonl:./a,kv:./b", "kv:./b`"),
     ],
 )
 def test_what_can_not_be_a_source_or_a_target_is_told_and_nothing_is_made(source: str, target: str, told: str) -> None:

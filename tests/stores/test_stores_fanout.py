@@ -1,5 +1,6 @@
 """Fanout: all are given the same entry, also when one of them is in trouble, and the trouble is told."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,13 @@ from plain_stores import SHOP, Shelves, store_parts
 from ricordo.errors import EntryNotFound, InvalidSetting, StorageError, StorageFailed, StorageFull
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
+from ricordo.runtime.stores import open_backend, open_store
 from ricordo.scopes import Scope
 from ricordo.stores import Undoes
 from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
 from ricordo.stores.contract import Backend, Driver, Store
 from ricordo.stores.fanout import FanoutStore
+from ricordo.stores.fanout_parts import Part
 from ricordo.stores.mock import MockStore
 from ricordo.stores.nothing import NoMemory
 from ricordo.tokens import Tokens
@@ -74,7 +77,18 @@ def mock() -> MockStore:
 
 
 def fanned(*backends: Backend) -> Store:
-    return FanoutStore(store_parts(), [(f"store {at}", one) for at, one in enumerate(backends)]).bind(SHOP)
+    return FanoutStore(store_parts(), [part(f"store {at}", one) for at, one in enumerate(backends)]).bind(SHOP)
+
+
+def part(name: str, backend: Backend) -> Part:
+    """Return a part that is open."""
+
+    async def enter() -> Backend:
+        return backend
+
+    made = Part(name, enter)
+    made.backend = backend
+    return made
 
 
 async def test_all_keep_the_entry_as_the_first_does() -> None:
@@ -157,4 +171,70 @@ async def test_an_address_names_the_stores_and_each_is_closed_at_the_end(tmp_pat
 async def test_an_address_without_stores_is_refused(address: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidSetting):
         async with Shelves(folder=tmp_path).open(address):
+            pass
+
+
+def broken(folder: Path) -> Path:
+    """Make a folder of which it can't be read whose it is, and return the file that keeps it closed."""
+    folder.mkdir()
+    (folder / "project.json").write_bytes(b"{")
+    return folder / "project.json"
+
+
+@pytest.mark.parametrize("order", ["jsonl:{0}/away,json:{0}/here", "json:{0}/here,jsonl:{0}/away"])
+async def test_what_can_not_be_opened_is_told_once_and_gets_what_it_missed_when_it_can_be(
+    order: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    marker = broken(tmp_path / "away")
+    with caplog.at_level(logging.WARNING, logger="ricordo.stores"):
+        async with open_backend(f"fanout:{order.format(tmp_path)}", scope=SHOP) as backend:
+            store = backend.bind(SHOP)
+            saved = [await store.save(Entry(content=content)) for content in ("One.", "Two.")]
+            assert [hit.entry for hit in await store.recall("")] == saved[::-1]
+            assert isinstance(backend, FanoutStore)
+            assert "project.json" in backend.closed[f"jsonl:{tmp_path}/away"]
+            marker.unlink()
+            saved.append(await store.save(Entry(content="Three.")))
+            assert backend.closed == {}
+            assert [hit.entry for hit in await store.recall("")] == saved[::-1]
+    (record,) = caplog.records
+    assert f"The store jsonl:{tmp_path}/away can't be opened" in record.getMessage()
+    for address in (f"jsonl:{tmp_path}/away", f"json:{tmp_path}/here"):
+        async with open_store(address, scope=SHOP) as one:
+            assert [hit.entry for hit in await one.recall("")] == saved[::-1]
+
+
+async def test_what_a_closed_store_may_still_hold_is_not_said_to_be_forgotten(tmp_path: Path) -> None:
+    address = f"fanout:json:{tmp_path}/here,jsonl:{tmp_path}/away"
+    async with open_store(address, scope=SHOP) as store:
+        old = await store.save(Entry(content="One."))
+    marker = tmp_path / "away" / "project.json"
+    content = marker.read_bytes()
+    marker.write_bytes(b"{")
+    async with open_store(address, scope=SHOP) as store:
+        new = await store.save(Entry(content="Two."))
+        forgets = store.offers(Forgets)
+        assert forgets is not None
+        # the closed one never got it
+        assert await forgets.forget(new.id, who="me") == new
+        with pytest.raises(StorageFailed, match=r"but not by all\. jsonl:.*away: .*project\.json"):
+            await forgets.forget(old.id, who="me")
+        marker.write_bytes(content)
+        kept = await store.save(Entry(content="Three."))
+        assert (await store.recall("two"), [hit.entry for hit in await store.recall("")]) == ([], [kept])
+    async with open_store(f"jsonl:{tmp_path}/away", scope=SHOP) as one:
+        assert [hit.entry for hit in await one.recall("")] == [kept, old]
+
+
+async def test_a_fanout_of_which_nothing_can_be_opened_can_not_be_either(tmp_path: Path) -> None:
+    broken(tmp_path / "one")
+    broken(tmp_path / "two")
+    with pytest.raises(StorageError, match=r"project\.json"):
+        async with open_store(f"fanout:jsonl:{tmp_path}/one,json:{tmp_path}/two", scope=SHOP):
+            pass
+
+
+async def test_a_part_that_is_a_mistake_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="jsnol"):
+        async with open_store(f"fanout:jsonl:{tmp_path}/one,jsnol:{tmp_path}/two", scope=SHOP):
             pass

@@ -3,19 +3,22 @@
 The first store is the primary: the entry as it keeps it is what the others are given, so all know it by the same id.
 When one can't save, the others do nevertheless, and then the save raises: some have the entry, and it is not yet as
 safe as was asked for. To save the same entry again, with its id, would give it to those that have it a second time.
+
+One that can't be opened is left out until it can be, which is tried at every save; then it gets what it missed.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeVar, cast
 
-from ricordo.errors import EntryNotFound, InvalidSetting, StorageError, StorageFailed
+from ricordo.errors import EntryNotFound, InvalidSetting, RicordoError, StorageError, StorageFailed
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
 from ricordo.stores.contract import Backend, Driver, Store, StoreParts
+from ricordo.stores.fanout_parts import BoundPart, Part
 from ricordo.stores.opening import Opening, several
 from ricordo.stores.plain import options
 from ricordo.tokens import Tokens
@@ -26,24 +29,21 @@ __all__ = ["FanoutStore", "open_fanout"]
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Named:
-    """One of the stores, with the name that errors call it by."""
-
-    name: str
-    store: Store
-
-
 class FanoutStore(Backend):
-    """Several backends, by the names that errors call them by; the first is the primary."""
+    """Several backends, the first of which is the primary."""
 
-    def __init__(self, parts: StoreParts, backends: Sequence[tuple[str, Backend]]) -> None:
-        """Save to all of `backends`, of which there is one at least."""
+    def __init__(self, parts: StoreParts, backends: Sequence[Part]) -> None:
+        """Save to all of `backends`, of which one at least is open."""
         super().__init__(parts)
         self._backends = tuple(backends)
 
+    @property
+    def closed(self) -> dict[str, str]:
+        """Why stores could not be opened, by their names; empty when all are open."""
+        return {part.name: str(part.trouble) for part in self._backends if part.trouble}
+
     def _driver(self, scope: Scope) -> Driver:
-        stores = tuple(_Named(name=name, store=backend.bind(scope)) for name, backend in self._backends)
+        stores = tuple(BoundPart(part, scope) for part in self._backends)
         offered = [part for part, needs in _PARTS.items() if any(_offers(each, needs) for each in stores)]
         # what is offered is found by type, and depends on what these stores offer
         kind = type("FanoutDriver", (*offered, _Fanout), {})
@@ -51,8 +51,8 @@ class FanoutStore(Backend):
 
 
 class _Fanout:
-    def __init__(self, stores: Sequence[_Named]) -> None:
-        self.stores = stores
+    def __init__(self, parts: Sequence[BoundPart]) -> None:
+        self.parts = parts
 
     async def write(self, entry: Entry) -> Entry:
         kept: list[Entry] = []
@@ -60,20 +60,25 @@ class _Fanout:
         async def save(store: Store) -> None:
             kept.append(await store.save(kept[0] if kept else entry))
 
-        await _at_all(self.stores, save)
+        away = await _away(self.parts)
+        try:
+            await _at_all([part for part in self.parts if part not in away], save)
+        finally:
+            for part in away if kept else ():
+                await part.give(kept[0])
         return kept[0]
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
-        return await _first(self.stores, lambda store: store.recall(query, limit))
+        return await _first(_open(self.parts), lambda store: store.recall(query, limit))
 
     async def preface(self, budget: Tokens | None) -> str:
-        return await _first(self.stores, lambda store: store.preamble(budget))
+        return await _first(_open(self.parts), lambda store: store.preamble(budget))
 
 
 class _Whole(Protocol):
     """What the parts below are a part of."""
 
-    stores: Sequence[_Named]
+    parts: Sequence[BoundPart]
 
 
 class _Listing:
@@ -97,9 +102,13 @@ class _Forgetting:
             except EntryNotFound as error:
                 missing.append(error)
 
+        away = await _away(self.parts)
         await _at_all(_those(self, Forgets), forget)
         if not gone:
             raise missing[0]
+        holding = [part for part in away if not part.take(gone[0].id)]
+        if holding:
+            raise _not_by_all(_those(self, Forgets), [(part.name, part.trouble) for part in holding])
         return gone[0]
 
 
@@ -133,22 +142,49 @@ _PARTS: dict[type, type] = {
 
 @asynccontextmanager
 async def open_fanout(opening: Opening) -> AsyncIterator[Backend]:
-    """Open all that an address names: `fanout:jsonl:./notes,kv:./copy`."""
+    """Open all that an address names: `fanout:jsonl:./notes,kv:./copy`.
+
+    What can't be opened is left out until it can be. Raises: the error of the first when none can.
+    """
     options(opening.address)
     if not opening.address.place:
         raise InvalidSetting("A fanout names the stores that it saves to: fanout:jsonl:./notes,kv:./copy.")
     addresses = several(opening.address.place)
     async with AsyncExitStack() as stack:
-        backends = [(address, await stack.enter_async_context(opening.another(address))) for address in addresses]
-        yield FanoutStore(opening.parts, backends)
+
+        async def enter(address: str) -> Backend:
+            return await stack.enter_async_context(opening.another(address))
+
+        parts = [Part(address, partial(enter, address)) for address in addresses]
+        for part in parts:
+            await part.opened()
+        trouble = [part.trouble for part in parts if part.trouble]
+        if len(trouble) == len(parts):
+            raise trouble[0]
+        try:
+            yield FanoutStore(opening.parts, parts)
+        finally:
+            for part in parts:
+                part.end()
 
 
-def _offers(named: _Named, capability: type) -> bool:
-    return named.store.offers(capability) is not None
+def _offers(part: BoundPart, capability: type) -> bool:
+    return part.store is not None and part.store.offers(capability) is not None
 
 
-def _those(whole: _Whole, capability: type) -> list[_Named]:
-    return [named for named in whole.stores if _offers(named, capability)]
+def _those(whole: _Whole, capability: type) -> list[BoundPart]:
+    return [part for part in whole.parts if _offers(part, capability)]
+
+
+def _open(parts: Sequence[BoundPart]) -> list[BoundPart]:
+    return [part for part in parts if part.store is not None]
+
+
+async def _away(parts: Sequence[BoundPart]) -> list[BoundPart]:
+    """Try again to open what is closed, and return what stays so."""
+    for part in parts:
+        await part.catch_up()
+    return [part for part in parts if part.store is None]
 
 
 def _asked(store: Store, capability: type[_T]) -> _T:
@@ -158,29 +194,33 @@ def _asked(store: Store, capability: type[_T]) -> _T:
     return offered
 
 
-async def _first(stores: Sequence[_Named], ask: Callable[[Store], Awaitable[_T]]) -> _T:
+async def _first(stores: Sequence[BoundPart], ask: Callable[[Store], Awaitable[_T]]) -> _T:
     """Return what the first store answers that does. Raises: the first error when none does."""
     errors: list[StorageError] = []
-    for named in stores:
+    for part in stores:
         try:
-            return await ask(named.store)
+            return await ask(part.opened_store())
         except StorageError as error:
             errors.append(error)
     raise errors[0]
 
 
-async def _at_all(stores: Sequence[_Named], act: Callable[[Store], Awaitable[None]]) -> None:
+async def _at_all(stores: Sequence[BoundPart], act: Callable[[Store], Awaitable[None]]) -> None:
     """Let all stores do it, also when one can't. Raises: StorageFailed, which names it; its own error when all fail."""
     failed: list[tuple[str, StorageError]] = []
-    for named in stores:
+    for part in stores:
         try:
-            await act(named.store)
+            await act(part.opened_store())
         except StorageError as error:
-            failed.append((named.name, error))
+            failed.append((part.name, error))
     if not failed:
         return
     if len(failed) == len(stores):
         raise failed[0][1]
-    done = [named.name for named in stores if named.name not in dict(failed)]
+    raise _not_by_all(stores, failed) from failed[0][1]
+
+
+def _not_by_all(stores: Sequence[BoundPart], failed: Sequence[tuple[str, RicordoError | None]]) -> StorageFailed:
+    done = [part.name for part in stores if part.name not in dict(failed)]
     trouble = "; ".join(f"{name}: {error}" for name, error in failed)
-    raise StorageFailed(f"Done by {', '.join(done)}, but not by all. {trouble}") from failed[0][1]
+    return StorageFailed(f"Done by {', '.join(done)}, but not by all. {trouble}")

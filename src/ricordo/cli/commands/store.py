@@ -125,6 +125,8 @@ async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry
     source, destination = addresses
     if str(source) == str(destination):
         raise InvalidInput(f"{source} is both where to read and where to write.")
+    if destination.scheme == "fanout":
+        raise InvalidInput(_each_of(source, destination))
     if not is_there(source):
         raise NotFound(f"There is no store {source}: its folder does not exist.")
     scope = await scope_at([source, destination], target)
@@ -140,6 +142,14 @@ async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry
             done = await migrated(plan, store, tell)
     async with opened_at(destination, scope, target) as store:
         return verified(done, entries, await listed_entries(store, str(destination)))
+
+
+def _each_of(source: "Address", destination: "Address") -> str:
+    """Say what is to be written in the place of a migration into several stores, of which the first alone is listed."""
+    from ricordo.stores.opening import several
+
+    commands = " and ".join(f"`ricordo store migrate {source} {each}`" for each in several(destination.place))
+    return f"A fanout shows only what its first store that answers has: write to each of its stores, {commands}."
 
 
 def _lines(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "list[str]":
