@@ -255,6 +255,17 @@ def test_a_chat_shows_searches_forgets_and_takes_back_as_the_command_line_does()
     assert _remembered() == ["We deploy only from main."]
 
 
+def test_the_store_of_a_chat_is_named_by_an_option_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "We deploy only from main.")
+    monkeypatch.setenv("RICORDO_STORE", "json:./by-variable")
+    assert "remembered" in _chat("Remember that Nadia owns staging.", options=["--store", "jsonl:./notes"]).out
+    assert "Nadia owns staging" in Path("notes/memory.jsonl").read_text(encoding="utf-8")
+    assert not Path("by-variable").exists()
+    assert _chat("/memory", options=["--store", "layered"]).out.count("We deploy only from main.") == 1
+    wrong = _chat("Hello.", options=["--store", "jsnol:./notes"])
+    assert (wrong.code, "did you mean jsonl?" in wrong.err) == (1, True)
+
+
 def test_undo_in_a_chat_with_another_store_leaves_the_memory_of_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
     monkeypatch.setenv("RICORDO_STORE", "jsonl:./notes")

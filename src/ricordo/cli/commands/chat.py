@@ -32,6 +32,16 @@ _ModelName = Annotated[
         help="The model, such as anthropic:claude-sonnet-5, or offline; else RICORDO_MODEL, else config.toml.",
     ),
 ]
+_StoreAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="ADDRESS",
+        show_default=False,
+        help="What to remember with, such as jsonl:./notes, none for nothing; else RICORDO_STORE, else config.toml, "
+        "else the memory of the root.",
+    ),
+]
 _SessionId = Annotated[
     str | None, typer.Option("--session", metavar="ID", show_default=False, help="Go on with this session.")
 ]
@@ -48,6 +58,7 @@ def chat(
     *,
     message: _Message = None,
     model: _ModelName = None,
+    store: _StoreAddress = None,
     session: _SessionId = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest session.")] = False,
     no_memory: _NoMemory = False,
@@ -72,7 +83,7 @@ def chat(
         raise SessionNotFound(f"No session has the id {session!r}: `ricordo session list` shows the ids.")
     source, target = Input(), find(root, user, project)
     _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
-    settings = Settings.load(target.root, None, {"model": model, "user": user})
+    settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user})
     wishes = Wishes(
         target=target,
         settings=settings,
