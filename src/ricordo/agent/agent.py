@@ -144,11 +144,12 @@ class HarnessAgent(Standpoint):
     @classmethod
     @_as_constructed(__init__)
     def recommended(cls, *args: Any, **options: Any) -> "HarnessAgent":
-        """Describe an agent with every reduction on; the arguments are those of the constructor.
+        """Describe an agent with every reduction on, and with memories for each turn; the arguments are those of the
+        constructor.
 
-        A reduction that is not passed is taken from the root's config.toml and the environment, and what those do not
-        mention has its defaults: compaction follows the model's window where it is known. What they switch off stays
-        off.
+        A reduction that is not passed, and `turn_recall`, is taken from the root's config.toml and the environment,
+        and what those do not mention has its defaults: compaction follows the model's window where it is known.
+        What they switch off stays off.
         """
         agent = cls(*args, **options)
         agent._options = replace(agent._options, recommended=True)

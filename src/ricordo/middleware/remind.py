@@ -1,7 +1,8 @@
 """Remind: every request says anew where the agent stands, and a reply keeps what its request told of.
 
 The reminder is made for one request, so nothing that shortens or sums up the window can touch it. It depends on the
-window, whose plan it need not repeat, so it is made again where the window got shorter on the way.
+window, whose plan it need not repeat, and on the prompt, whose memories it need not, so it is made again where one of
+them changed on the way.
 
 Invariants: a result counts as told when a whole reply came to the request that told of it, and not before; what can't
 be reminded of ends no turn.
@@ -21,7 +22,7 @@ __all__ = ["Composed", "Remind"]
 _LOG = logging.getLogger("ricordo.middleware")
 
 Composed: TypeAlias = tuple[Message | None, tuple[str, ...]]
-"""A reminder, None where there is nothing to say, and the results of background tasks that it tells of."""
+"""A reminder, None where there is nothing to say, and the keys of the results and the memories that it tells of."""
 
 
 class Remind:
@@ -32,11 +33,12 @@ class Remind:
         self._compose = compose
         self._is_logged = False
         self._window: tuple[Message, ...] = ()
+        self._system = ""
         self._told: tuple[str, ...] = ()
 
     async def __call__(self, request: Request, step: Step) -> Response:
         """Go on with a reminder; the reply to it names what it told of."""
-        self._window, self._told = request.window, ()
+        self._window, self._system, self._told = request.window, request.system, ()
         found = await self._made(request)
         if found is not None:
             reminder, self._told = found
@@ -47,9 +49,10 @@ class Remind:
         return response if said is reply.message else replace(response, reply=replace(reply, message=said))
 
     async def again(self, request: Request, step: Step) -> Response:
-        """Go on with a reminder for the window as it is now; the one that was made stays if this one can't be."""
-        if request.window != self._window:
-            self._window = request.window
+        """Go on with a reminder for the window and the prompt as they are now; the one that was made stays if this one
+        can't be."""
+        if request.window != self._window or request.system != self._system:
+            self._window, self._system = request.window, request.system
             found = await self._made(request)
             if found is not None:
                 reminder, self._told = found

@@ -71,6 +71,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         session = await making.session()
         prompts.session = session
         await stack.enter_async_context(session.beside.runner.at_work())
+        if session.memories:
+            await stack.enter_async_context(session.memories.at_work())
         if session.closing:
             await stack.enter_async_context(session.closing.at_the_end())
         yield session

@@ -18,6 +18,7 @@ from ricordo.harness.loop import Harness
 from ricordo.harness.offline import OFFLINE
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.taking_up import rebuilt, taken_up, told_in
+from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.maintenance.handover import CompactionHandover
 from ricordo.messages import Message
 from ricordo.middleware import StepMiddleware, TurnMiddleware
@@ -46,6 +47,7 @@ from ricordo.runtime.standing import Beside, beside_window
 from ricordo.runtime.still_said import still_said
 from ricordo.runtime.sub_agents import LocalWorker, workers
 from ricordo.runtime.tool_sets import ToolSet
+from ricordo.runtime.turn_memories import TurnMemories
 from ricordo.sessions.owners import owner_of
 from ricordo.state import AgentState, Stated
 from ricordo.stores.capabilities import KeepsSessions, Layers
@@ -94,7 +96,8 @@ class Making:
         )  # fmt: skip
         described = replace(options, model=model, sub_agents=await self._sub_agents(model))
         tools = self._tools(described, compactions, on, beside, name)
-        remind = Remind(beside.remind)
+        memories = self._memories(keeper, model)
+        remind = Remind(memories.reminding(beside.remind) if memories else beside.remind)
         tally = Tally()
         base = _BASE if options.instructions is None else options.instructions
         shrink = CompactWindow(
@@ -111,7 +114,7 @@ class Making:
             model,
             tools=tools,
             instructions=base,
-            steps=[remind, inject, shrink, remind.again, renewal, update, keeper.watch, *self._watching],
+            steps=[inject, remind, shrink, renewal, update, remind.again, keeper.watch, *self._watching],
             turns=self._around(tally, flush),
             record=beside.shown.recording(keeper.record),
             gate=beside.gate,
@@ -125,6 +128,7 @@ class Making:
             strategies=ladders.asked, memory=self.memory, dry=ladders.tried,
             emitter=parts.emitter, compaction=on.compaction, flush=flush, workspace=workspace,
             keeps=self.keeps, settings=parts.settings, closing=self._closing(name, model, tally, beside),
+            memories=memories,
         )  # fmt: skip
 
     @property
@@ -157,6 +161,19 @@ class Making:
             sessions=self._session_files,
             own=[tool.spec.name for tool in options.tools],
         )
+
+    def _memories(self, keeper: Keeper, model: ChatModel) -> TurnMemories | None:
+        """Return what reminds each turn of memories; None where that is off, and for what finds its answers there."""
+        options, settings = self.options, self.parts.settings
+        config = settings.turn_recall
+        if config is None and options.recommended and "turn_recall" not in settings.origins:
+            config = TurnRecallConfig()
+        is_asked = (options.memory_tools or options.memory_hooks) and options.parentage is None
+        if config is None or not config.is_on or not is_asked or not self.memory.keeps:
+            return None
+        if isinstance(model, QuotingModel):
+            return None
+        return TurnMemories(self.memory.store, config, keeper, clock=self.parts.clock)
 
     @property
     def _session_files(self) -> str:

@@ -33,6 +33,7 @@ from ricordo.runtime.closing import SessionClosing
 from ricordo.runtime.prompt import Prompt
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.standing import Beside
+from ricordo.runtime.turn_memories import TurnMemories
 from ricordo.runtime.usage import ContextReport, context_report
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Store
@@ -75,7 +76,8 @@ class Session:
     `strategies` are what makes the window smaller when a person asks for it, `dry` what tells beforehand what they
     would do; `memory` is what is remembered with; `compactions` are those of the session, where nothing is kept
     those of this process; `compaction` says what is kept for the reply. `flush` is None when nothing is learned.
-    `remind` gives a request its reminder. `closing` sums the session up; None where its store keeps no sessions.
+    `remind` gives a request its reminder, `memories` looks into memory for it. `closing` sums the session up; None
+    where its store keeps no sessions.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Session:
     settings: Settings | None = None
     remind: Callable[[Request], Awaitable[Request]] | None = None
     closing: SessionClosing | None = None
+    memories: TurnMemories | None = None
 
     @property
     def store(self) -> Store:

@@ -24,6 +24,7 @@ from ricordo.compaction.config import (
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.harness.prompt import WORKSPACE_BUDGET
+from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.recall.relevance import MOST_RECALLED
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
@@ -59,12 +60,16 @@ class Settings:
     of the folder that holds the root; else one below the working directory. `opt_in_tools` are the tools of memory that
     a model has only where they are named: `forget`, and `memory`, which keeps notes of its own.
 
+    `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `hashing` or provider:model,
+    `auto` for `static` where it is installed; with None it is found by words alone.
+
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
-    `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None. All
-    that is put into the prompt beside the agent's own instructions has at most `workspace_tokens` tokens, the preamble
-    among it at most `preamble_tokens`; up to `recalled_memories` of the rest of memory join it that have to do with the
-    first message. A turn has at most `max_iters` requests to the model. `origins` says for each setting that is not at
-    its default, by dotted key, where its value came from.
+    `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None.
+    So is `turn_recall`, which reminds each turn of a few memories, but for a recommended agent, where None is its
+    default. All that is put into the prompt beside the agent's own instructions has at most `workspace_tokens`
+    tokens, the preamble among it at most `preamble_tokens`; up to `recalled_memories` of the rest of memory join it
+    that have to do with the first message. A turn has at most `max_iters` requests to the model. `origins` says for
+    each setting that is not at its default, by dotted key, where its value came from.
     """
 
     root: Path | None
@@ -76,6 +81,7 @@ class Settings:
     opt_in_tools: tuple[str, ...] = ()
     model: str | None = None
     base_url: str | None = None
+    embedder: str | None = None
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
     preamble_tokens: int = DEFAULT_BUDGET.count
@@ -85,12 +91,13 @@ class Settings:
     clear_results: ClearResultsConfig | None = None
     dedupe_reads: DedupeReadsConfig | None = None
     truncate_args: TruncateArgsConfig | None = None
+    turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a blank model or address, no request at all, and a preamble of less than nothing."""
-        for name in ("model", "base_url"):
+        for name in ("model", "base_url", "embedder"):
             value = getattr(self, name)
             if value is not None and not value.strip():
                 raise InvalidSetting(f"{name} is a text that is not blank, or left out.")
@@ -169,7 +176,7 @@ def _from_file(config: ConfigFile) -> list[Given]:
             raise InvalidSetting(
                 f"{origin}: {key} can't be set in a file that may come with a folder: set {variable_of(key)}."
             )
-        if key.rpartition(".")[2] == "model" and isinstance(value, str) and "://" in value:
+        if key.rpartition(".")[2] in {"model", "embedder"} and isinstance(value, str) and "://" in value:
             raise InvalidSetting(f"{origin}: {key} names a model; where it is reached is said by RICORDO_BASE_URL.")
         given.append(Given(key=key, value=value, origin=origin))
     return given
