@@ -13,7 +13,7 @@ import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 from zlib import crc32
@@ -41,6 +41,7 @@ __all__ = ["LocalFiles"]
 _TEMPORARY = re.compile(r"\.~.*\.[0-9a-f]{12}")
 _STALE_SECONDS = 3600
 _STRIPES = 64
+_NAMES_KEPT = 16_384
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -320,6 +321,7 @@ def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
             closed.append(path)
 
 
+@lru_cache(maxsize=_NAMES_KEPT)
 def _is_safe(path: str) -> bool:
     """Tell whether the name that somebody gave a file is one that our verbs take."""
     try:

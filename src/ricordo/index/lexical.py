@@ -252,17 +252,14 @@ def _measured(corpus: Corpus, rows: Array, found: Sequence[_Word], words: Words,
     for nth, word in enumerate(found):
         own[nth], every[nth] = _counts(word, rows)
     sums = [
-        weights @ (own / (own + corpus["own"][rows])),
-        weights @ (every / (every + corpus["every"][rows])),
-        weights @ (own > 0),
-        weights @ (every > 0),
+        weights @ (own / (own + corpus["own"][rows])) / most,
+        weights @ (every / (every + corpus["every"][rows])) / most,
+        weights @ (own > 0) / most,
+        weights @ (every > 0) / most,
     ]
-    for column, bm25, context, coverage, reach in zip(own.T, *(one.tolist() for one in sums), strict=True):
-        signals = {
-            "bm25": bm25 / most, "context": context / most, "coverage": coverage / most, "reach": reach / most,
-            "absent": silent,
-        }  # fmt: skip
-        held = tuple(word for word, count in zip(words.shown, column.tolist(), strict=True) if count)
-        yield Measured(
-            score=OWN_SHARE * signals["bm25"] + (1 - OWN_SHARE) * signals["context"], signals=signals, held=held
-        )
+    # many rows hold the same words
+    codes = ((1 << np.arange(len(found))) @ (own > 0)).tolist()
+    held = {code: tuple(word for nth, word in enumerate(words.shown) if code >> nth & 1) for code in {*codes}}
+    for code, bm25, context, coverage, reach in zip(codes, *(one.tolist() for one in sums), strict=True):
+        signals = {"bm25": bm25, "context": context, "coverage": coverage, "reach": reach, "absent": silent}
+        yield Measured(score=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context, signals=signals, held=held[code])

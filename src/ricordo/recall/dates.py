@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 
 from ricordo.language import DateMention, find_dates
 from ricordo.language.date_words import MONTHS
@@ -46,6 +47,7 @@ class Span:
     last: date
 
 
+@lru_cache(maxsize=256)
 def asked_spans(text: str, today: date) -> tuple[Span, ...]:
     """Return the times that `text` names, understood on the day `today`; none where it names no time."""
     mentions = find_dates(text, today)

@@ -43,8 +43,7 @@ def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
             continue
         places.add(place)
         mark = _marks(row)
-        alike = (at for at, other in enumerate(marks) if _may_be_alike(mark, other, config.duplicate))
-        twin = next((at for at in alike if _same(row, kept[at], config.duplicate)), None)
+        twin = _twin(row, mark, kept, marks, config.duplicate)
         if twin is None:
             kept.append(row)
             marks.append(mark)
@@ -89,18 +88,27 @@ def _marks(row: Scored) -> _Marks:
     return row.successor is not None, row.asks, frozenset(row.passage.match.words), words
 
 
-def _may_be_alike(left: _Marks, right: _Marks, duplicate: float) -> bool:
-    """Tell, by what costs little, whether two texts may share so many of their content words."""
-    # a number apart may be all that a change is, and a question of the same words is no twin of its answer
-    if left[0] != right[0] or left[1] != right[1]:
-        return False
-    first, second = left[3], right[3]
-    if not first or not second or duplicate < _ALIKE:
-        return True
-    # words of the question that one alone holds are among those that they do not share
-    if len(left[2] ^ right[2]) > (1 - duplicate) * (len(first) + len(second)):
-        return False
-    return len(first & second) >= _ALIKE * max(len(first), len(second))
+def _twin(row: Scored, mark: _Marks, kept: Sequence[Scored], marks: Sequence[_Marks], duplicate: float) -> int | None:
+    """Return the place of the first that says the same; first by what costs little, as every pair is looked at."""
+    superseded, asks, held, words = mark
+    size = len(words) if duplicate >= _ALIKE else 0
+    for at, (other_superseded, other_asks, other_held, others) in enumerate(marks):
+        # a number apart may be all that a change is, and a question of the same words is no twin of its answer
+        if superseded != other_superseded or asks != other_asks:
+            continue
+        if size and others:
+            larger, both = max(size, len(others)), size + len(others)
+            # texts that share so much are of like size
+            if both - larger < _ALIKE * larger:
+                continue
+            # words of the question that one alone holds are among those that they do not share
+            if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:
+                continue
+            if len(words & others) < _ALIKE * larger:
+                continue
+        if _same(row, kept[at], duplicate):
+            return at
+    return None
 
 
 def _same(left: Scored, right: Scored, duplicate: float) -> bool:

@@ -250,6 +250,8 @@ def _memory(chunk: Chunk) -> Entry | None:
         return None
     # a piece of a long entry shows itself, not the line that points to the whole
     content = chunk.content if chunk.sort == "long" else found.content
+    if (found.id, found.content) == (chunk.entry_id, content):
+        return found
     return replace(found, id=chunk.entry_id, content=content)
 
 

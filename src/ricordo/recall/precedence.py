@@ -52,7 +52,7 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
     """
     placed: list[Scored] = []
     for row in rows:
-        at = next((at for at, other in enumerate(placed) if _replaces(row, other, config)), len(placed))
+        at = _first_replaced(row, placed, config)
         if at == len(placed):
             placed.append(row)
             continue
@@ -67,6 +67,18 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
     return [
         replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in placed
     ]
+
+
+def _first_replaced(row: Scored, placed: Sequence[Scored], config: RecallConfig) -> int:
+    """Return the place of the first that `row` takes the place of, the end where there is none."""
+    if row.passage.match.chunk.markup:
+        time, corrects = row.time, _CORRECTION in row.entry.tags
+        for at, other in enumerate(placed):
+            # most are told apart by their time and their score
+            near = corrects or other.score - row.score <= config.near
+            if near and time > other.time and _replaces(row, other, config):
+                return at
+    return len(placed)
 
 
 def _score_order(row: Scored) -> float:

@@ -6,6 +6,7 @@ The signs are those of a few languages' question words; where none is found, not
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ricordo.index.terms import query_words
@@ -76,6 +77,7 @@ class Question:
         return min(max((_MANY - asked) / (_MANY - _FEW), 0.0), 1.0)
 
 
+@lru_cache(maxsize=256)
 def read_question(text: str) -> Question:
     """Return what the question asks for, judged by its first 500 characters."""
     lowered = text[:_LONGEST].lower()

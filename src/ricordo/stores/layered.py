@@ -17,7 +17,7 @@ from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.files import FileStore
 from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit
+from ricordo.recall.hits import Hit, Source
 from ricordo.recall.recall import recall
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
@@ -102,7 +102,9 @@ class LayeredDriver:
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
         places = await self.places()
-        sources = [await place.source() for place in places]
+        # what was forgotten hides messages, and nothing else
+        said = "transcript" in query.sorts
+        sources = [await place.source() if said else Source(label=place.label, index=place.index) for place in places]
         hits = await recall(sources, query, limit=limit, now=self._place.clock.now())
         by_label = {place.label: place for place in places}
         return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]

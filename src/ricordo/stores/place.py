@@ -1,6 +1,7 @@
 """Place: one visible workspace with everything that reads and writes it."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ricordo.clock import Clock, Ids
 from ricordo.files import FileStore
@@ -40,8 +41,7 @@ class Place:
 
     def outward(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says."""
-        parts = self.scope.parts() | (entry.scope.parts() if entry.scope else {})
-        return replace(entry, scope=Scope(**parts))
+        return replace(entry, scope=_joined(self.scope, entry.scope))
 
     def inward(self, entry: Entry) -> Entry:
         """Return `entry` as its line says it: without the parts of the scope that the root says for all."""
@@ -49,3 +49,9 @@ class Place:
         rest = {name: value for name, value in (entry.scope.parts() if entry.scope else {}).items() if name not in own}
         rest.pop("session", None)
         return replace(entry, scope=Scope(**rest) if rest else None)
+
+
+@lru_cache(maxsize=256)
+def _joined(own: Scope, said: Scope | None) -> Scope:
+    """Return the scope of a root with the parts that an entry says."""
+    return Scope(**own.parts() | (said.parts() if said else {}))
