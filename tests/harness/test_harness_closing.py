@@ -1,6 +1,7 @@
 """What a session was about: one paragraph and a few words, whatever the model answers."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from ricordo.harness.closing import (
     files_read,
     turns_in,
 )
-from ricordo.messages import Message, Text, marked
+from ricordo.messages import Message, Text, Usage, marked
 
 pytestmark = pytest.mark.anyio
 
@@ -69,9 +70,11 @@ def test_a_long_summary_ends_with_a_sentence() -> None:
     assert LONGEST_CLOSING // 2 < len(summary.encode()) <= LONGEST_CLOSING
 
 
-@pytest.mark.req("GO-D3")
+@pytest.mark.req("GO-D3", "GO-G24-cost")
 async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_its_end() -> None:
-    model = FakeModel(*(reply(f"Part {number} was told.\nTAGS: part") for number in range(8)), window=4_000)
+    usage, cost = Usage(input=900, output=80), Decimal("0.0012")
+    replies = [reply(f"Part {number} was told.\nTAGS: part", usage=usage, cost=cost) for number in range(8)]
+    model = FakeModel(*replies, window=4_000)
     found = await closing_by_model(model, talk(400))
     sent = asked(model)
     assert 2 < len(sent) <= 8
@@ -81,6 +84,8 @@ async def test_a_transcript_too_long_for_one_request_is_summed_up_in_parts_to_it
     assert "TAGS" in sent[-1]
     assert "TAGS" not in sent[0]
     assert found.summary == f"Part {len(sent) - 1} was told."
+    parts = len(sent)
+    assert (found.usage, found.cost) == (Usage(input=900 * parts, output=80 * parts), Decimal("0.0012") * parts)
 
 
 @pytest.mark.req("GO-D3")

@@ -283,7 +283,10 @@ anyio.run(used)
 @pytest.mark.req("GO-LAYOUT")
 def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
     backends = [f"ricordo.stores.{built_in.home.partition(':')[0]}" for built_in in registry._BUILT_IN.values()]
-    tools = [f"ricordo.tools.{name}" for name in ("remember", "recall", "memory_search", "memory_get", "forget")]
+    tools = [
+        f"ricordo.tools.{name}"
+        for name in ("remember", "recall", "memory_search", "memory_get", "memory_files", "forget")
+    ]
     parts = ["ricordo.stores.contract", *backends, "ricordo.stores.layered", *tools, "ricordo.harness.closing"]
     assert len(set(parts)) == len(parts)
     code = _PARTS.format(parts=parts)

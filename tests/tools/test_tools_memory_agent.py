@@ -12,6 +12,7 @@ from ricordo.harness import loop
 from ricordo.messages import Text, ToolResult
 from ricordo.stores import Store
 from ricordo.testing import Call, Calls, Say, ScriptedModel
+from ricordo.tools import Approval, Approve
 from ricordo.workspace.entry import Entry
 
 pytestmark = pytest.mark.anyio
@@ -19,10 +20,18 @@ pytestmark = pytest.mark.anyio
 MEMORY = {"remember", "recall", "memory_search", "memory_get"}
 
 
-def _agent(model: ScriptedModel, root: Path, *, store: str | Store | None = None, tools: bool = True) -> HarnessAgent:
+def _agent(
+    model: ScriptedModel,
+    root: Path,
+    *,
+    store: str | Store | None = None,
+    tools: bool = True,
+    approve: Approve | None = None,
+) -> HarnessAgent:
     return HarnessAgent(
-        model, workspace=root, scope=SCOPE, session="s", store=store, memory_tools=tools, settings=settings(root)
-    )
+        model, workspace=root, scope=SCOPE, session="s", store=store, memory_tools=tools, settings=settings(root),
+        approve=approve,
+    )  # fmt: skip
 
 
 def _results(model: ScriptedModel) -> list[str]:
@@ -102,3 +111,20 @@ async def test_a_store_of_its_own_is_searched_by_its_recall(tmp_path: Path) -> N
     async with _agent(model, tmp_path / ".ricordo", store=store) as agent:
         await agent.send("Go.")
     assert unfence(_results(model)[0]) == ("Pears ship on Friday.",)
+
+
+@pytest.mark.req("GO-G26-diff")
+async def test_nobody_is_asked_before_something_is_remembered(tmp_path: Path) -> None:
+    questions: list[Approval] = []
+
+    async def refused(asked: Approval) -> bool:
+        questions.append(asked)
+        return False
+
+    root = tmp_path / ".ricordo"
+    model = ScriptedModel([Call("remember", {"content": "Pears ship on Friday."}), Say("Kept."), Say("Bye.")])
+    async with _agent(model, root, approve=refused) as agent:
+        assert str(await agent.send("Remember it.")) == "Kept."
+        assert [hit.entry.content for hit in await agent.store.recall("pears")] == ["Pears ship on Friday."]
+    assert questions == []
+    assert _results(model)[0].startswith("remembered.")

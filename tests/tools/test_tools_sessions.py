@@ -233,6 +233,7 @@ async def test_whatever_was_said_is_found_by_what_stands_in_it(before: str, word
     assert ("error" in shown) if not word.split() else ids(shown) == ["m:it"]
 
 
+@pytest.mark.req("AS-SESS-04")
 async def test_hits_are_the_newest_first_across_sessions_and_the_others_are_counted() -> None:
     files = InMemoryFiles()
     await keep(files, "a", texts(30))

@@ -1,6 +1,7 @@
 """What a store has to find and to put into the prompt: within its bounds, in one order, and only what is one's own."""
 
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 
 import anyio
@@ -107,7 +108,10 @@ async def _entries_of_one_moment_stay_in_the_order_in_which_they_were_saved(
 
 @check("I12", "memory", "sequence")
 async def _a_clock_that_runs_backwards_reorders_nothing(subject: StoreSubject, folder: Path) -> None:
-    await _hold_order(subject, folder, SetClock(), back=7)
+    clock = SetClock()
+    # over a midnight too, as a ledger has a day
+    clock.time = clock.time.astimezone().replace(hour=0, minute=5).astimezone(UTC)
+    await _hold_order(subject, folder, clock, back=7)
 
 
 @check("I12", "memory")
