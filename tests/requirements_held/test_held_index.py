@@ -202,6 +202,11 @@ async def test_an_index_that_is_behind_or_being_built_says_so_and_the_files_are_
         held.set()
     assert index.freshness().state == "fresh"
     assert [match.content for match in await index.search("animal3")] == ["Animal animal3 lives here."]
+    # a file that it has read before is not taken for what it was
+    place(tmp_path, "workspace/memory/topics/t3.md", "- Animal animal7 moved in.\n")
+    assert [match.content for match in await index.search("animal7")] == ["Animal animal7 moved in."]
+    assert (index.freshness().state, index.freshness().stale_files) == ("stale", 1)
+    assert await index.search("animal3") == []
     await index.close()
 
 
