@@ -1,7 +1,7 @@
 """Sessions: what was said when, from the transcripts."""
 
 from ricordo.sessions.catalogue import Glance, SessionInfo, find_session, list_sessions
-from ricordo.sessions.past import Found, PastSessions
+from ricordo.sessions.past import Found, PastSessions, pointed
 from ricordo.sessions.search import Finding
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "SessionInfo",
     "find_session",
     "list_sessions",
+    "pointed",
 ]

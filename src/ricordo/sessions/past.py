@@ -4,20 +4,24 @@ Invariant: an agent or a session is only ever looked up among those that the vie
 and what belongs to somebody else is not told from what is not there.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import nlargest
+from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, SessionNotFound, StorageError
 from ricordo.files import FileStore
+from ricordo.messages import Message
 from ricordo.scopes import path_part
 from ricordo.sessions.catalogue import Catalogue, Glance
 from ricordo.sessions.owners import EVERYBODY
 from ricordo.sessions.reading import Excerpt, newest
 from ricordo.sessions.search import Finding, Phrase, findings
+from ricordo.workspace.transcript import read_log
 
-__all__ = ["Found", "PastSessions"]
+__all__ = ["Found", "PastSessions", "pointed"]
 
 
 _COUNTED = 1_000
@@ -76,6 +80,17 @@ class PastSessions:
             raise SessionNotFound(f"No message of this session has the id {before[:60]!r}.")
         return found
 
+    async def named(self, glance: Glance, ids: Collection[str]) -> tuple[Message, ...]:
+        """Return the messages of a session with these ids, as they were said and in that order.
+
+        Raises: SessionNotFound if there is none of them, `StorageError`.
+        """
+        logged = await read_log(self._files, glance.file.path)
+        found = tuple(message for message in logged.messages if message.id in ids)
+        if not found:
+            raise SessionNotFound("No message of this session has one of these ids.")
+        return found
+
     async def search(self, query: str, agent: str | None = None, *, limit: int) -> Found:
         """Return the newest `limit` messages that hold `query`, a word or a phrase, whatever its capitals.
 
@@ -102,6 +117,15 @@ class PastSessions:
 
     def _sees(self, glance: Glance) -> bool:
         return self._user is None or glance.user in {EVERYBODY, self._user}
+
+
+def pointed(pointer: str) -> tuple[str, tuple[str, ...]]:
+    """Return the session and the ids of messages that a memory names as where it is from, as `session#message,message`.
+
+    Without a `#` it is the session alone.
+    """
+    session, _, messages = pointer.strip().partition("#")
+    return unquote(session), tuple(unquote(each.strip()) for each in messages.split(",") if each.strip())
 
 
 def _found_in(data: bytes, phrase: Phrase, glance: Glance) -> list[Finding]:

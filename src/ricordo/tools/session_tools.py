@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 from ricordo.errors import FileMissing, SessionNotFound, ToolFailed
 from ricordo.files import FileStore
-from ricordo.sessions import Found, Glance, PastSessions
+from ricordo.sessions import Found, Glance, PastSessions, pointed
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.tools.session_pages import history_page, search_page, sessions_page
@@ -64,7 +64,7 @@ def _list_tool(past: PastSessions, agent: str) -> Tool:
 
 def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
     async def session_history(
-        session_id: Annotated[str, "the id of a session, as session_list tells it"],
+        session_id: Annotated[str, "a session's id; or session#message,message, as a memory is `from`: just these"],
         agent_id: _Agent = "",
         last_n: Annotated[int, f"how many messages, 1 to {_MOST_MESSAGES}"] = 20,
         before: Annotated[str, "the id of a message: show those that are older"] = "",
@@ -75,7 +75,9 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
         """
         if last_n < 1:
             raise ToolFailed(f"last_n is from 1 to {_MOST_MESSAGES}, not {last_n}.")
-        found: Glance = await _looked_up(past.find(agent_id.strip() or agent, session_id.strip()))
+        found, ids = await _looked_up(_pointed_at(past, agent_id.strip() or agent, session_id.strip()))
+        if ids:
+            return history_page(await _looked_up(past.named(found, ids)), found.session, older=False, expand=expand)
         before = before.strip().removeprefix("m:")
         excerpt = await _looked_up(past.newest(found, min(last_n, _MOST_MESSAGES), before=before))
         if not excerpt.messages:
@@ -104,6 +106,15 @@ def _search_tool(past: PastSessions, agent: str) -> Tool:
         return search_page(found) or NOTHING_FOUND
 
     return tool(session_search, effect="reads")
+
+
+async def _pointed_at(past: PastSessions, agent: str, pointer: str) -> tuple[Glance, tuple[str, ...]]:
+    """Return the session that is named, and the messages of it that are, if any. Raises `SessionNotFound`."""
+    try:
+        return await past.find(agent, pointer), ()
+    except SessionNotFound:
+        session, ids = pointed(pointer)
+        return await past.find(agent, session), ids
 
 
 def _session_of(context: ToolContext, agent: str, named: str) -> str:

@@ -17,7 +17,7 @@ from ricordo.clock import rfc3339
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
-    from ricordo.memory import Session
+    from ricordo.memory import Memory, Session
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
     from ricordo.sessions import Finding, Found, SessionInfo
@@ -55,7 +55,13 @@ def list_sessions(
 
 def show(
     *,
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session, or how it begins.")],
+    session: Annotated[
+        str,
+        typer.Argument(
+            metavar="SESSION",
+            help="The id of a session, or how it begins; session#message,message shows just these messages.",
+        ),
+    ],
     last: Annotated[
         int | None, typer.Option("--last", min=1, metavar="N", show_default=False, help="Only the newest N messages.")
     ] = None,
@@ -66,10 +72,24 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a conversation with the line of each message in its transcript."""
+    from ricordo.sessions import pointed
+
     target = existing(root, user, project)
-    whole = with_memory(target, lambda memory: memory.session(session))
+    name, ids = pointed(session)
+
+    async def look(memory: "Memory") -> "Session":
+        try:
+            return await memory.session(session)
+        except SessionNotFound:
+            return await memory.session(name)
+
+    whole = with_memory(target, look)
+    ids = ids if whole.info.session != session else ()
     first = -last if last else 0
-    found = replace(whole, messages=whole.messages[first:], lines=whole.lines[first:])
+    rows = [row for row in zip(whole.messages, whole.lines, strict=True) if not ids or row[0].id in ids][first:]
+    if ids and not rows:
+        raise SessionNotFound(f"No message of the session {name} has one of these ids.")
+    found = replace(whole, messages=tuple(row[0] for row in rows), lines=tuple(row[1] for row in rows))
     if as_json:
         emit(_document(found, target))
         return
