@@ -1,6 +1,7 @@
 """Which ledger can hold the newest: what is read stops as soon as no other ledger can hold anything newer."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,7 +12,7 @@ from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.layout import LEDGERS, ledger_date
 
-__all__ = ["LedgerOutline", "may_be_saved", "newest_ledgers", "newest_time"]
+__all__ = ["LedgerOutline", "may_be_saved", "newest_first", "newest_ledgers", "newest_time", "outline"]
 
 _TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
 _BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
@@ -42,8 +43,13 @@ async def newest_ledgers(files: FileStore, *, holding: str | None = None) -> lis
         except (FileMissing, StorageError):
             continue
         if holding is None or may_hold(data, holding):
-            found.append(await run_sync(_outline, info.path, data))
-    return sorted(found, key=lambda ledger: (ledger.newest, ledger.path), reverse=True)
+            found.append(await run_sync(outline, info.path, data))
+    return newest_first(found)
+
+
+def newest_first(ledgers: Iterable[LedgerOutline]) -> list[LedgerOutline]:
+    """Return the ledgers, the one with the newest entry first."""
+    return sorted(ledgers, key=lambda ledger: (ledger.newest, ledger.path), reverse=True)
 
 
 def may_be_saved(bullet: bytes) -> bool:
@@ -56,7 +62,8 @@ def newest_time(data: bytes) -> datetime:
     return max(map(_time, {match[1] for match in _TIME.finditer(data)}), default=_EARLIEST)
 
 
-def _outline(path: str, data: bytes) -> LedgerOutline:
+def outline(path: str, data: bytes) -> LedgerOutline:
+    """Return the outline of a ledger."""
     newest = newest_time(data)
     saved = sum(1 for _ in _BULLET.finditer(data)) - sum(1 for _ in _NOT_SAVED.finditer(data))
     return LedgerOutline(path=path, newest=newest, saved=max(saved, 0))

@@ -55,9 +55,11 @@ class HeldFile(Generic[_T]):
         self._extend = extend
         self._held: _Held[_T] | None = None
 
-    async def value(self) -> _T:
-        """Return what the file says now. Raises: StorageError, and what `parse` raises."""
-        info = await self._files.info(self._path)
+    async def value(self, listed: FileInfo | None = None) -> _T:
+        """Return what the file says now, where it was not `listed` a moment ago. Raises: StorageError, and what
+        `parse` raises.
+        """
+        info = listed or await self._files.info(self._path)
         held = self._held
         if held is not None and info is not None and held.known.holds(info):
             return held.value

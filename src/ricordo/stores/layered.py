@@ -11,11 +11,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from ricordo.audit import HistoryItem, MarkAct, chosen_id, chosen_item, forget, history, located_by_id, mark, undo
-from ricordo.audit.ledgers import may_be_saved, newest_ledgers
 from ricordo.clock import Clock, milliseconds
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
-from ricordo.files import FileStore
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit, Source
 from ricordo.recall.recall import recall
@@ -23,16 +21,17 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.layered_damage import DamageWatch
+from ricordo.stores.layered_reading import PlaceReading, newest
 from ricordo.stores.layered_sessions import ACT as SUMMARIZE
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
-from ricordo.stores.preamble import DEFAULT_BUDGET, MOST_SAVED, preamble_text, said
+from ricordo.stores.preamble import DEFAULT_BUDGET, preamble_text, said
 from ricordo.stores.session_preamble import recent_sessions
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import PINNED, Located, prompt_lines
-from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_ledger, is_memory
-from ricordo.workspace.ledger import append_entries, is_curated, read_curated, read_entries, read_memory
+from ricordo.workspace.entry_codec import Located, prompt_lines
+from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.ledger import append_entries, is_curated, read_memory
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
@@ -86,6 +85,7 @@ class LayeredDriver:
         self._open_wider = wider
         self._sessions = PlaceSessions(place)
         self._damage: dict[str, DamageWatch] = {}
+        self._readings: dict[str, PlaceReading] = {}
 
     async def places(self) -> list[Place]:
         """Return the visible places that exist, narrowest first."""
@@ -120,16 +120,18 @@ class LayeredDriver:
                 document = (await place.files.read(MEMORY)).data
                 curated += document.rstrip(b"\n") + b"\n" if _says_something(document) else b""
             await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
-            newest, more = await _newest_saved(place.files)
-            placed = _placed(await read_curated(place.files))
-            stuck = await _pinned(place.files)
+            reading = self._readings.setdefault(place.label, PlaceReading(place.files))
+            await reading.look()
+            last, more = await reading.newest_saved()
+            placed = _placed(await reading.curated())
+            stuck = await reading.pinned()
             pinned += stuck
             placed |= {entry.id for _, entry in stuck}
-            shown = [row for row in newest if row[1].state == "active" and placed.isdisjoint(_names(row[1]))]
+            shown = [row for row in last if row[1].state == "active" and placed.isdisjoint(_names(row[1]))]
             saved += shown
             # what is not read is mostly placed too
-            unread += max(more - max(len(placed) - len(newest) + len(shown), 0), 0)
-        saved.sort(key=lambda row: _newest(row[1]), reverse=True)
+            unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
+        saved.sort(key=lambda row: newest(row[1]), reverse=True)
         room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
         recent = recent_sessions(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
         return preamble_text(curated, saved, budget, pinned=pinned, recent=recent, unread=unread)
@@ -152,7 +154,7 @@ class LayeredDriver:
             for place in await self.places()
             for entry in _each_once(await read_memory(place.files))
         ]
-        return sorted(found, key=_newest, reverse=True)
+        return sorted(found, key=newest, reverse=True)
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, as curated memory has it, if it has. Raises `EntryNotFound`."""
@@ -302,35 +304,3 @@ def _placed(curated: Iterable[Located]) -> set[str]:
 def _names(entry: Entry) -> set[str]:
     """Return the id and the words of an entry; the words are told from an id by the mark before them."""
     return {entry.id, f": {said(entry.content)}"}
-
-
-def _newest(entry: Entry) -> tuple[float, str]:
-    return (entry.time.timestamp() if entry.time else 0.0, entry.id)
-
-
-async def _pinned(files: FileStore) -> list[tuple[str, Entry]]:
-    """Return what people pinned, with the document of each; one that stands in several is named once."""
-    found: dict[str, tuple[str, Entry]] = {}
-    for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
-        with suppress(FileMissing, StorageError):
-            if PINNED in (await files.read(path)).data:
-                source = path.removeprefix(f"{WORKSPACE}/")
-                located = await read_entries(files, path, only=lambda bullet: PINNED in bullet)
-                pins = [each.entry for each in located if each.entry.pinned]
-                found |= {pin.id: (source, pin) for pin in pins if pin.id not in found and pin.state == "active"}
-    return sorted(found.values(), key=lambda row: _newest(row[1]), reverse=True)
-
-
-async def _newest_saved(files: FileStore) -> tuple[list[tuple[str, Entry]], int]:
-    """Return what was saved last, with the ledger of each, and about how much more there is in ledgers not read."""
-    saved: list[tuple[str, Entry]] = []
-    ledgers = [ledger for ledger in await newest_ledgers(files) if is_ledger(ledger.path)]
-    for number, ledger in enumerate(ledgers):
-        if len(saved) >= MOST_SAVED and _newest(saved[MOST_SAVED - 1][1])[0] > ledger.newest.timestamp():
-            return saved, sum(unread.saved for unread in ledgers[number:])
-        source = ledger.path.removeprefix(f"{WORKSPACE}/")
-        with suppress(FileMissing, StorageError):
-            located = await read_entries(files, ledger.path, only=may_be_saved)
-            saved += [(source, found.entry) for found in located if found.entry.by in {"user", "agent", "hand"}]
-            saved.sort(key=lambda row: _newest(row[1]), reverse=True)
-    return saved, 0

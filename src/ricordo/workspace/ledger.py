@@ -31,6 +31,7 @@ __all__ = [
     "read_entries",
     "read_memory",
     "render_block",
+    "whole",
 ]
 
 
@@ -83,7 +84,7 @@ async def read_entries(files: FileStore, path: str, *, only: Callable[[bytes], b
     """
     stored = await files.read(path)
     located = await run_sync(partial(parse_entries, stored.data, path, only=only))
-    return [await _whole(files, found) for found in located]
+    return [await whole(files, found) for found in located]
 
 
 async def read_curated(files: FileStore) -> list[Located]:
@@ -128,7 +129,8 @@ def _is_text(content: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in content)
 
 
-async def _whole(files: FileStore, found: Located) -> Located:
+async def whole(files: FileStore, found: Located) -> Located:
+    """Return an entry with its whole content, as far as the file that holds it can be read."""
     if found.long is None:
         return found
     try:

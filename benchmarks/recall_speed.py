@@ -1,0 +1,147 @@
+"""Speed of a warm recall through the public API, beside the bare index and bare SQLite, in one run.
+
+    python benchmarks/recall_speed.py [--sizes 1000,10000,100000] [--queries 100] [--bulk 10000] [--out speed.json]
+
+Entries and questions are those of `index_speed.py`. `recall` is `Memory.recall`, `preamble` is `Memory.preamble`, both
+warm; `index` is the search of the index below it, `FTS5` SQLite's own ranking of the same texts. `hops` are the trips
+to a thread of one recall, `rows` the entries it reads. With `--bulk` so many entries and messages are added, too.
+Times are medians in milliseconds, of the wall clock and of this process alone (`cpu`).
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from unittest import mock
+
+import anyio
+import anyio.to_thread
+
+from index_speed import Figures, bare_search, entries, questions, timed, write_ledgers
+from ricordo import Memory, Scope
+from ricordo.files.local import LocalFiles
+from ricordo.index import queries as index_queries
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.index.keyword import KeywordIndex
+from ricordo.messages.types import Message, Text
+
+__all__ = ["main"]
+
+LIMIT = 10
+SCOPE = Scope(user="me", project="benchmark")
+
+
+def main() -> None:
+    """Print the figures of each size and write them where `--out` says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--bulk", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    results: dict[str, Figures] = {}
+    for size in map(int, given.sizes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            results[f"{size:,} entries"] = anyio.run(measured, Path(folder), size, given.queries)
+    if given.bulk:
+        with tempfile.TemporaryDirectory() as folder:
+            results[f"{given.bulk:,} added"] = anyio.run(added, Path(folder), given.bulk)
+    for name, figures in results.items():
+        print(name)
+        for figure, value in figures.items():
+            print(f"  {figure:24} {value:12.3f}")
+    if given.out:
+        given.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+
+
+async def measured(root: Path, size: int, count: int) -> Figures:
+    """Return the figures of a memory of so many entries."""
+    texts = entries(size)
+    asked = questions(texts, count)
+    write_ledgers(root, texts)
+    figures: Figures = {}
+    async with Memory.open(root, scope=SCOPE) as memory:
+        figures["first recall ms"], figures["first recall cpu ms"] = await timed(
+            partial(memory.recall, asked[0], limit=LIMIT), scale=1e3
+        )
+        for question in asked:
+            await memory.recall(question, limit=LIMIT)
+        figures |= await medians("recall", [partial(memory.recall, question, limit=LIMIT) for question in asked])
+        figures |= await counts([partial(memory.recall, question, limit=LIMIT) for question in asked])
+        await memory.preamble()
+        figures |= await medians("preamble", [memory.preamble] * 5)
+    index = await KeywordIndex.open(root / "bare_index.db", LocalFiles(root))
+    await index.refresh()
+    for neighbours, limit in ((False, LIMIT), (True, 200)):
+        searches = [
+            partial(index.search, Query(text=question, sorts=MEMORY_SORTS, neighbours=neighbours), limit)
+            for question in asked
+        ]
+        await searches[0]()
+        figures |= await medians(f"index {limit}", searches)
+    await index.close()
+    figures[f"FTS5 {LIMIT} ms"] = bare_search(root / "bare.db", texts, asked)
+    return figures
+
+
+async def medians(name: str, acts: Sequence[Callable[[], Awaitable[object]]]) -> Figures:
+    """Return how long these take."""
+    times = [await timed(act, scale=1e3) for act in acts]
+    walls, cpus = ([pair[at] for pair in times] for at in (0, 1))
+    return {
+        f"{name} ms": statistics.median(walls),
+        f"{name} p95 ms": sorted(walls)[int(len(walls) * 0.95)],
+        f"{name} cpu ms": statistics.median(cpus),
+    }
+
+
+async def counts(acts: Sequence[Callable[[], Awaitable[object]]]) -> Figures:
+    """Return how many trips to a thread these take, and how many entries they read, each."""
+    hops, rows = 0, 0
+    to_thread, chunks = anyio.to_thread.run_sync, index_queries.chunks
+
+    async def hopping(*given: object, **named: object) -> object:
+        nonlocal hops
+        hops += 1
+        return await to_thread(*given, **named)  # type: ignore[arg-type]
+
+    def reading(connection: object, numbers: Sequence[int]) -> object:
+        nonlocal rows
+        rows += len(numbers)
+        return chunks(connection, numbers)  # type: ignore[arg-type]
+
+    with mock.patch("anyio.to_thread.run_sync", hopping), mock.patch("ricordo.index.segments.chunks", reading):
+        for act in acts:
+            await act()
+    return {"hops": hops / len(acts), "rows": rows / len(acts)}
+
+
+async def added(root: Path, count: int) -> Figures:
+    """Return how long so many entries take one by one, a tenth of them, and so many messages of ten sessions."""
+    texts = entries(count)
+    figures: Figures = {}
+    async with Memory.open(root, scope=SCOPE) as memory:
+
+        async def remember() -> None:
+            for text in texts[: count // 10]:
+                await memory.remember(text)
+
+        async def ingest() -> None:
+            for session in range(10):
+                said = texts[session * count // 10 : (session + 1) * count // 10]
+                messages = [Message(role="user", parts=(Text(text=text),)) for text in said]
+                await memory.ingest(messages, session=f"s{session}")
+
+        seconds, cpu = await timed(remember)
+        figures |= {"remember each ms": 1e4 * seconds / count, "remember each cpu ms": 1e4 * cpu / count}
+        seconds, cpu = await timed(ingest)
+        figures |= {"ingest s": seconds, "ingest cpu s": cpu}
+        figures["first recall ms"], _ = await timed(partial(memory.recall, texts[0]), scale=1e3)
+    return figures
+
+
+if __name__ == "__main__":
+    main()
