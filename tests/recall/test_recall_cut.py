@@ -9,12 +9,13 @@ import pytest
 
 from ricordo.database.sqlite import Connection
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.index.contract import Chunk, SearchIndex
+from ricordo.index.contract import Chunk, Cut, Query, SearchIndex
 from ricordo.index.keyword import KeywordIndex
 from ricordo.index.queries import chunks
 from ricordo.recall.hits import Source
 from ricordo.recall.recall import recall
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Source as EntrySource
 from ricordo.workspace.entry_codec import render_entry
 
 pytestmark = pytest.mark.anyio
@@ -110,3 +111,50 @@ async def test_a_recall_reads_few_of_the_entries_that_hold_a_word_and_curated_me
     assert curated == 40
     assert len(later) == 2
     assert max(found, *later) < 40
+
+
+async def test_what_has_to_do_with_others_is_read_however_little_it_holds(tmp_path: Path) -> None:
+    files, far = InMemoryFiles(), " and so on and on with many other words" * 4
+
+    def written(number: int, content: str, **more: object) -> str:
+        return render_entry(Entry(content=content, id=f"01jd{number:022d}", time=NOW, **more))  # type: ignore[arg-type]
+
+    twice = written(11, f"The tide twice{far}.")
+    told = [
+        *(written(at, f"tide harbour {at}") for at in range(6)),
+        twice,
+        written(12, f"The tide alone{far}."),
+        written(13, f"The tide anew{far}.", supersedes=f"01jd{40:022d}"),
+        written(14, f"The tide of the session{far}.", source=EntrySource(session="s1")),
+    ]
+    await files.append("workspace/memory/2026-11-20.md", "".join(told).encode(), header=b"# 2026-11-20\n\n")
+    await files.append("workspace/memory/topics/port.md", twice.encode(), header=b"# Port\n\n")
+    await files.append("workspace/sessions/s1.md", f"The tide was told{far}.\n".encode(), header=b"# Session\n\n")
+    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    cut = Cut(weights={"bm25": 0.25, "context": 0.4}, leeway=0.0, least=3)
+    found = await index.candidates(Query(text="tide harbour", neighbours=True), 200, cut)
+    weak = sorted(" ".join(match.content.split()[2:5]) for match in found.matches if far in match.content)
+    assert weak == ["anew and so", "of the session", "twice and so", "twice and so", "was told and"]
+    assert found.unseen is not None
+    assert 0 < found.unseen < min(match.score for match in found.matches if far not in match.content)
+
+
+async def test_where_the_nearest_are_the_least_certain_all_are_read(tmp_path: Path) -> None:
+    files = InMemoryFiles()
+    told = [
+        render_entry(
+            Entry(
+                content=f"The tide and the harbour{' of this port' * (at % 2)}, number {at}.",
+                id=f"01jd{at:022d}",
+                time=NOW,
+                confidence=float(at % 2),
+            )
+        )
+        for at in range(60)
+    ]
+    await files.append("workspace/memory/2026-11-20.md", "".join(told).encode(), header=b"# 2026-11-20\n\n")
+    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    some, every = (Source(label="project", index=each) for each in (index, Whole(index)))
+    hits = await recall([some], "tide harbour", limit=1, now=NOW)
+    assert hits == await recall([every], "tide harbour", limit=1, now=NOW)
+    assert hits[0].entry.confidence == 1
