@@ -6,6 +6,7 @@ Invariant: nothing is dropped but what says the same as something that is kept.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from ricordo.language import jaccard
@@ -16,6 +17,7 @@ from ricordo.recall.measures import Scored
 __all__ = ["Folded", "diversified", "folded"]
 
 _ALIKE = 0.4
+_TEXTS_KEPT = 4_096
 _WORD = re.compile(r"\w+")
 
 _Marks: TypeAlias = tuple[bool, bool, frozenset[str], frozenset[str]]
@@ -82,10 +84,14 @@ def _loss(row: Scored, loss: float, shown: Mapping[tuple[str, str], int]) -> flo
 
 
 def _marks(row: Scored) -> _Marks:
-    content = row.passage.match.content
+    match = row.passage.match
+    return row.successor is not None, row.asks, frozenset(match.words), _written_words(match.content)
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def _written_words(content: str) -> frozenset[str]:
     # other scripts have no words that are told apart so cheaply
-    words = frozenset(_WORD.findall(content.lower())) if content.isascii() else frozenset()
-    return row.successor is not None, row.asks, frozenset(row.passage.match.words), words
+    return frozenset(_WORD.findall(content.lower())) if content.isascii() else frozenset()
 
 
 def _twin(row: Scored, mark: _Marks, kept: Sequence[Scored], marks: Sequence[_Marks], duplicate: float) -> int | None:
