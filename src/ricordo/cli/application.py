@@ -26,6 +26,7 @@ from ricordo.cli.commands import (
     store,
     tasks,
     tracking,
+    why,
 )
 from ricordo.cli.failures import Command, Commands
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, wants_json
@@ -80,6 +81,7 @@ app.command("replay", cls=Command)(replay.replay)
 app.command("remember", cls=Command)(remembering.remember)
 app.command("recall", cls=Command)(asking.recall)
 app.command("ask", cls=Command)(asking.ask)
+app.command("why", cls=Command)(why.why)
 app.command("context", cls=Command)(context.context)
 app.command("compact", cls=Command)(compact.compact)
 app.command("expand", cls=Command)(compact.expand)

@@ -27,13 +27,14 @@ _LONGEST = 60
 class Deed:
     """A write, with the first words of what it was about and the act that it took back; empty where not known.
 
-    `label` is `user` for the user's own root, else `project`.
+    `label` is `user` for the user's own root, else `project`. `ids` are the memories that it was about.
     """
 
     item: "HistoryItem"
     about: str = ""
     undid: str = ""
     label: str = "project"
+    ids: tuple[str, ...] = ()
 
     @property
     def paths(self) -> str:
@@ -69,11 +70,11 @@ async def _deed(target: Target, places: "Mapping[str, ChangeSets]", item: "Histo
             change = await changes.record(item.id)
             entries = await _changed_entries(changes, change)
             undid = await _act_of(changes, change.undoes, entries) if change.undoes else ""
-            return Deed(item=item, about=_words(entries), undid=undid, label=label)
+            return Deed(item=item, about=_words(entries), undid=undid, label=label, ids=_ids(entries))
     for label in places:
         entries = await _saved(target, label, item)
         if entries:
-            return Deed(item=item, about=_words(entries), label=label)
+            return Deed(item=item, about=_words(entries), label=label, ids=_ids(entries))
     return Deed(item=item)
 
 
@@ -90,7 +91,8 @@ async def _saved(target: Target, label: str, item: "HistoryItem") -> "list[Entry
 
 
 async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Entry]":
-    """Return the entries that a change took out, or else those that it put in, each once."""
+    """Return the entries that a change took out, else those that it put in, else those that it marked, each once."""
+    marked: dict[str, Entry] = {}
     removed: dict[str, Entry] = {}
     added: dict[str, Entry] = {}
     for file in change.files:
@@ -99,7 +101,8 @@ async def _changed_entries(changes: "ChangeSets", change: "Change") -> "list[Ent
             after = _entries(await changes.content(file.after), file.path)
             removed |= {entry_id: entry for entry_id, entry in before.items() if entry_id not in after}
             added |= {entry_id: entry for entry_id, entry in after.items() if entry_id not in before}
-    return list((removed or added).values())
+            marked |= {entry_id: entry for entry_id, entry in after.items() if before.get(entry_id) != entry}
+    return list((removed or added or marked).values())
 
 
 def _entries(document: bytes | None, path: str) -> "dict[str, Entry]":
@@ -116,6 +119,10 @@ async def _act_of(changes: "ChangeSets", undone: str, entries: "Sequence[Entry]"
         return (await changes.record(undone)).act
     by = {entry.by for entry in entries if entry.id == undone}
     return ("extract" if "flush" in by else "save") if by else "a write"
+
+
+def _ids(entries: "Sequence[Entry]") -> tuple[str, ...]:
+    return tuple(entry.id for entry in entries)
 
 
 def _words(entries: "Sequence[Entry]") -> str:

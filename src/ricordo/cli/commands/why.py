@@ -1,0 +1,150 @@
+"""`why`: where a memory is from, what changed it, where it stands, and why it is found or shown, or is not."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import Target, existing, with_memory
+from ricordo.cli.deeds import Deed, deeds_of
+from ricordo.cli.documents import change_document, entry_document, explained_document
+from ricordo.cli.explaining import explain_hits
+from ricordo.cli.hits import print_explained
+from ricordo.cli.locate import Origin, Position, origins_of, position_of
+from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import dim, emit, say, shown, wrapped
+from ricordo.errors import EntryNotFound
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+    from ricordo.messages.types import JsonValue
+    from ricordo.recall.hits import Explained
+    from ricordo.workspace.entry import Entry
+
+__all__ = ["why"]
+
+_SHORTEST_ID = 6
+_MOST_CHANGES = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What is known of one memory; `found` is what a question finds, None where none was asked."""
+
+    entry: "Entry"
+    position: Position | None
+    origins: list[Origin]
+    deeds: list[Deed]
+    successor: str
+    prompted: bool
+    found: "Explained | None"
+
+    @property
+    def standing(self) -> str:
+        """Why it is in the prompt of a new session, or why not."""
+        if self.prompted:
+            return "in the prompt of each session"
+        if self.successor:
+            return f"not in the prompt: {self.successor} took its place"
+        if self.entry.state != "active":
+            return f"not in the prompt: it is {self.entry.state}"
+        if self.entry.by == "flush" and self.position and "/topics/" not in self.position.file:
+            return "not in the prompt: it was learned and is not curated yet; it is found when it is looked for"
+        return "not in the prompt as it begins: it joins when a message has to do with it, as far as there is room"
+
+
+def why(
+    *,
+    what: Annotated[str, typer.Argument(metavar="ID or QUERY", help="The id of a memory, or plain words.")],
+    asked: Annotated[
+        str,
+        typer.Option("--for", metavar="QUERY", show_default=False, help="Why a memory is found for this, or is not."),
+    ] = "",
+    limit: LimitOption = 5,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show why memory is as it is.
+
+    For the id of a memory: what it rests on, what changed it, where it stands, and whether it is in the prompt. For
+    words: what is found with what each signal gave, where it was said, and what was left out and why.
+    """
+    target = existing(root, user, project)
+
+    async def look(memory: "Memory") -> "_Known | None":
+        try:
+            entry = await memory.entry(what) if len(what) >= _SHORTEST_ID and " " not in what else None
+        except EntryNotFound:
+            entry = None
+        return await _known(memory, entry, target, asked, limit) if entry else None
+
+    known = with_memory(target, look)
+    if known is None:
+        explain_hits(target, asked or what, as_json=as_json, limit=limit)
+    elif as_json:
+        emit(_document(known, target))
+    else:
+        _print(known, target)
+
+
+async def _known(memory: "Memory", entry: "Entry", target: Target, asked: str, limit: int) -> _Known:
+    deeds = await deeds_of(target, await memory.history(limit=_MOST_CHANGES))
+    successor = next((each.id for each in await memory.entries() if each.supersedes == entry.id), "")
+    return _Known(
+        entry=entry,
+        position=await position_of(target, entry.id),
+        origins=await origins_of(target, memory, entry),
+        deeds=[deed for deed in deeds if entry.id in {*deed.ids, *deed.item.entries}],
+        successor=successor,
+        prompted=_holds(await memory.preamble(), entry),
+        found=await memory.explain(asked, limit=limit) if asked else None,
+    )
+
+
+def _holds(preamble: str, entry: "Entry") -> bool:
+    from ricordo.stores.preamble import said
+
+    return f' id="{entry.id}"' in preamble or f" {said(entry.content)} " in f" {said(preamble)} "
+
+
+def _print(known: _Known, target: Target) -> None:
+    entry = known.entry
+    say(wrapped(entry.content))
+    say(dim(f"  {entry.kind}, saved by {shown(entry.by)}; id {entry.id}"))
+    say(f"  {shown(str(known.position)) if known.position else 'stands in no file'}")
+    say(wrapped(known.standing, "  "))
+    for origin in known.origins:
+        speaker = origin.message.name or origin.message.role
+        say(f"  said in {shown(str(origin.position))} by {shown(speaker)}, message {shown(origin.message.id)}")
+        say(dim(wrapped(entry.source.quote or origin.message.text, "    ")))
+    for deed in known.deeds:
+        say(f"  {deed.item.at.astimezone():%Y-%m-%d %H:%M}  {deed.item.act} by {shown(deed.item.who)}  {deed.item.id}")
+    if known.found:
+        say("")
+        print_explained(known.found, target)
+
+
+def _document(known: _Known, target: Target) -> "dict[str, JsonValue]":
+    position = known.position
+    origins: list[JsonValue] = [
+        {
+            "session": known.entry.source.session,
+            "message": each.message.id,
+            "file": each.position.file,
+            "line": each.position.line,
+        }
+        for each in known.origins
+    ]
+    return {
+        **entry_document(known.entry),
+        "file": position.file if position else None,
+        "line": position.line if position else None,
+        "rests_on": origins,
+        "superseded_by": known.successor or None,
+        "in_prompt": known.prompted,
+        "standing": known.standing,
+        "changes": [change_document(each.item) for each in known.deeds],
+        "explained": explained_document(known.found, target) if known.found else None,
+    }

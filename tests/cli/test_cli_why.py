@@ -1,0 +1,70 @@
+"""`why` tells where a memory is from, what changed it, and why it is found and shown, or is not."""
+
+from pathlib import Path
+
+import pytest
+
+from command_line import chat, ricordo
+
+MAIN = "We decided to deploy only from main, never from a branch."
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RICORDO_CONSOLIDATION", "off")
+    folder = tmp_path / "shop" / ".ricordo"
+    folder.parent.mkdir()
+    ricordo("ingest", chat(tmp_path / "talk.jsonl"), "--session", "talk", "--root", folder)
+    ricordo("remember", "The staging cluster is called harbour.", "--root", folder)
+    ricordo("remember", "Deploys of the harbour wait for Nadia.", "--root", folder)
+    return folder
+
+
+def _id(root: Path, text: str) -> str:
+    entries = ricordo("memory", "list", "--root", root, "--json").document["entries"]
+    (found,) = [each["id"] for each in entries if text in each["content"]]
+    return str(found)
+
+
+@pytest.mark.req("FC-WHY")
+def test_why_of_words_shows_the_scores_the_source_and_what_was_left_out_and_the_same_for_one_memory(root: Path) -> None:
+    asked = ("--limit", "1", "--root", root, "--json")
+    for arguments in (("deploy only from main",), (_id(root, "only from main"), "--for", "deploy only from main")):
+        document = ricordo("why", *arguments, *asked).document
+        explained = document.get("explained") or document
+        (hit,) = explained["hits"]
+        assert "only from main" in hit["entry"]["content"]
+        assert hit["entry"]["source"]["session"] == "talk"
+        assert hit["entry"]["source"]["messages"]
+        assert sum(hit["shares"].values()) == pytest.approx(hit["score"], abs=0.01)
+        assert {each["reason"] for each in explained["rejected"]} <= {"limit", "superseded", "duplicate", "budget"}
+        assert explained["rejected"]
+    shown = ricordo("why", "deploy only from main", "--limit", "1", "--root", root).out
+    assert "said in talk" in shown
+    assert "below the limit" in shown
+
+
+@pytest.mark.req("FC-WHY")
+def test_why_of_an_id_tells_what_it_rests_on_what_changed_it_and_whether_it_is_in_the_prompt(root: Path) -> None:
+    learned, saved = _id(root, "only from main"), _id(root, "called harbour")
+    document = ricordo("why", learned, "--root", root, "--json").document
+    (origin,) = document["rests_on"]
+    assert (origin["session"], origin["line"]) == ("talk", 1)
+    assert "talk" in origin["file"]
+    assert not document["in_prompt"]
+    assert "not curated yet" in document["standing"]
+    own = ricordo("why", saved, "--root", root, "--json").document
+    assert own["in_prompt"]
+    assert own["standing"] == "in the prompt of each session"
+    assert own["file"].endswith(".md")
+    ricordo("pin", saved, "--root", root)
+    changed = ricordo("why", saved[-8:], "--root", root, "--json").document["changes"]
+    assert len(changed) == len(own["changes"]) + 1 >= 2
+    shown = ricordo("why", learned, "--root", root).out
+    assert MAIN in shown
+    assert "said in" in shown
+
+
+def test_words_that_look_like_an_id_are_looked_for(root: Path) -> None:
+    assert "harbour" in ricordo("why", "harbour", "--root", root).out
+    assert ricordo("why", "0" * 26, "--root", root).code == 0
