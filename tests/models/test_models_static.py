@@ -8,6 +8,7 @@ import pytest
 
 from ricordo.errors import ExtraMissing
 from ricordo.models.embedding import load_embedder
+from ricordo.models.static import StaticEmbedder
 
 pytestmark = pytest.mark.anyio
 
@@ -47,3 +48,19 @@ async def test_without_its_packages_the_error_names_the_extra(missing: str, monk
     monkeypatch.setattr("ricordo.models.static.find_spec", lambda name: None if name == missing else found(name))
     with pytest.raises(ExtraMissing, match=r"pip install 'ricordo\[embed\]'"):
         load_embedder("static")
+
+
+async def test_the_words_of_a_query_count_by_their_weights() -> None:
+    embedder = StaticEmbedder()
+    doctor, invoice = await embedder.embed(["The doctor looked at my knee.", "The invoice is due in March."])
+    text = "Which doctor wrote the invoice?"
+    of_doctor = embedder.query_vector(text, {"doctor": 6.0, "invoice": 0.1})
+    of_invoice = embedder.query_vector(text, {"doctor": 0.1, "invoice": 6.0})
+    assert np.isclose(np.linalg.norm(of_doctor), 1.0, atol=1e-5)
+    assert of_doctor @ doctor > of_doctor @ invoice
+    assert of_invoice @ invoice > of_invoice @ doctor
+
+
+@pytest.mark.parametrize("text", ["", "?!", "\ud800", "ß" * 9_000])
+async def test_any_query_has_a_vector_of_length_one(text: str) -> None:
+    assert np.isclose(np.linalg.norm(StaticEmbedder().query_vector(text, {})), 1.0, atol=1e-5)

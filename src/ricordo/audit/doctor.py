@@ -340,4 +340,7 @@ async def _index(index: SearchIndex) -> Check:
     detail = f"the index is {freshness.state}{': ' + freshness.reason if freshness.reason else ''}"
     if report.quarantined:
         detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
+    if freshness.not_embedded or freshness.embedder:
+        detail += f"; {freshness.not_embedded} passages have no vector yet and are found by their words"
+        detail += f": {freshness.embedder}" if freshness.embedder else ""
     return Check(name="index", ok=not bad, count=freshness.stale_files, detail=detail)

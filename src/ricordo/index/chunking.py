@@ -11,19 +11,20 @@ from hashlib import blake2b
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.markdown import is_whole_block, markdown_chunks
+from ricordo.index.meaning import hashed, meaning_of
 from ricordo.index.scoring import place_of
 from ricordo.index.terms import around_terms, own_terms
 from ricordo.index.transcripts import result_chunks, spoken_line, transcript_chunks
 
-__all__ = ["Row", "Tail", "following_terms", "hashed", "reads_alone", "rows_of", "tail_rows"]
+__all__ = ["Row", "Tail", "following_terms", "reads_alone", "rows_of", "tail_rows"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """A chunk and its terms, its own and its neighbours', joined by spaces.
 
-    `place` and `twin` are digests of 64 bits, of the place that it is or belongs to and of its text; `digest` is of
-    all but the line numbers.
+    `place`, `twin` and `meaning` are digests of 64 bits, of the place that it is or belongs to, of its text, and of
+    what an embedder reads of it; `digest` is of all but the line numbers.
     """
 
     chunk: Chunk
@@ -31,6 +32,7 @@ class Row:
     around: str
     place: int
     twin: int
+    meaning: int
     digest: bytes
 
 
@@ -73,12 +75,6 @@ def reads_alone(document: Document, data: bytes) -> bool:
     return document.sort == "transcript" or (document.sort == "ledger" and is_whole_block(data))
 
 
-def hashed(text: str) -> int:
-    """Return a digest of 64 bits, as a signed number."""
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
-
-
 def _rows(chunks: Iterable[Chunk]) -> Iterator[Row]:
     """Yield the rows of chunks; the pieces of one message belong to one place, which its first piece names."""
     message, place = ("", 0), 0
@@ -96,4 +92,7 @@ def _row(chunk: Chunk, place: int) -> Row:
         chunk.time, chunk.session, chunk.message, chunk.speaker, chunk.part,
     )  # fmt: skip
     digest = blake2b(repr(fields).encode("utf-8", "replace"), digest_size=12).digest()
-    return Row(chunk=chunk, own=own, around=around, place=place, twin=hashed(chunk.content), digest=digest)
+    return Row(
+        chunk=chunk, own=own, around=around, place=place, twin=hashed(chunk.content), meaning=meaning_of(chunk),
+        digest=digest,
+    )  # fmt: skip

@@ -96,7 +96,9 @@ class Match:
     nearer. `words` are the words of the query that the chunk holds, `absent` those that no document of the index holds
     in any form, generic ones left out. `signals` holds what the score was made of and what recall ranks by, each in
     0..1: `bm25` (the chunk alone), `context` (with its neighbours), `coverage` (the share of the query's words in the
-    chunk, by weight), `reach` (the same with its neighbours), `absent` (the share that the absent words have).
+    chunk, by weight), `reach` (the same with its neighbours), `absent` (the share that the absent words have), and with
+    an embedder, of a chunk that has a vector, `dense` and `dense_context` (how near it is in meaning, alone and
+    with its neighbours), which then count in `score`; `words` may then be none.
     """
 
     path: str
@@ -146,11 +148,17 @@ class Candidates:
 
 @dataclass(frozen=True, kw_only=True)
 class Freshness:
-    """How far the index follows the files; whatever the state, a search answers, from the files where it must."""
+    """How far the index follows the files; whatever the state, a search answers, from the files where it must.
+
+    `not_embedded` chunks have no vector yet, and are found by their words; `embedder` says what trouble there is with
+    embedding, empty when there is none.
+    """
 
     state: Literal["fresh", "stale", "building", "broken"]
     stale_files: int = 0
     reason: str = ""
+    not_embedded: int = 0
+    embedder: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,10 @@ _HELD = {
 
 
 class Corpus:
-    """The rows of one index. `own` and `every` are the norms of BM25, of a row alone and with its neighbours."""
+    """The rows of one index. `own` and `every` are the norms of BM25, of a row alone and with its neighbours.
+
+    `touched` are the documents whose rows changed; who follows them takes them out.
+    """
 
     def __init__(self) -> None:
         """Begin with no rows."""
@@ -40,6 +43,7 @@ class Corpus:
         self.places = 0
         self.has_neighbours = False
         self.paths: dict[int, str] = {}
+        self.touched: set[int] = set()
         self.names: dict[str, dict[str, int]] = {name: {} for name in _NAMED}
         self._sorts: Array = np.zeros(0, dtype=np.int8)
         self._held: dict[str, Array] = {name: np.zeros(0, dtype=kind) for name, kind in _HELD.items()}
@@ -99,6 +103,7 @@ class Corpus:
         """Add a few rows, whose numbers are higher than all before."""
         for row in rows:
             self._tail.add(self.count - self._tail_at, row)
+            self.touched.add(row.document)
             self._append({**row._asdict(), "own": len(row.own.split()), "around": len(row.around.split())})
         self._point([row.entry for row in rows if row.entry])
         if self.count - self._tail_at > _LONGEST_TAIL:
@@ -123,6 +128,7 @@ class Corpus:
         self.count += len(block)
         self._parts.append((at, block.postings))
         self._tail_at = self.count
+        self.touched.update(np.unique(columns["document"]).tolist())
         entries = columns["entry"]
         long = self._sorts[columns["document"]] == _LONG
         for row in np.flatnonzero(long & (entries != 0)).tolist():
@@ -136,12 +142,15 @@ class Corpus:
         positions = positions[self["live"][positions]]
         self._held["live"][positions] = False
         self.dead += len(positions)
+        self.touched.update(self["document"][positions].tolist())
         self._point([entry for entry in self["entry"][positions].tolist() if entry in self._long])
 
     def move(self, lines: Iterable[tuple[int, int]]) -> None:
         """Put rows on other lines, given as number and line."""
         for number, line in lines:
-            self._held["line"][self.positions([number])] = line
+            positions = self.positions([number])
+            self._held["line"][positions] = line
+            self.touched.update(self["document"][positions].tolist())
 
     def positions(self, numbers: Sequence[int]) -> Array:
         """Return the positions of those of these numbers that are there."""
@@ -155,7 +164,7 @@ class Corpus:
 
     def _append(self, values: "dict[str, int | str]") -> None:
         self._reserve(self.count + 1)
-        for name in ("number", "document", "line", "part", "twin", "time", "entry", "shape"):
+        for name in ("number", "document", "line", "part", "twin", "time", "entry", "shape", "meaning"):
             self._held[name][self.count] = values[name]
         for name in _NAMED:
             self._held[name][self.count] = self._code(name, str(values[name]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -33,24 +33,24 @@ from ricordo.index.contract import (
 )
 from ricordo.index.documents import Document, document_of
 from ricordo.index.index_file import IndexFile
-from ricordo.index.plan import LONGEST_LITERAL, Asked, Changes, changes, holds_literally
-from ricordo.index.queries import full_text, literal, newest, statistics
+from ricordo.index.plan import Asked, Changes, changes
 from ricordo.index.scan import Scan, newest_first
-from ricordo.index.scoring import LITERAL_SCORE, as_they_come, match, ranked
+from ricordo.index.selecting import ALL_CURATED, MOST_CURATED, candidates, select
 from ricordo.index.sync import Intake
-from ricordo.index.terms import Words, query_words
+from ricordo.index.terms import query_words
 from ricordo.workspace.layout import WORKSPACE
 
 if TYPE_CHECKING:
+    from ricordo.index.dense import Lacking, Sense
+    from ricordo.index.meanings import Meanings
     from ricordo.index.segments import Segments
+    from ricordo.models import Embedder
 
 __all__ = ["KeywordIndex"]
 
 _T = TypeVar("_T")
 
-_CANDIDATES = 200
-_MOST_CURATED = 2_000
-_ALL_CURATED = Query(text="", sorts=("curated",))
+_EMBEDDING_SECONDS = 30.0
 
 
 @dataclass(kw_only=True)
@@ -71,14 +71,24 @@ class _Progress:
 
 
 class KeywordIndex:
-    """Full-text search over one workspace."""
+    """Full-text search over one workspace, and search by meaning where it has an embedder."""
 
-    def __init__(self, file: IndexFile, files: FileStore, *, folder: str, patience_seconds: float) -> None:
+    def __init__(
+        self,
+        file: IndexFile,
+        files: FileStore,
+        *,
+        folder: str,
+        patience_seconds: float,
+        meanings: "Meanings | None" = None,
+    ) -> None:
         """Put an index together from its parts; use `KeywordIndex.open`."""
         self._file = file
         self._files = files
         self._folder = folder
         self._patience_seconds = patience_seconds
+        self._meanings = meanings
+        self._changed = anyio.Event()
         self._scan = Scan(files=files)
         self._taking = anyio.Lock()
         self._intake: tuple[Database, Intake] | None = None
@@ -97,36 +107,41 @@ class KeywordIndex:
         commit: Commit | None = None,
         busy_seconds: float = 5.0,
         patience_seconds: float = 2.0,
+        embedder: "Embedder | None" = None,
     ) -> "KeywordIndex":
         """Open the index at `database_path` over the workspace `folder` of `files`; its trouble shows in `freshness`.
 
         `busy_seconds` is how long another process is waited for, `patience_seconds` how long a search spends on taking
-        in what changed before it reads the rest from the files. `commit` ends transactions, for tests.
+        in what changed before it reads the rest from the files. `commit` ends transactions, for tests. The vectors of
+        an `embedder` lie in a file of their own beside the index; `serve` and `refresh` make them.
         """
         file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds)
-        index = cls(file, files, folder=folder, patience_seconds=patience_seconds)
+        meanings = _meanings(embedder, database_path, commit) if embedder else None
+        index = cls(file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings)
         await index._catch_up(await files.list(folder), EVERYTHING, seconds=0.0)
         return index
 
     async def search(self, query: Query | str, limit: int = 10) -> list[Match]:
         """Return at most `limit` matches, best first; empty only when no document holds a word of the query.
 
-        What changed in the files since the last call is found, also when the index can't be used.
+        What changed in the files since the last call is found, also when the index can't be used. With an embedder,
+        what is near in meaning is found too.
         """
         asked = Query(text=query) if isinstance(query, str) else query
         if limit < 1:
             return []
         words = query_words(asked.text)
+        sense = await self._meanings.sense(asked.text) if self._meanings and words.groups else None
         files = await self._files.list(self._folder)
         if self._is_settled(files, asked.sorts):
-            found = await self._look(Asked(query=asked, words=words, limit=limit), current=True)
+            found = await self._look(Asked(query=asked, words=words, limit=limit), sense, current=True)
             if found is not None:
                 return found
         progress = await self._catch_up(files, asked.sorts, seconds=self._patience_seconds)
         found = None
         if progress is not None:
             skipped = frozenset(document.path for document, _ in progress.unread)
-            found = await self._look(Asked(query=asked, words=words, limit=limit, skipped=skipped))
+            found = await self._look(Asked(query=asked, words=words, limit=limit, skipped=skipped), sense)
         if progress is None or found is None:
             unread: Sequence[tuple[Document, FileInfo]] = changes({}, files, self._folder, asked.sorts).changed
             return await self._scan.search(unread, asked, words, limit)
@@ -140,18 +155,19 @@ class KeywordIndex:
         """
         asked = Asked(query=query, words=query_words(query.text), limit=limit)
         sorts: tuple[Sort, ...] = (*query.sorts, "curated")
+        sense = await self._meanings.sense(query.text) if self._meanings and asked.words.groups else None
         files = await self._files.list(self._folder)
         settled = self._is_settled(files, sorts)
         progress = None if settled else await self._catch_up(files, sorts, seconds=self._patience_seconds)
         if asked.words.groups and (settled or (progress is not None and not progress.unread)):
-            found = await self._use(lambda reader, held: _candidates(reader, held, asked, cut), current=settled)
+            found = await self._use(lambda reader, held: candidates(reader, held, asked, sense, cut), current=settled)
             if found is not None:
                 return found
         matches = await self.search(query, limit)
         if not any(match.chunk.entry_id for match in matches):
             return Candidates(matches=matches)
         try:
-            curated = Curated(tuple(await self.search(_ALL_CURATED, _MOST_CURATED)))
+            curated = Curated(tuple(await self.search(ALL_CURATED, MOST_CURATED)))
         except StorageError:
             # that takes nothing from what was found
             curated = Curated()
@@ -164,9 +180,9 @@ class KeywordIndex:
         before, covered, revision = self._settled
         return set(sorts) <= covered and revision == self._intake[1].revision and before == files
 
-    async def _look(self, asked: Asked, *, current: bool = False) -> list[Match] | None:
+    async def _look(self, asked: Asked, sense: "Sense | None", *, current: bool = False) -> list[Match] | None:
         """Return what the database holds, as `_use` does."""
-        return await self._use(lambda reader, segments: _select(reader, segments, asked), current=current)
+        return await self._use(lambda reader, segments: select(reader, segments, asked, sense), current=current)
 
     async def _use(self, act: "Callable[[Connection, Segments | None], _T | None]", *, current: bool) -> _T | None:
         """Return what `act` reads, None when it can't be used, or `current` and another process wrote to it."""
@@ -184,13 +200,17 @@ class KeywordIndex:
         return await self._file.use(look)
 
     async def refresh(self) -> SyncReport:
-        """Take in everything that changed in the workspace, and forget what is gone."""
+        """Take in everything that changed in the workspace, and forget what is gone.
+
+        What has no vector is embedded for at most half a minute, where there is an embedder.
+        """
         files = await self._files.list(self._folder)
         self._refreshing += 1
         try:
             progress = await self._catch_up(files, EVERYTHING, seconds=None)
             if progress is not None:
                 await self._fold()
+                await self.embed(seconds=_EMBEDDING_SECONDS)
         finally:
             self._refreshing -= 1
         if progress is None:
@@ -219,14 +239,41 @@ class KeywordIndex:
 
         async with self._taking:
             await self._file.use(take)
+        self._changed.set()
+
+    async def embed(self, *, seconds: float) -> None:
+        """Give vectors to what has none, for at most `seconds`; without an embedder there is nothing to do."""
+        if self._meanings is not None:
+            await self._meanings.embed(self._lacking, seconds=seconds)
+
+    async def serve(self) -> None:
+        """Embed what is added for as long as this runs; without an embedder there is nothing to do."""
+        while self._meanings is not None:
+            await self.embed(seconds=_EMBEDDING_SECONDS)
+            await self._changed.wait()
+            self._changed = anyio.Event()
+
+    async def _lacking(self, sense: "Sense", limit: int) -> "Lacking | None":
+        async def look(database: Database) -> "Lacking | None":
+            segments = await anyio.to_thread.run_sync(self._segments_of, database)
+            if segments is None:
+                return None
+            return await database.read(lambda reader: segments.not_embedded(reader, sense, limit))
+
+        return await self._file.use(look)
 
     def freshness(self) -> Freshness:
         """Tell how far the index follows the files, as of the last search, refresh or append."""
+        behind, trouble = self._stale_files, ""
+        lacking = 0
+        if self._meanings is not None:
+            lacking, trouble = self._meanings.lacking, self._meanings.trouble
         if self._file.trouble:
-            return Freshness(state="broken", stale_files=self._stale_files, reason=self._file.trouble)
-        if self._refreshing:
-            return Freshness(state="building", stale_files=self._stale_files)
-        return Freshness(state="stale" if self._stale_files else "fresh", stale_files=self._stale_files)
+            return Freshness(state="broken", stale_files=behind, reason=self._file.trouble, not_embedded=lacking)
+        state: Literal["building", "stale", "fresh"] = (
+            "building" if self._refreshing else "stale" if behind else "fresh"
+        )
+        return Freshness(state=state, stale_files=behind, not_embedded=lacking, embedder=trouble)
 
     async def close(self) -> None:
         """Let the index go; what is not taken in yet is taken in by the next one to open it."""
@@ -234,6 +281,8 @@ class KeywordIndex:
             await self._fold()
         async with self._taking:
             await self._file.close()
+        if self._meanings is not None:
+            await self._meanings.close()
 
     async def _fold(self) -> None:
         """Make what was taken in lately quick to load, where it is much."""
@@ -255,6 +304,8 @@ class KeywordIndex:
         )
         self._stale_files = len(files) if progress is None else len(progress.pending)
         self._settled = None
+        if progress is not None and progress.unsettled:
+            self._changed.set()
         if progress is not None and not progress.unsettled and not progress.pending and self._intake is not None:
             self._settled = (files, frozenset(sorts), self._intake[1].revision)
         return progress
@@ -306,51 +357,16 @@ class KeywordIndex:
         return self._segments[1]
 
 
-def _select(reader: Connection, segments: "Segments | None", asked: Asked) -> list[Match]:
-    """Return what the database holds for the query."""
-    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _CANDIDATES)
-    if asked.words.groups and (found := _holding(reader, segments, asked)):
-        return found
-    if not query.text.strip():
-        if segments is not None:
-            return as_they_come(segments.newest(reader, asked), score=0.0)
-        latest = [chunk for chunk in newest(reader, query, wanted) if chunk.path not in asked.skipped]
-        return as_they_come(latest[:limit], score=0.0)
-    if len(query.text.strip()) > LONGEST_LITERAL:
-        return []
-    typed = [
-        chunk
-        for chunk in literal(reader, query, wanted)
-        if chunk.path not in asked.skipped and holds_literally(chunk.content, query.text)
-    ]
-    return as_they_come(typed[:limit], score=LITERAL_SCORE, typed=query.text.strip())
-
-
-def _holding(reader: Connection, segments: "Segments | None", asked: Asked) -> list[Match]:
-    """Return what holds a word of the query: from the postings, and where there are none from the full-text table."""
-    query, words = asked.query, asked.words
-    if segments is not None:
-        found, common = segments.search(reader, asked)
-        absent = common.absent(words)
-        return [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    candidates = full_text(reader, query, words, max(asked.limit, _CANDIDATES))
-    kept = [candidate for candidate in candidates if candidate.chunk.path not in asked.skipped]
-    return ranked(kept, words, statistics(reader, words), neighbours=query.neighbours)[: asked.limit]
-
-
-def _candidates(reader: Connection, segments: "Segments | None", asked: Asked, cut: Cut | None) -> Candidates | None:
-    """Return what the database holds for ranking; None where there are no postings, or nothing is found by them."""
-    if segments is None:
+def _meanings(embedder: "Embedder", database_path: Path, commit: Commit | None) -> "Meanings | None":
+    """Return what makes and keeps vectors; None where there is no numpy, which is loaded where it is needed."""
+    try:
+        meanings = import_module("ricordo.index.meanings")
+    except ImportError:
         return None
-    found, common, unseen = segments.candidates(reader, asked, cut)
-    absent = common.absent(asked.words)
-    matches = [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    if not matches:
-        return None
-    curated = Curated()
-    if any(each.chunk.entry_id for each in matches):
-        curated = segments.curated(reader, Asked(query=_ALL_CURATED, words=Words(), limit=_MOST_CURATED))
-    return Candidates(matches=matches, unseen=unseen, curated=curated)
+    made: Meanings = meanings.Meanings(
+        embedder, database_path.with_name(f"{database_path.stem}_vectors.db"), commit=commit
+    )
+    return made
 
 
 def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:

@@ -20,7 +20,7 @@ from ricordo.index.postings import IN_OWN, NO_TIME, WITH_ALL, Array
 from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, OWN_SHARE, STEPS, Measured, Statistics, stem
 from ricordo.index.terms import Words
 
-__all__ = ["Found", "latest", "search"]
+__all__ = ["Found", "Lexical", "allowed", "chosen", "latest", "measured", "scored", "search", "spread"]
 
 _FIRST = 64
 _MARGIN = 1e-6
@@ -44,23 +44,43 @@ class _Word:
     every: Array
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lexical:
+    """What the words of a query say of every row: `scores`, of which `most` is the most that the query can reach."""
+
+    asked: Asked
+    words: tuple[_Word, ...]
+    statistics: Statistics
+    scores: Array
+    most: float
+
+
 def search(corpus: Corpus, asked: Asked) -> tuple[list[Found], Statistics]:
     """Return the rows that hold a word, best first, and how common the words are."""
+    lexical = scored(corpus, asked)
+    rows = chosen(corpus, lexical, asked.limit)
+    numbers = corpus["number"][rows].tolist()
+    found = [
+        Found(number=number, measured=one)
+        for number, one in zip(numbers, measured(corpus, np.array(rows, dtype=np.int64), lexical), strict=True)
+    ]
+    return found, lexical.statistics
+
+
+def scored(corpus: Corpus, asked: Asked) -> Lexical:
+    """Return the score of every row by the words that it holds."""
     words = asked.words
     held = {term: corpus.find(term) for term in words.terms}
     statistics = _statistics(corpus, words, held)
     weights = statistics.weights(words)
-    found = [
+    found = tuple(
         _word(weight, [piece for term in sorted(group) for piece in held[term]], corpus.count)
         for weight, group in zip(weights, words.groups, strict=True)
-    ]
+    )
     scores = np.zeros(corpus.count)
     for word in found:
         scores[word.rows] += _gain(corpus, word)
-    chosen = _chosen(corpus, asked, found, scores, sum(weights) or 1.0)
-    measured = _measured(corpus, np.array(chosen, dtype=np.int64), found, words, statistics.silent(words))
-    numbers = corpus["number"][chosen].tolist()
-    return [Found(number=number, measured=one) for number, one in zip(numbers, measured, strict=True)], statistics
+    return Lexical(asked=asked, words=found, statistics=statistics, scores=scores, most=sum(weights) or 1.0)
 
 
 def latest(corpus: Corpus, asked: Asked) -> list[int]:
@@ -69,7 +89,7 @@ def latest(corpus: Corpus, asked: Asked) -> list[int]:
     Of two with one time in one document the later one is the newer one.
     """
     rows, limit = np.arange(corpus.count), asked.limit
-    rows = rows[_allowed(corpus, rows, asked)]
+    rows = rows[allowed(corpus, rows, asked)]
     times = corpus["time"][rows]
     if len(rows) > limit:
         least = np.partition(times, len(rows) - limit)[len(rows) - limit]
@@ -128,26 +148,26 @@ def _gain(corpus: Corpus, word: _Word) -> Array:
     return gain
 
 
-def _allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
+def allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
     """Return which of these rows are there and pass the filters."""
     query, skipped = asked.query, asked.skipped
-    allowed = corpus["live"][rows]
+    passing = corpus["live"][rows]
     documents = corpus["document"][rows]
     if set(query.sorts) != set(EVERYTHING):
-        allowed &= np.isin(corpus.sorts[documents], [EVERYTHING.index(sort) for sort in query.sorts])
+        passing &= np.isin(corpus.sorts[documents], [EVERYTHING.index(sort) for sort in query.sorts])
     if query.path or skipped:
         wanted = np.zeros(len(corpus.sorts), dtype=np.bool_)
         inside = [at for at, path in corpus.paths.items() if path.startswith(query.path) and path not in skipped]
         wanted[inside] = True
-        allowed &= wanted[documents]
+        passing &= wanted[documents]
     for column, codes in _codes(corpus, query):
-        allowed &= np.isin(corpus[column][rows], codes)
+        passing &= np.isin(corpus[column][rows], codes)
     times = corpus["time"][rows]
     if query.since:
-        allowed &= times >= stamp(query.since)
+        passing &= times >= stamp(query.since)
     if query.until:
-        allowed &= (times != NO_TIME) & (times < stamp(query.until))
-    return allowed
+        passing &= (times != NO_TIME) & (times < stamp(query.until))
+    return passing
 
 
 def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
@@ -161,15 +181,16 @@ def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
         yield "tags", [code for tags, code in corpus.names["tags"].items() if any(mark in tags for mark in marks)]
 
 
-def _chosen(corpus: Corpus, asked: Asked, found: Sequence[_Word], scores: Array, most: float) -> list[int]:
+def chosen(corpus: Corpus, lexical: Lexical, limit: int) -> list[int]:
     """Return the best rows in order, without what is too much of one heap or one text."""
-    wanted = max(_FIRST, 2 * asked.limit)
+    asked, found, scores = lexical.asked, lexical.words, lexical.scores
+    wanted = max(_FIRST, 2 * limit)
     while True:
         least = _bound(corpus, asked, found, scores, wanted)
         rows = _passing(corpus, asked, found, np.flatnonzero(scores >= least if least else scores))
-        chosen = _kept(corpus, rows, np.rint(scores[rows] / most * STEPS).astype(np.int64), asked.limit)
-        if len(chosen) == asked.limit or not least:
-            return chosen
+        best = spread(corpus, rows, np.rint(scores[rows] / lexical.most * STEPS).astype(np.int64), limit)
+        if len(best) == limit or not least:
+            return best
         wanted *= 8
 
 
@@ -185,7 +206,7 @@ def _bound(corpus: Corpus, asked: Asked, found: Sequence[_Word], scores: Array, 
 
 def _passing(corpus: Corpus, asked: Asked, found: Sequence[_Word], rows: Array) -> Array:
     """Return those of these rows that the query lets through: without neighbours, a row must hold a word itself."""
-    rows = rows[_allowed(corpus, rows, asked)]
+    rows = rows[allowed(corpus, rows, asked)]
     if asked.query.neighbours:
         return rows
     holding = np.zeros(len(rows), dtype=np.bool_)
@@ -205,7 +226,7 @@ def _counts(word: _Word, rows: Array) -> tuple[Array, Array]:
     return word.own[at] * there, word.every[at] * there
 
 
-def _kept(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+def spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
     """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
     times, documents, lines, parts = (corpus[name][rows] for name in ("time", "document", "line", "part"))
     known, place = np.unique(documents, return_inverse=True)
@@ -217,8 +238,8 @@ def _kept(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
     heaps, twins = np.sort(_heaps(corpus, best)), np.sort(corpus["twin"][best])
     if np.any(heaps[MOST_OF_HEAP:] == heaps[:-MOST_OF_HEAP]) or np.any(twins[MOST_TWINS:] == twins[:-MOST_TWINS]):
         return _spread(corpus, ordered, limit)
-    chosen: list[int] = best.tolist()
-    return chosen
+    unchanged: list[int] = best.tolist()
+    return unchanged
 
 
 def _heaps(corpus: Corpus, rows: Array) -> Array:
@@ -232,20 +253,22 @@ def _spread(corpus: Corpus, rows: Array, limit: int) -> list[int]:
     """Return the first rows in their order without what is too much of one heap or one text."""
     taken: Counter[int] = Counter()
     twins: Counter[int] = Counter()
-    chosen: list[int] = []
+    best: list[int] = []
     fields = zip(rows.tolist(), _heaps(corpus, rows).tolist(), corpus["twin"][rows].tolist(), strict=True)
     for row, heap, twin in fields:
         if taken[heap] < MOST_OF_HEAP and twins[twin] < MOST_TWINS:
             taken[heap] += 1
             twins[twin] += 1
-            chosen.append(row)
-            if len(chosen) == limit:
+            best.append(row)
+            if len(best) == limit:
                 break
-    return chosen
+    return best
 
 
-def _measured(corpus: Corpus, rows: Array, found: Sequence[_Word], words: Words, silent: float) -> Iterator[Measured]:
-    """Yield the signals of each row."""
+def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Iterator[Measured]:
+    """Yield the signals of each row, those that hold no word too."""
+    found, words = lexical.words, lexical.asked.words
+    silent = lexical.statistics.silent(words)
     weights = np.array([word.weight for word in found])
     most = sum(word.weight for word in found) or 1.0
     own, every = np.zeros((len(found), len(rows))), np.zeros((len(found), len(rows)))

@@ -33,6 +33,7 @@ _HEAD = 8
 COLUMNS: dict[str, str] = {
     "number": "<i8", "document": "<i4", "line": "<i4", "part": "<i4", "place": "<i8", "twin": "<i8", "time": "<i8",
     "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
+    "meaning": "<i8",
 }  # fmt: skip
 """The columns of a block. `shape` is 1 for a message and 2 for an entry, `own` and `around` are numbers of terms, and
 `kind`, `tags` and `session` are places in the lists of names."""
@@ -55,6 +56,7 @@ class IndexedRow(NamedTuple):
     session: str
     own: str
     around: str
+    meaning: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +146,7 @@ class Builder:
         around = [row.around.split() for row in rows]
         kinds, tags, sessions = self._names
         fields = [
-            (*row[:9], len(mine), len(beside), kinds[row.kind], tags[row.tags], sessions[row.session])
+            (*row[:9], len(mine), len(beside), kinds[row.kind], tags[row.tags], sessions[row.session], row.meaning)
             for row, mine, beside in zip(rows, own, around, strict=True)
         ]
         self._fields.append(np.array(fields, dtype=np.int64))

@@ -19,11 +19,13 @@ import anyio.to_thread
 import numpy as np
 
 from ricordo.database.sqlite import Connection, Database
-from ricordo.index.chunking import hashed
 from ricordo.index.contract import SUPERSEDES, Chunk, Curated, Cut
 from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
 from ricordo.index.cutting import worth_reading
+from ricordo.index.dense import Lacking, Sense
+from ricordo.index.hybrid import search as hybrid_search
 from ricordo.index.lexical import Found, latest, search
+from ricordo.index.meaning import embedded_text, hashed, meaning_of
 from ricordo.index.plan import Asked
 from ricordo.index.postings import COLUMNS, NO_TIME, Array, Block, Builder, IndexedRow, Postings
 from ricordo.index.queries import chunks
@@ -36,7 +38,7 @@ _TIMES_AS_LARGE = 4
 _AT_ONCE, _FEW = 2_000, 250
 _POSTINGS: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
 _ROWS = """SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', kind, tags,
-    session, own, around FROM chunk JOIN words ON words.rowid = chunk.id
+    session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
     WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
 
 
@@ -65,9 +67,15 @@ class Segments:
         self._successors: set[int] = set()
         self._marked = 0
 
-    def search(self, connection: Connection, asked: Asked) -> tuple[list[tuple[Found, Chunk]], Statistics]:
-        """Return the rows that hold a word of the query with their chunks, best first, and how common its words are."""
-        found, statistics = search(self._followed(connection), asked)
+    def search(
+        self, connection: Connection, asked: Asked, sense: Sense | None = None
+    ) -> tuple[list[tuple[Found, Chunk]], Statistics]:
+        """Return the rows that hold a word of the query with their chunks, best first, and how common its words are.
+
+        With `sense` they are joined by the rows that are near in meaning.
+        """
+        corpus = self._followed(connection)
+        found, statistics = search(corpus, asked) if sense is None else hybrid_search(corpus, asked, sense)
         there = chunks(connection, [one.number for one in found])
         return [(one, there[one.number]) for one in found if one.number in there], statistics
 
@@ -75,12 +83,19 @@ class Segments:
         """Return the newest chunks that pass the filters, the newest first; those without a time last."""
         return [*chunks(connection, latest(self._followed(connection), asked)).values()]
 
+    def not_embedded(self, connection: Connection, sense: Sense, limit: int) -> Lacking:
+        """Return what has no vector yet, the newest first, and which vectors nothing has any more."""
+        corpus = self._followed(connection)
+        numbers, count = sense.lacking(corpus, limit)
+        texts = {meaning_of(chunk): embedded_text(chunk) for chunk in chunks(connection, numbers).values()}
+        return Lacking(texts=texts, count=count, unused=sense.unused(corpus))
+
     def candidates(
-        self, connection: Connection, asked: Asked, cut: Cut | None
+        self, connection: Connection, asked: Asked, sense: Sense | None, cut: Cut | None
     ) -> tuple[list[tuple[Found, Chunk]], Statistics, float | None]:
         """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
         corpus = self._followed(connection)
-        found, statistics = search(corpus, asked)
+        found, statistics = search(corpus, asked) if sense is None else hybrid_search(corpus, asked, sense)
         unseen = None
         if cut is not None:
             found, unseen = worth_reading(corpus, found, cut, self._succeeding(connection, corpus))
@@ -237,10 +252,13 @@ def _rows(connection: Connection, first: int, last: int, limit: int) -> list[Ind
 
 
 def _row(row: tuple[Any, ...]) -> IndexedRow:
-    number, document, line, part, place, twin, time, entry, message, markup, kind, tags, session, own, around = row
+    (
+        number, document, line, part, place, twin, time, entry, message, markup, kind, tags, session, own, around,
+        meaning,
+    ) = row  # fmt: skip
     return IndexedRow(
         number, document, line, part, place, twin, NO_TIME if time is None else time, hashed(entry) if entry else 0,
-        (MESSAGE if message else 0) | (ENTRY if markup else 0), kind, tags, session, own, around,
+        (MESSAGE if message else 0) | (ENTRY if markup else 0), kind, tags, session, own, around, meaning,
     )  # fmt: skip
 
 

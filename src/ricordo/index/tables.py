@@ -18,13 +18,16 @@ from ricordo.index.plan import Checksum, Known
 
 __all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_document", "tail_of"]
 
+_EARLIER = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
+
 SCHEMA = Schema(
     owner=0x52494349,
     steps=(
         (),
+        (),
         (
-            # the tables of the first step are not worth bringing over: they are made anew from the files
-            *(f"DROP TABLE IF EXISTS {table}" for table in ("vocabulary", "words", "chunk", "document", "total")),
+            # the tables of earlier steps are not worth bringing over: they are made anew from the files
+            *(f"DROP TABLE IF EXISTS {table}" for table in _EARLIER),
             """CREATE TABLE document (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, sort TEXT NOT NULL,
                 size INTEGER NOT NULL, modified INTEGER NOT NULL, checked INTEGER NOT NULL, checksum TEXT NOT NULL,
@@ -32,8 +35,9 @@ SCHEMA = Schema(
             """CREATE TABLE chunk (
                 id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES document (id),
                 digest BLOB NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL, part INTEGER NOT NULL,
-                place INTEGER NOT NULL, twin INTEGER NOT NULL, kind TEXT NOT NULL, tags TEXT NOT NULL, time INTEGER,
-                session TEXT NOT NULL, message TEXT NOT NULL, speaker TEXT NOT NULL, entry TEXT NOT NULL,
+                place INTEGER NOT NULL, twin INTEGER NOT NULL, meaning INTEGER NOT NULL, kind TEXT NOT NULL, tags
+                TEXT NOT NULL, time INTEGER, session TEXT NOT NULL, message TEXT NOT NULL, speaker TEXT NOT NULL,
+                entry TEXT NOT NULL,
                 heading TEXT NOT NULL, markup TEXT NOT NULL, content TEXT NOT NULL)""",
             "CREATE INDEX chunk_document ON chunk (document, line)",
             "CREATE INDEX chunk_entry ON chunk (entry) WHERE markup <> ''",
@@ -53,8 +57,8 @@ SCHEMA = Schema(
 )
 
 
-_COPIED = """document, line, end_line, part, place, twin, kind, tags, time, session, message, speaker, entry, heading,
-    markup, content"""
+_COPIED = """document, line, end_line, part, place, twin, meaning, kind, tags, time, session, message, speaker, entry,
+    heading, markup, content"""
 
 
 def known_documents(connection: Connection) -> dict[str, Known]:
@@ -174,10 +178,10 @@ def _put_known(connection: Connection, known: Known) -> int:
 def _insert(connection: Connection, document: int, rows: Iterable[Row]) -> None:
     for row in rows:
         cursor = connection.execute(
-            """INSERT INTO chunk (document, digest, place, twin, line, end_line, part, kind, tags, time, session,
-            message, speaker, entry, heading, markup, content)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (document, row.digest, row.place, row.twin, *_columns(row.chunk)),
+            """INSERT INTO chunk (document, digest, place, twin, meaning, line, end_line, part, kind, tags, time,
+            session, message, speaker, entry, heading, markup, content)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (document, row.digest, row.place, row.twin, row.meaning, *_columns(row.chunk)),
         )
         connection.execute(
             "INSERT INTO words (rowid, own, around) VALUES (?, ?, ?)", (cursor.lastrowid, row.own, row.around)

@@ -6,7 +6,8 @@ models; its files are read directly, since its own loader wants to download.
 """
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,8 @@ _TOKENIZER = "l2_supercat_tokenizer_config.json"
 _TENSOR = "embedding.weight"
 _DIMENSION = 256
 _HEADER_SIZE = 8
+_SLIGHT = 0.05
+_WORD = re.compile(r"\w+")
 _MOST_CHARACTERS = 8_000
 """What a mean of more tokens says is hardly about any of them, and a text of a megabyte would hold up the others."""
 
@@ -46,6 +49,29 @@ class StaticEmbedder:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 for each text; of a long text the first 8,000 characters count."""
         return await run_sync(_rows, self._folder, list(texts))
+
+    def query_vector(self, text: str, weights: Mapping[str, float]) -> NDArray[np.float32]:
+        """Return the vector of a query, of the length 1, each word counting by its weight; it does not wait.
+
+        `weights` are above 0 and go by words in lower case, as of "How rare?": {"rare": 6.2}. Words without one, as
+        those that every sentence has, count next to nothing.
+        """
+        table, tokenizer = _table(self._folder), _tokenizer(self._folder)
+        cut = text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()
+        spans = [(found.start(), found.end(), weights.get(found[0].lower(), _SLIGHT)) for found in _WORD.finditer(cut)]
+        encoding = tokenizer.encode(cut, add_special_tokens=False)
+        counts = np.array([_weight_at((start + end) / 2, spans) for start, end in encoding.offsets], dtype=np.float32)
+        if not len(counts):
+            blank: NDArray[np.float32] = _rows(self._folder, [cut])[0]
+            return blank
+        row = counts @ table[encoding.ids]
+        unit: NDArray[np.float32] = (row / np.linalg.norm(row)).astype(np.float32)
+        return unit
+
+
+def _weight_at(place: float, spans: Sequence[tuple[int, int, float]]) -> float:
+    """Return the weight of the word that stands at a place; what is no word, as a mark, counts next to nothing."""
+    return next((weight for start, end, weight in spans if start <= place <= end), _SLIGHT)
 
 
 def _package() -> Path:

@@ -50,8 +50,8 @@ class RecallConfig:
 
     own: float = 0.25
     context: float = 0.40
-    dense: float = 0.25
-    dense_context: float = 0.25
+    dense: float = 0.06
+    dense_context: float = 0.06
     session: float = 0.22
     company: float = 0.05
     speaker: float = 0.10

@@ -1,0 +1,35 @@
+"""What an embedder reads of a chunk, and the number that tells this text from any other.
+
+Vectors belong to texts and not to chunks: a chunk that moves, comes back or stands twice has its vector already.
+"""
+
+from datetime import UTC
+from hashlib import blake2b
+
+from ricordo.index.contract import Chunk
+
+__all__ = ["embedded_text", "hashed", "meaning_of"]
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """Return when, by whom and under which heading it stands, and the text itself; neighbours are left out.
+
+    A piece of a long entry has its time from the bullet that points to it, so it is embedded without.
+    """
+    time = chunk.time.astimezone(UTC) if chunk.time and chunk.sort != "long" else None
+    date = f"[{time.day} {time:%B %Y}] " if time else ""
+    # the heading of a ledger is a date, which is said already
+    heading = chunk.heading if any(map(str.isalpha, chunk.heading)) else ""
+    about = "".join(f"{name}: " for name in (chunk.speaker, heading) if name)
+    return f"{date}{about}{chunk.content}"
+
+
+def meaning_of(chunk: Chunk) -> int:
+    """Return the number of the text that is embedded, the same before and after it was stored."""
+    return hashed(embedded_text(chunk))
+
+
+def hashed(text: str) -> int:
+    """Return a digest of 64 bits, as a signed number."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)

@@ -1,0 +1,187 @@
+"""The vectors of texts in a file beside the index, by the number of the text: what was embedded once is kept.
+
+A vector belongs to a text, a model and a length, and to no place: an index that is made anew finds it again. What the
+file holds is kept in one matrix, to which is added what was written since, by other processes too.
+
+Invariant: the file is a cache. Without it, or with a damaged one, vectors are kept in memory as long as the process
+lasts, and no trouble of the database reaches the caller.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import anyio.to_thread
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.database.sqlite import Commit, Connection, Schema
+from ricordo.index.index_file import IndexFile
+from ricordo.index.postings import Array
+
+__all__ = ["VectorCache", "Vectors"]
+
+_SCHEMA = Schema(
+    owner=0x5249564D,
+    steps=(
+        (
+            # numbers only grow, so what was written since is what has a higher one
+            """CREATE TABLE vector (
+                number INTEGER PRIMARY KEY AUTOINCREMENT, meaning INTEGER NOT NULL, model TEXT NOT NULL,
+                dimension INTEGER NOT NULL, numbers BLOB NOT NULL, UNIQUE (model, meaning))""",
+        ),
+    ),
+)
+_LITTLE_ENDIAN = np.dtype("<f4")
+_AT_ONCE = 4_096
+_LEAST_ROWS = 1_024
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors as they were at one moment: the numbers of their texts, and a row of the length 1 for each.
+
+    Of one `generation` later ones have the same rows in front, and more behind them.
+    """
+
+    generation: int
+    meanings: Array
+    rows: NDArray[np.float32]
+
+    @property
+    def dimension(self) -> int:
+        """The length of each row; 0 when none is known."""
+        return int(self.rows.shape[1])
+
+    @cached_property
+    def order(self) -> Array:
+        """The places of the meanings, ascending."""
+        return np.argsort(self.meanings)
+
+    def places(self, meanings: Array) -> Array:
+        """Return in which row each of these texts has its vector, -1 where it has none."""
+        if not len(self.meanings):
+            return np.full(len(meanings), -1, dtype=np.int32)
+        at = np.minimum(np.searchsorted(self.meanings, meanings, sorter=self.order), len(self.meanings) - 1)
+        places = self.order[at]
+        found: Array = np.where(self.meanings[places] == meanings, places, -1).astype(np.int32)
+        return found
+
+
+class VectorCache:
+    """The vectors of one model at one path. Not to be used by two tasks at once but for `now`."""
+
+    def __init__(self, path: Path, model: str, *, commit: Commit | None = None, busy_seconds: float = 5.0) -> None:
+        """Prepare the cache without touching a file."""
+        self._file = IndexFile(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
+        self._model = model
+        self._number = 0
+        self._meanings: Array = np.zeros(0, dtype=np.int64)
+        self._rows: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+        self.now = Vectors(0, self._meanings, self._rows)
+
+    @property
+    def trouble(self) -> str:
+        """Why the file could not be used last time; empty when it could."""
+        return self._file.trouble
+
+    async def load(self) -> None:
+        """Take in what was written since, in the length that was used last."""
+        await self._file.use(lambda database: database.read(self._load))
+
+    async def add(self, meanings: Array, rows: NDArray[np.float32]) -> None:
+        """Keep vectors of one length; those of this model with another length are forgotten: the model has changed."""
+        if self.now.dimension not in {0, rows.shape[1]}:
+            self._start(0)
+        fresh = self.now.places(meanings) < 0
+        await anyio.to_thread.run_sync(self._append, meanings[fresh], rows[fresh])
+        write = partial(_put, model=self._model, meanings=meanings, rows=rows)
+        await self._file.use(lambda database: database.write(write))
+
+    async def forget_length(self) -> None:
+        """Forget all vectors of this model: the embedder gives others now."""
+        self._start(0)
+        clear = partial(_clear, model=self._model)
+        await self._file.use(lambda database: database.write(clear))
+
+    async def prune(self, places: Array) -> None:
+        """Forget the vectors in these rows, and those of other models."""
+        held = self.now
+        gone = held.meanings[places].tolist()
+        kept = np.ones(len(held.meanings), dtype=np.bool_)
+        kept[places] = False
+        meanings, rows = await anyio.to_thread.run_sync(lambda: (held.meanings[kept], held.rows[kept]))
+        self._start(held.dimension)
+        self._append(meanings, rows)
+        remove = partial(_remove, model=self._model, meanings=gone)
+        await self._file.use(lambda database: database.write(remove))
+
+    async def close(self) -> None:
+        """Let the file go."""
+        await self._file.close()
+
+    def _start(self, dimension: int) -> None:
+        self._meanings = np.zeros(0, dtype=np.int64)
+        self._rows = np.zeros((0, dimension), dtype=np.float32)
+        self.now = Vectors(self.now.generation + 1, self._meanings, self._rows)
+
+    def _load(self, connection: Connection) -> None:
+        """Take in the newest vectors; the length of the newest one is that of the model."""
+        newest = connection.execute(
+            "SELECT dimension FROM vector WHERE model = ? ORDER BY number DESC LIMIT 1", (self._model,)
+        ).fetchone()
+        if newest is None:
+            return
+        dimension = int(newest[0])
+        if self.now.dimension not in {0, dimension}:
+            self._start(0)
+            self._number = 0
+        cursor = connection.execute(
+            "SELECT number, meaning, numbers FROM vector WHERE model = ? AND dimension = ? AND number > ? "
+            "ORDER BY number",
+            (self._model, dimension, self._number),
+        )
+        while added := cursor.fetchmany(_AT_ONCE):
+            numbers = np.frombuffer(b"".join(row[2] for row in added), dtype=_LITTLE_ENDIAN)
+            meanings = np.array([row[1] for row in added], dtype=np.int64)
+            rows = numbers.reshape(len(added), dimension).astype(np.float32)
+            sound = np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3
+            fresh = (self.now.places(meanings) < 0 if len(self.now.meanings) else True) & sound
+            self._append(meanings[fresh], rows[fresh])
+            self._number = added[-1][0]
+
+    def _append(self, meanings: Array, rows: NDArray[np.float32]) -> None:
+        """Put rows behind those that are there: whoever looks at those is not disturbed."""
+        if not len(meanings):
+            return
+        start, end = len(self.now.meanings), len(self.now.meanings) + len(meanings)
+        if end > len(self._meanings) or self._rows.shape[1] != rows.shape[1]:
+            room = max(end, start + start // 4, _LEAST_ROWS)
+            larger = np.zeros((room, rows.shape[1]), dtype=np.float32)
+            larger[:start] = self.now.rows if start else 0
+            self._meanings = np.concatenate((self.now.meanings, np.zeros(room - start, dtype=np.int64)))
+            self._rows = larger
+        self._rows[start:end] = rows
+        self._meanings[start:end] = meanings
+        self.now = Vectors(self.now.generation, self._meanings[:end], self._rows[:end])
+
+
+def _put(connection: Connection, model: str, meanings: Array, rows: NDArray[np.float32]) -> None:
+    dimension = rows.shape[1]
+    connection.execute("DELETE FROM vector WHERE model = ? AND dimension <> ?", (model, dimension))
+    connection.executemany(
+        "INSERT INTO vector (meaning, model, dimension, numbers) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [
+            (meaning, model, dimension, row.astype(_LITTLE_ENDIAN).tobytes())
+            for meaning, row in zip(meanings.tolist(), rows, strict=True)
+        ],
+    )
+
+
+def _clear(connection: Connection, model: str) -> None:
+    connection.execute("DELETE FROM vector WHERE model = ?", (model,))
+
+
+def _remove(connection: Connection, model: str, meanings: list[int]) -> None:
+    connection.execute("DELETE FROM vector WHERE model <> ?", (model,))
+    connection.executemany("DELETE FROM vector WHERE meaning = ?", [(meaning,) for meaning in meanings])

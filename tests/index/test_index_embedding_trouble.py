@@ -1,0 +1,216 @@
+"""An embedder that fails, hangs or changes, and a file of vectors that breaks: the search by words goes on."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import anyio
+import numpy as np
+import pytest
+
+from concepts import Concepts
+from ricordo.database.sqlite import Connection
+from ricordo.errors import ModelOverflow, ModelUnavailable
+from ricordo.files.local import LocalFiles
+from ricordo.index import meanings
+from ricordo.index.contract import Match
+from ricordo.index.keyword import KeywordIndex
+from ricordo.index.meanings import Meanings
+from ricordo.index.vector_cache import VectorCache
+from ricordo.workspace.layout import INDEX
+
+pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check breaks the file itself")]
+
+TOPIC = "workspace/memory/topics/home.md"
+VECTORS = "memory_index_vectors.db"
+
+
+def home(root: Path) -> None:
+    target = root / TOPIC
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("- The dog sleeps in the kitchen.\n- We sail on Sundays.\n- A loaf costs two coins.\n")
+
+
+@asynccontextmanager
+async def opened(root: Path, embedder: Concepts) -> AsyncIterator[KeywordIndex]:
+    index = await KeywordIndex.open(root / INDEX, LocalFiles(root), busy_seconds=0.2, embedder=embedder)
+    try:
+        yield index
+    finally:
+        await index.close()
+
+
+def contents(matches: list[Match]) -> list[str]:
+    return [match.content for match in matches]
+
+
+DOG = ["The dog sleeps in the kitchen."]
+
+
+@pytest.mark.parametrize(
+    "error", [ModelUnavailable("no answer"), OSError("no route"), ValueError("bad reply"), RuntimeError("closed")]
+)
+async def test_a_failing_embedder_leaves_the_search_by_words_and_is_told_of(tmp_path: Path, error: Exception) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    embedder.error = error
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        assert contents(await index.search("dog")) == DOG
+        freshness = index.freshness()
+        assert (freshness.state, freshness.not_embedded, freshness.embedder) == ("fresh", 3, str(error))
+        # it is left in peace for a while
+        await index.refresh()
+        assert len(embedder.asked) == 3
+
+
+async def test_an_embedder_that_fails_for_a_query_leaves_the_search_by_words(tmp_path: Path) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        embedder.error = ModelUnavailable("gone")
+        assert contents(await index.search("dog")) == DOG
+        assert await index.search("puppy") == []
+        assert index.freshness().embedder == "gone"
+
+
+async def test_a_hanging_embedder_is_waited_for_a_moment_and_not_again(tmp_path: Path) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        embedder.hangs = True
+        with anyio.fail_after(3):
+            assert contents(await index.search("dog")) == DOG
+            asked = len(embedder.asked)
+            assert contents(await index.search("dog")) == DOG
+        assert len(embedder.asked) == asked
+        assert "did not answer within 0.15 s" in index.freshness().embedder
+
+
+async def test_a_batch_that_hangs_is_given_up(tmp_path: Path) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    embedder.hangs = True
+    async with opened(tmp_path, embedder) as index:
+        index._meanings = Meanings(embedder, tmp_path / VECTORS, batch_seconds=0.01)
+        await index.refresh()
+        assert index.freshness().not_embedded == 3
+        assert contents(await index.search("dog")) == DOG
+
+
+async def test_a_text_without_a_vector_costs_no_other_text_its_own(tmp_path: Path) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    embedder.no_number_for = "loaf"
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        assert contents(await index.search("puppy")) == DOG
+        assert contents(await index.search("loaf")) == ["A loaf costs two coins."]
+        freshness = index.freshness()
+        assert freshness.not_embedded == 1
+        assert freshness.embedder == "concepts:one gave no vector for a text."
+        asked = len(embedder.asked)
+        await index.refresh()
+        assert len(embedder.asked) == asked
+
+
+async def test_a_text_that_is_refused_is_found_out_and_left(tmp_path: Path) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    embedder.refuses, embedder.error = "loaf", ModelOverflow("too long")
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        assert index.freshness().not_embedded == 1
+        assert contents(await index.search("puppy")) == DOG
+
+
+@pytest.mark.parametrize("numbers", [[float("nan")] * 8, [0.0] * 8])
+async def test_a_query_without_a_vector_is_searched_by_words(tmp_path: Path, numbers: list[float]) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+
+        async def nothing(texts: object) -> object:
+            return np.array([numbers], dtype=np.float32)
+
+        embedder.embed = nothing  # type: ignore[assignment, method-assign]
+        assert contents(await index.search("dog")) == DOG
+
+
+async def test_vectors_of_another_length_are_not_compared_and_take_the_place_of_the_others(tmp_path: Path) -> None:
+    home(tmp_path)
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        embedder.dimension = 12
+        assert contents(await index.search("dog")) == DOG
+        assert await index.search("puppy") == []
+        await index.refresh()
+        assert contents(await index.search("puppy")) == DOG
+    async with opened(tmp_path, embedder) as index:
+        assert contents(await index.search("puppy")) == DOG
+
+
+async def test_a_damaged_file_of_vectors_is_put_aside_and_filled_again(tmp_path: Path) -> None:
+    home(tmp_path)
+    async with opened(tmp_path, Concepts()) as index:
+        await index.refresh()
+    (tmp_path / VECTORS).write_bytes(b"\xa5" * 8_192)
+    async with opened(tmp_path, Concepts()) as index:
+        assert contents(await index.search("dog")) == DOG
+        await index.refresh()
+        assert contents(await index.search("puppy")) == DOG
+    assert (tmp_path / f"{VECTORS}.broken-1").exists()
+    async with opened(tmp_path, Concepts()) as index:
+        assert contents(await index.search("puppy")) == DOG
+
+
+async def test_a_vector_that_is_damaged_in_the_file_is_made_again(tmp_path: Path) -> None:
+    home(tmp_path)
+    async with opened(tmp_path, Concepts()) as index:
+        await index.refresh()
+    with closing(sqlite3.connect(tmp_path / VECTORS)) as connection:
+        connection.execute("UPDATE vector SET numbers = zeroblob(32)")
+        connection.commit()
+    async with opened(tmp_path, Concepts()) as index:
+        assert await index.search("puppy") == []
+        await index.refresh()
+        assert contents(await index.search("puppy")) == DOG
+
+
+async def test_where_no_file_can_be_written_vectors_live_as_long_as_the_process(tmp_path: Path) -> None:
+    home(tmp_path)
+    (tmp_path / VECTORS).mkdir()
+    async with opened(tmp_path, Concepts()) as index:
+        await index.refresh()
+        assert contents(await index.search("puppy")) == DOG
+        assert index.freshness().embedder
+
+
+async def test_what_was_not_committed_is_embedded_by_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meanings, "_BATCH", 1)
+    home(tmp_path)
+    left = 3
+
+    def commit(connection: Connection) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise sqlite3.OperationalError("disk I/O error")
+        connection.execute("COMMIT")
+
+    cache = VectorCache(tmp_path / VECTORS, "concepts:one", commit=commit)
+    rows = np.eye(8, dtype=np.float32)
+    for number in range(4):
+        await cache.add(np.array([number]), rows[number : number + 1])
+    await cache.close()
+    again = VectorCache(tmp_path / VECTORS, "concepts:one")
+    await again.load()
+    assert again.now.meanings.tolist() == [0, 1]
+    await again.close()
