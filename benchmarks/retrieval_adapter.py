@@ -4,7 +4,7 @@ It goes through the public API and nothing else: every session is taken in with 
 to `Memory.search`, and the hits are named by the messages that they are or rest on. Options:
 
     over       `everything` (memories and transcripts, the default), `transcripts` or `memories`
-    embedder   `none`: found by words alone
+    embedder   `none`: found by words alone (the default); `static`, or any other that the settings can name
 """
 
 import atexit
@@ -20,9 +20,11 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from retrieval_sets import Haystack, parsed_time
 from ricordo import Memory, Message, Scope
+from ricordo.errors import RicordoError
 from ricordo.index.contract import EVERYTHING, MEMORY_SORTS, Query, Sort
 from ricordo.messages import Role, Text, ToolCall, ToolResult
 from ricordo.messages.jsontext import dumps
+from ricordo.models.embedding import load_embedder
 from ricordo.recall.hits import Answer, Hit
 
 __all__ = ["OVER", "Recalled", "StandingClock", "as_items", "factory", "ids_of", "messages_of", "take_in"]
@@ -53,8 +55,9 @@ class StandingClock:
 class Recalled:
     """A memory of its own in a folder that goes with the process."""
 
-    def __init__(self, portal: BlockingPortal, *, over: str = "everything") -> None:
-        """Search `over` the sorts of that name."""
+    def __init__(self, portal: BlockingPortal, *, over: str = "everything", embedder: str = "none") -> None:
+        """Search `over` the sorts of that name, by meaning too with another `embedder` than `none`."""
+        self._embedder = embedder
         self._portal = portal
         self._sorts = OVER[over]
         self._clock = StandingClock()
@@ -64,9 +67,14 @@ class Recalled:
         """Take in the turns of one haystack, in order of time."""
         folder = Path(self._held.enter_context(tempfile.TemporaryDirectory()))
         self._clock.time = max((parsed_time(item["time"]) for item in items), key=_or_never) or self._clock.time
-        opened = Memory.open(folder, scope=Scope(user="me", project="benchmark"), clock=self._clock)
+        opened = Memory.open(
+            folder, scope=Scope(user="me", project="benchmark"), clock=self._clock, embedder=self._embedder
+        )
         self._memory = self._held.enter_context(self._portal.wrap_async_context_manager(opened))
         self._portal.call(take_in, self._memory, items)
+        if self._embedder != "none":
+            # whoever asks at once would find by words alone what is not embedded yet
+            self._portal.call(self._memory.doctor)
 
     def search(self, query: str, k: int, now: str | None = None) -> list[str]:
         """Return at most `k` ids of turns, best first."""
@@ -91,12 +99,15 @@ def factory(*, embedder: str = "none", over: str = "everything") -> Recalled:
 
     Raises: SystemExit for an option that there is not.
     """
-    if embedder != "none":
-        raise SystemExit(f"There is no embedder {embedder!r}: `none` is what there is.")
+    try:
+        if embedder not in {"none", "auto"}:
+            load_embedder(embedder)
+    except RicordoError as error:
+        raise SystemExit(str(error)) from error
     if over not in OVER:
         raise SystemExit(f"`over` is one of {', '.join(OVER)}, not {over!r}.")
     _LAST.close()
-    made = Recalled(_portal(), over=over)
+    made = Recalled(_portal(), over=over, embedder=embedder)
     _LAST.callback(made.close)
     return made
 

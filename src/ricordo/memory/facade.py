@@ -17,6 +17,7 @@ from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.memory.by_hand import ByHand
 from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
+from ricordo.models import Embedder
 from ricordo.queue import Job
 from ricordo.recall.answer import answer
 from ricordo.recall.hits import Answer, Explained, Hit, Source
@@ -66,21 +67,23 @@ class Memory(ByHand):
         settings: Settings | None = None,
         clock: Clock | None = None,
         disk: Disk | None = None,
+        embedder: Embedder | str | None = None,
     ) -> AsyncIterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
         Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
         one at the top of the git work tree. Without `settings` its config.toml and the environment say them. `on_event`
-        hears what happens; it never sees content. Raises: ScopeRequired; InvalidScope if a part holds a secret;
-        ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or DocumentInvalid for a
-        config.toml that is no TOML.
+        hears what happens; it never sees content. `embedder` finds by meaning too: one of your own, or its name as
+        in the settings, such as `static`; `none` for none whatever they say. Raises: ScopeRequired; InvalidScope if
+        a part holds a secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or
+        DocumentInvalid for a config.toml that is no TOML.
         """
         if scope is None:
             raise ScopeRequired
         if any(map(has_secret, scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         folder, held = await run_sync(_located, Path(root) if root is not None else None, settings)
-        parts = Parts.standard(settings=held, clock=clock, disk=disk, sink=on_event)
+        parts = Parts.standard(settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder)
         async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None

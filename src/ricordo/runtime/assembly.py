@@ -4,18 +4,20 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import anyio
+from anyio.to_thread import run_sync
 
 from ricordo.audit.doctor import Check, inspect
+from ricordo.beside import beside
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
 from ricordo.compaction.collect import collect
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageError, StorageReadOnly
+from ricordo.errors import AlreadyExists, DocumentInvalid, ExtraMissing, FileMissing, StorageError, StorageReadOnly
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
@@ -29,6 +31,8 @@ from ricordo.maintenance.curation import Curation
 from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.worker import Worker
+from ricordo.models import Embedder
+from ricordo.models.embedding import load_embedder
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime.marker import claim_root, read_marker
@@ -60,6 +64,7 @@ class Parts:
     ids: Ids
     disk: Disk
     emitter: Emitter
+    embedder: Embedder | str | None = None
 
     @classmethod
     def standard(
@@ -69,12 +74,15 @@ class Parts:
         clock: Clock | None = None,
         disk: Disk | None = None,
         sink: Sink | None = None,
+        embedder: Embedder | str | None = None,
     ) -> "Parts":
-        """Return the parts of this machine, but for those given."""
+        """Return the parts of this machine, but for those given; an `embedder` may be a name, as in the settings."""
         ticking = clock or SystemClock()
+        held = settings or Settings.from_environment()
         sinks = tuple(found for found in (sink, telemetry_sink()) if found is not None)
         return cls(
-            settings=settings or Settings.from_environment(),
+            settings=held,
+            embedder=held.embedder if embedder is None else embedder,
             clock=ticking,
             ids=MonotonicIds(ticking),
             disk=disk or Disk(),
@@ -107,11 +115,14 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     """Open the root for `scope`, create it when there is none, and close it at the end.
 
     What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
-    Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be.
+    Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder` raises.
     """
+    embedding = _Embedding()
+    parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder))
     with parts.emitter.stage("open", scope):
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)
-    wider = _Wider(scope, parts)
+    embedding.begin(place)
+    wider = _Wider(scope, parts, embedding)
     inbox = _inbox(root, place.files, parts)
     try:
         clock = SavingClock(parts.clock)
@@ -135,7 +146,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             clock=parts.clock,
             scope=scope,
         )
-        async with worker.at_work(closing_seconds=_CLOSING_SECONDS):
+        async with beside(embedding.serve), worker.at_work(closing_seconds=_CLOSING_SECONDS):
             yield Workspace(
                 scope=scope,
                 place=place,
@@ -179,11 +190,50 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
         await index.close()
 
 
+def chosen_embedder(named: Embedder | str | None) -> Embedder | None:
+    """Return the embedder of this name: `auto` is the static one where it is installed, `none` is none.
+
+    It imports and reads, so call it in a thread. Raises what `load_embedder` does.
+    """
+    if named is None or named == "none" or not isinstance(named, str):
+        return None if isinstance(named, str) else named
+    if named != "auto":
+        return load_embedder(named)
+    try:
+        return load_embedder("static")
+    except (ExtraMissing, ImportError):
+        return None
+
+
+class _Embedding:
+    """Embeds what the open indexes lack, beside everything else."""
+
+    def __init__(self) -> None:
+        self._waiting: list[KeywordIndex] = []
+        self._has_begun = anyio.Event()
+
+    def begin(self, place: Place) -> None:
+        """Embed for the index of this place from now on."""
+        if isinstance(place.index, KeywordIndex):
+            self._waiting.append(place.index)
+            self._has_begun.set()
+
+    async def serve(self) -> None:
+        """Do it until this is cancelled."""
+        async with anyio.create_task_group() as group:
+            while True:
+                await self._has_begun.wait()
+                self._has_begun = anyio.Event()
+                while self._waiting:
+                    group.start_soon(self._waiting.pop().serve)
+
+
 class _Wider:
     """Opens the user's own root when a project's memory is open, at the first use."""
 
-    def __init__(self, scope: Scope, parts: Parts) -> None:
+    def __init__(self, scope: Scope, parts: Parts, embedding: _Embedding) -> None:
         self._scope = scope
+        self._embedding = embedding
         self._parts = parts
         self._place: Place | None = None
         self._opening = anyio.Lock()
@@ -196,6 +246,7 @@ class _Wider:
                 if self._place is None and (create or await _is_root(folder, self._parts)):
                     scope = Scope(user=user, tenant=self._scope.tenant)
                     self._place = await _open_place(folder, scope, "user", self._parts)
+                    self._embedding.begin(self._place)
         return self._place
 
     async def close(self) -> None:
@@ -211,7 +262,8 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()
-    index = await KeywordIndex.open(_index_path(root, parts), files, commit=parts.disk.commit)
+    embedder = None if isinstance(parts.embedder, str) else parts.embedder
+    index = await KeywordIndex.open(_index_path(root, parts), files, commit=parts.disk.commit, embedder=embedder)
     return Place(
         label=label,
         scope=owner,

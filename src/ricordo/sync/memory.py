@@ -9,6 +9,7 @@ from anyio.from_thread import start_blocking_portal
 from ricordo.clock import Clock
 from ricordo.events import Sink
 from ricordo.memory import Memory as AsyncMemory
+from ricordo.models import Embedder
 from ricordo.runtime import Settings
 from ricordo.scopes import Scope
 from ricordo.sync.face import Face, blocking
@@ -32,9 +33,12 @@ class Memory(Face[AsyncMemory]):
         on_event: Sink | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        embedder: Embedder | str | None = None,
     ) -> Iterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, as `ricordo.Memory.open` does."""
-        opening = AsyncMemory.open(root, scope=scope, on_event=on_event, settings=settings, clock=clock)
+        opening = AsyncMemory.open(
+            root, scope=scope, on_event=on_event, settings=settings, clock=clock, embedder=embedder
+        )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
             yield cls(portal, memory)
 

@@ -1,0 +1,75 @@
+"""The embedder of a memory: named in the settings or given, at work for every root, and never in the way."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from concepts import Concepts
+from ricordo import Memory, Scope
+from ricordo.errors import InvalidSetting, ModelNotFound, ModelUnavailable
+from ricordo.models.static import StaticEmbedder
+from ricordo.runtime import Settings
+from ricordo.runtime.assembly import chosen_embedder
+
+pytestmark = pytest.mark.anyio
+
+ME = Scope(user="me", project="p")
+
+
+async def index_line(memory: Memory) -> str:
+    return next(check.detail for check in await memory.doctor() if check.name == "index")
+
+
+async def test_a_memory_is_found_by_meaning_and_a_failing_embedder_is_told_by_the_doctor(tmp_path: Path) -> None:
+    embedder = Concepts()
+    async with Memory.open(tmp_path / "root", scope=ME, embedder=embedder) as memory:
+        await memory.remember("The dog sleeps in the kitchen.")
+        assert "vector" not in await index_line(memory)
+        (hit,) = await memory.recall("puppy")
+        assert hit.entry.content == "The dog sleeps in the kitchen."
+        assert hit.signals["dense"] > 0.5
+        embedder.error = ModelUnavailable("no route")
+        await memory.remember("We sail on Sundays.")
+        assert len(await memory.recall("sail")) == 1
+        assert "1 passages have no vector yet and are found by their words: no route" in await index_line(memory)
+
+
+async def test_what_holds_in_all_projects_is_embedded_too(tmp_path: Path) -> None:
+    settings = Settings.from_environment({"RICORDO_DATA": str(tmp_path / "data"), "RICORDO_USER": "me"})
+    async with Memory.open(tmp_path / "root", scope=ME, settings=settings, embedder=Concepts()) as memory:
+        await memory.remember("A hound barks.", scope=Scope(user="me"), reason="it is mine everywhere")
+        for _ in range(500):
+            if await memory.recall("puppy"):
+                break
+            await anyio.sleep(0.01)
+        assert [hit.entry.content for hit in await memory.recall("puppy")] == ["A hound barks."]
+
+
+async def test_the_settings_name_the_embedder_and_an_argument_wins(tmp_path: Path) -> None:
+    settings = Settings.load(environment={"RICORDO_EMBEDDER": "hashing", "RICORDO_DATA": str(tmp_path / "data")})
+    assert settings.embedder == "hashing"
+    vectors = tmp_path / "root" / "memory_index_vectors.db"
+    async with Memory.open(tmp_path / "root", scope=ME, settings=settings, embedder="none") as memory:
+        await memory.doctor()
+    assert not await anyio.Path(vectors).exists()
+    async with Memory.open(tmp_path / "root", scope=ME, settings=settings) as memory:
+        await memory.remember("Deployments go out on Mondays.")
+        assert (await memory.recall("deployment"))[0].entry.content == "Deployments go out on Mondays."
+        await memory.doctor()
+    assert await anyio.Path(vectors).exists()
+
+
+def test_a_name_of_the_embedder_is_checked() -> None:
+    assert Settings.load(environment={"RICORDO_EMBEDDER": "none"}).embedder is None
+    assert chosen_embedder(None) is chosen_embedder("none") is None
+    assert isinstance(chosen_embedder("auto"), StaticEmbedder)
+    with pytest.raises(ModelNotFound):
+        chosen_embedder("nothing")
+    with pytest.raises(InvalidSetting):
+        Settings.load(arguments={"embedder": " "})
+
+
+def test_auto_is_none_where_the_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.models.static._PACKAGE", "a_package_that_is_not_there")
+    assert chosen_embedder("auto") is None
