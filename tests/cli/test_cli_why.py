@@ -68,3 +68,22 @@ def test_why_of_an_id_tells_what_it_rests_on_what_changed_it_and_whether_it_is_i
 def test_words_that_look_like_an_id_are_looked_for(root: Path) -> None:
     assert "harbour" in ricordo("why", "harbour", "--root", root).out
     assert ricordo("why", "0" * 26, "--root", root).code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "passes"),
+    [
+        ("--session", "talk", True), ("--session", "other", False),
+        ("--path", "workspace/agents/", True), ("--path", "workspace/none", False),
+        ("--since", "2026-11-01", True), ("--until", "2026-11-01", False),
+        ("--kind", "goal", False), ("--tag", "x", False),
+    ],
+)  # fmt: skip
+def test_a_search_is_narrowed_by_each_of_its_filters_and_so_is_its_explanation(
+    root: Path, option: str, value: str, passes: bool
+) -> None:
+    for more in ((), ("--why",)):
+        hits = ricordo("memory", "search", "deploy main", option, value, *more, "--root", root, "--json").document[
+            "hits"
+        ]
+        assert bool(hits) is passes

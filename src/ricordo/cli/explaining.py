@@ -22,6 +22,8 @@ def explain_hits(
     since: datetime | None = None,
     until: datetime | None = None,
     budget: int | None = None,
+    session: str = "",
+    path: str = "",
     everything: bool = False,
 ) -> None:
     """Print why hits are hits and others are none; `everything` looks beyond memories."""
@@ -29,8 +31,8 @@ def explain_hits(
     from ricordo.tokens import Tokens
 
     asked = Query(
-        text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until,
-        sorts=EVERYTHING if everything else MEMORY_SORTS,
+        text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, session=session,
+        path=path, sorts=EVERYTHING if everything else MEMORY_SORTS,
     )  # fmt: skip
     room = Tokens(budget) if budget else None
     found = with_memory(target, lambda memory: memory.explain(asked, limit=limit, budget=room))

@@ -20,7 +20,9 @@ __all__ = [
     "LimitOption",
     "ProjectOption",
     "RootOption",
+    "SinceOption",
     "TagOption",
+    "UntilOption",
     "UserOption",
     "WhyOption",
     "YesOption",
@@ -142,6 +144,19 @@ KindOption = Annotated[
 TagOption = Annotated[
     list[str] | None,
     typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; more than one may be given."),
+]
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since",
+        parser=moment,
+        metavar="TIME",
+        help="Only what was saved or said since: 2026-11-22, or 7d for an age.",
+    ),
+]
+UntilOption = Annotated[
+    datetime | None,
+    typer.Option("--until", parser=moment, metavar="TIME", help="Only what was saved or said before this time."),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 EntryId = Annotated[

@@ -1,6 +1,5 @@
 """`recall` and `ask`: what memory has to say."""
 
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,10 +14,11 @@ from ricordo.cli.options import (
     LimitOption,
     ProjectOption,
     RootOption,
+    SinceOption,
     TagOption,
+    UntilOption,
     UserOption,
     WhyOption,
-    moment,
 )
 from ricordo.cli.render import bold, emit, say, shown
 
@@ -28,20 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "recall"]
 
-_Since = Annotated[
-    datetime | None,
-    typer.Option(
-        "--since",
-        parser=moment,
-        metavar="TIME",
-        help="Only what was saved or said since: 2026-11-22, or 7d for an age.",
-    ),
-]
-_Until = Annotated[
-    datetime | None,
-    typer.Option("--until", parser=moment, metavar="TIME", help="Only what was saved or said before this time."),
-]
-
 
 def recall(
     *,
@@ -49,8 +35,8 @@ def recall(
     limit: LimitOption = 5,
     kind: KindOption = None,
     tag: TagOption = None,
-    since: _Since = None,
-    until: _Until = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     budget: Annotated[
         int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
     ] = None,

@@ -19,7 +19,9 @@ from ricordo.cli.options import (
     LimitOption,
     ProjectOption,
     RootOption,
+    SinceOption,
     TagOption,
+    UntilOption,
     UserOption,
     WhyOption,
     moment,
@@ -194,6 +196,14 @@ def search(
     *,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Plain words.")],
     limit: LimitOption = 10,
+    kind: KindOption = None,
+    tag: TagOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Only what was said in this session.")] = "",
+    path: Annotated[
+        str, typer.Option("--path", metavar="PATH", help="Only files whose path in the root begins so.")
+    ] = "",
     why: WhyOption = False,
     root: RootOption = None,
     user: UserOption = None,
@@ -203,9 +213,17 @@ def search(
     """Search memories, conversations and notes, best first."""
     target = existing(root, user, project)
     if why:
-        explain_hits(target, query, as_json=as_json, limit=limit, everything=True)
+        explain_hits(
+            target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
+            session=session, path=path, everything=True,
+        )  # fmt: skip
         return
-    hits = with_memory(target, lambda memory: memory.search(query, limit=limit))
+    from ricordo.index.contract import Query
+
+    asked = Query(
+        text=query, kinds=tuple(kind or ()), tags=tuple(tag or ()), since=since, until=until, session=session, path=path
+    )
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit))
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
