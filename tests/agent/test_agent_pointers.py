@@ -84,7 +84,7 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
         return calls[request.number - 1]
 
     model = ScriptedModel(answer)
-    given = replace(settings(root), turn_recall=TurnRecallConfig())
+    given = replace(settings(root), turn_recall=TurnRecallConfig(seconds=20.0))
     async with HarnessAgent(
         model, workspace=root, scope=SCOPE, session="two", settings=given, memory_hooks=False
     ) as agent:

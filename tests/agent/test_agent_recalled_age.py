@@ -28,7 +28,7 @@ async def shown(root: Path, clock: HandClock) -> list[str]:
         return Call(named, {"query": "walnut harvester"}) if named else Say("Okonkwo.")
 
     model = ScriptedModel(answer)
-    given = replace(settings(root), preamble_tokens=0, turn_recall=TurnRecallConfig())
+    given = replace(settings(root), preamble_tokens=0, turn_recall=TurnRecallConfig(seconds=20.0))
     async with HarnessAgent(
         model, workspace=root, scope=SCOPE, settings=given, memory_hooks=False, session_tools=False, clock=clock
     ) as one:

@@ -30,8 +30,8 @@ ABOUT_FERRY = "From which pier does the ferry to the island leave?"
 
 
 def on(root: Path, **config: float) -> Settings:
-    """Return settings under which nothing but a turn's reminder shows memory."""
-    return replace(settings(root), preamble_tokens=0, turn_recall=TurnRecallConfig(**config))  # type: ignore[arg-type]
+    """Return settings under which nothing but a turn's reminder shows memory, however slow the machine is."""
+    return replace(settings(root), preamble_tokens=0, turn_recall=TurnRecallConfig(**{"seconds": 20.0} | config))  # type: ignore[arg-type]
 
 
 def agent(model: ScriptedModel, root: Path, given: Settings, **options: object) -> HarnessAgent:
@@ -217,8 +217,9 @@ async def test_a_recommended_agent_has_it_on_until_its_settings_switch_it_off(tm
         async with HarnessAgent.recommended(
             model, workspace=root, scope=SCOPE, settings=given, memory_hooks=False
         ) as one:
-            await one.send(ABOUT_HARVEST)
-        shown.append(HARVEST in reminders(model)[0])
+            for _ in range(5):  # one look may be late on a busy machine
+                await one.send(ABOUT_HARVEST)
+        shown.append(any(HARVEST in text for text in reminders(model)))
     assert shown == [True, False]
 
 
