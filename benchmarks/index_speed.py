@@ -1,11 +1,12 @@
 """Speed of the search index: rebuilding, reopening, searching and adding, as ratios to bare SQLite in one run.
 
-    python benchmarks/index_speed.py [--sizes 1000,10000,100000] [--queries 100] [--out speed.json]
+    python benchmarks/index_speed.py [--sizes 1000,10000,100000] [--queries 100] [--embedder static] [--out speed.json]
 
 Entries are 80 to 400 characters of words whose commonness falls as in language, with names, dates and paths, 1,000 a
 day; a query is five to eight words of one entry. The peer of a search is SQLite's own full-text ranking of the same
 texts, the peer of an add is an append with fsync and one SQLite commit. Times are medians in milliseconds, of the wall
-clock and of this process alone (`cpu`), which a busy machine does not change.
+clock and of this process alone (`cpu`), which a busy machine does not change. With an embedder the same searches are
+made by meaning too, and the product of all vectors with a query's is compared with reading them once.
 """
 
 import argparse
@@ -26,10 +27,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 import anyio
+import numpy as np
 
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Query
+from ricordo.index.dense import cosines
 from ricordo.index.keyword import KeywordIndex
+from ricordo.index.vector_cache import VectorCache
+from ricordo.models import Embedder
+from ricordo.models.embedding import load_embedder
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -50,12 +56,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--embedder", help="a name as in the settings, such as static")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     results = {}
     for size in map(int, given.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            results[size] = anyio.run(measured, Path(folder), size, given.queries)
+            results[size] = anyio.run(measured, Path(folder), size, given.queries, given.embedder)
         print(f"{size:,} entries")
         for name, value in results[size].items():
             print(f"  {name:32} {value:12.3f}")
@@ -63,7 +70,7 @@ def main() -> None:
         given.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-async def measured(root: Path, size: int, queries: int) -> Figures:
+async def measured(root: Path, size: int, queries: int, embedder: str | None) -> Figures:
     """Return the figures of an index over so many entries."""
     texts = entries(size)
     asked = questions(texts, queries)
@@ -88,7 +95,41 @@ async def measured(root: Path, size: int, queries: int) -> Figures:
     figures["FTS5 bm25, top 10 ms"] = bare_search(root / "bare.db", texts, asked)
     figures |= await adds(root, index, files, texts)
     await index.close()
+    if embedder:
+        figures |= await by_meaning(root, files, asked, embedder)
     return figures
+
+
+async def by_meaning(root: Path, files: LocalFiles, asked: Sequence[str], embedder: str) -> Figures:
+    """Return how long embedding everything takes, a search by words and meaning, and what of it reading vectors is."""
+    figures: Figures = {}
+    path, made = root / "memory_index.db", load_embedder(embedder)
+    index = await KeywordIndex.open(path, files, embedder=made)
+    figures["embed everything s"], figures["embed everything cpu s"] = await timed(index.refresh)
+    figures["not embedded"] = index.freshness().not_embedded
+    await index.close()
+    figures["reopen with vectors ms"], _ = await timed(partial(reopen, path, files, asked[0], made), scale=1e3)
+    index = await KeywordIndex.open(path, files, embedder=made)
+    figures |= await searches(index, asked, "hybrid 10", limit=10)
+    figures |= await searches(index, asked, "hybrid 200, neighbours", limit=200, neighbours=True)
+    await index.close()
+    cache = VectorCache(root / "memory_index_vectors.db", made.model_id)
+    await cache.load()
+    rows = cache.now.rows
+    figures["product of all vectors ms"] = middle(partial(cosines, rows, rows[0]))
+    figures["reading all vectors ms"] = middle(partial(np.bitwise_xor.reduce, rows.view(np.int64), axis=None))
+    await cache.close()
+    return figures
+
+
+def middle(act: Callable[[], object], rounds: int = 15) -> float:
+    """Return the median milliseconds of an act."""
+    times = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        act()
+        times.append((time.perf_counter() - begun) * 1e3)
+    return statistics.median(times)
 
 
 async def searches(
@@ -108,9 +149,9 @@ async def searches(
     }
 
 
-async def reopen(path: Path, files: LocalFiles, question: str) -> None:
+async def reopen(path: Path, files: LocalFiles, question: str, embedder: Embedder | None = None) -> None:
     """Open, search once, close."""
-    index = await KeywordIndex.open(path, files)
+    index = await KeywordIndex.open(path, files, embedder=embedder)
     await index.search(question)
     await index.close()
 

@@ -21,7 +21,7 @@ from ricordo.index.scoring import STEPS, Measured, Statistics
 
 __all__ = ["MEANING", "search"]
 
-MEANING = 0.2
+MEANING = 0.75
 """What meaning counts in the score of a row, where its words count 1."""
 
 _FIRST = 64

@@ -141,12 +141,14 @@ class VectorCache:
             "ORDER BY number",
             (self._model, dimension, self._number),
         )
+        # the file holds each text once, so only what this process has itself embedded may be there already
+        before = self.now
         while added := cursor.fetchmany(_AT_ONCE):
             numbers = np.frombuffer(b"".join(row[2] for row in added), dtype=_LITTLE_ENDIAN)
             meanings = np.array([row[1] for row in added], dtype=np.int64)
             rows = numbers.reshape(len(added), dimension).astype(np.float32)
             sound = np.abs(np.linalg.norm(rows, axis=1) - 1) < 1e-3
-            fresh = (self.now.places(meanings) < 0 if len(self.now.meanings) else True) & sound
+            fresh = sound & (before.places(meanings) < 0)
             self._append(meanings[fresh], rows[fresh])
             self._number = added[-1][0]
 
