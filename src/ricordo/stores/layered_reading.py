@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from ricordo.audit.ledgers import LedgerOutline, may_be_saved, newest_first, outline
-from ricordo.errors import FileMissing, StorageError
+from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.files import FileInfo, FileStore
 from ricordo.stores.held_file import HeldFile
 from ricordo.stores.preamble import MOST_SAVED
@@ -47,8 +47,13 @@ class PlaceReading:
         self._curated: dict[str, HeldFile[tuple[Located, ...]]] = {}
 
     async def look(self) -> None:
-        """List the documents as they are now; what is asked for next is told of these. Raises `StorageError`."""
-        memory = await self._files.info(MEMORY)
+        """List the documents as they are now; what is asked for next is told of these. Raises `StorageError`.
+
+        A MEMORY.md that leads out of the workspace is none; `doctor` tells of it.
+        """
+        memory = None
+        with suppress(PathRefused):
+            memory = await self._files.info(MEMORY)
         found = [info for info in await self._files.list(LEDGERS) if is_memory(info.path)]
         self._listed = [memory, *found] if memory else found
         paths = {info.path for info in self._listed}
