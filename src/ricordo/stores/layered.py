@@ -131,7 +131,10 @@ class LayeredDriver:
             saved += shown
             # what is not read is mostly placed too
             unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
-        saved.sort(key=lambda row: newest(row[1]), reverse=True)
+        replaced = {entry.supersedes for _, entry in saved}
+        saved = sorted(
+            (row for row in saved if row[1].id not in replaced), key=lambda row: newest(row[1]), reverse=True
+        )
         room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
         recent = recent_sessions(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
         return preamble_text(curated, saved, budget, pinned=pinned, recent=recent, unread=unread)
