@@ -280,6 +280,16 @@ async def test_a_question_is_answered_without_a_model_however_often_it_was_asked
         assert "main" in str(await one.send("Which branch do we deploy only from?"))
 
 
+async def test_what_is_said_is_not_quoted_back_because_it_was_learned_before_the_reply(tmp_path: Path) -> None:
+    root, text = tmp_path / ".ricordo", "The staging database runs on port 5434."
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.remember("The staging database runs on port 5433.")
+        await memory.ingest([said(text)], session="s")
+        assert text in [entry.content for entry in await memory.entries()]
+    async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=settings(root)) as one:
+        assert str(await one.send(text)).startswith("The staging database runs on port 5433.")
+
+
 async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

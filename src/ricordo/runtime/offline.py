@@ -8,7 +8,7 @@ Invariant: a text that asks for nothing is only shown what says the same, what i
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from ricordo.consolidation.conflicts import replaces, says_the_same
@@ -27,6 +27,7 @@ _DUPLICATE = 0.7
 _SAME_SUBJECT = 0.75
 _FEWEST = 2
 _LOOKED_AT = 5
+_JUST_NOW = timedelta(minutes=1)
 
 
 class QuotingModel(OfflineModel):
@@ -51,6 +52,8 @@ async def found_for(sources: Sequence[Source], text: str, *, now: datetime) -> A
     """Return what is quoted to `text`, None for nothing. Raises `StorageError` when no source can be searched."""
     for asked in (Query(text=text), Query(text=text, sorts=MEMORY_SORTS)):
         found = await answer(sources, asked, now=now)
+        if found.hit is not None and _echoes(found.hit.entry, text, now):
+            found = await answer(sources, replace(asked, until=found.hit.entry.time), now=now)
         if found.hit is not None and _answers(found.hit, text, now):
             return found
     return None
@@ -72,6 +75,12 @@ async def found_in(store: Store, text: str, *, now: datetime, folder: Path | Non
             text = f"{hit.entry.content.strip()}\n({said})"
             return Answer(found=True, text=text, hit=replace(hit, path=path), path=path)
     return None
+
+
+def _echoes(held: Entry, text: str, now: datetime) -> bool:
+    """Tell whether it was learned from what was said just now, which may be done before the reply is made."""
+    learned = bool(held.source.messages) and held.time is not None and now - held.time < _JUST_NOW
+    return learned and held.content.strip() == text.strip()
 
 
 def _answers(hit: Hit, text: str, now: datetime) -> bool:
