@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 
-__all__ = ["beside"]
+__all__ = ["beside", "group_beside"]
 
 
 @asynccontextmanager
@@ -26,3 +27,23 @@ async def beside(work: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator
             raise
         alone = raised.exceptions[0]
         raise alone from alone.__cause__
+
+
+@asynccontextmanager
+async def group_beside() -> AsyncIterator[TaskGroup]:
+    """Give a group whose tasks run while the block does; at its end they are cancelled and waited for.
+
+    Errors come out as those of `beside`.
+    """
+    ready: list[TaskGroup] = []
+    begun = anyio.Event()
+
+    async def host() -> None:
+        async with anyio.create_task_group() as group:
+            ready.append(group)
+            begun.set()
+            await anyio.sleep_forever()
+
+    async with beside(host):
+        await begun.wait()
+        yield ready[0]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio.to_thread import run_sync
 
-from ricordo.beside import beside
+from ricordo.beside import group_beside
 from ricordo.clock import Clock
 from ricordo.harness.reminder import reminder_message
 from ricordo.harness.turn_recall import Recalled, TurnRecallConfig, fitting, recalled_block
@@ -62,20 +62,12 @@ class TurnMemories:
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
         """Look while the block runs; a look that does not let itself be cancelled is waited for at its end."""
-        ready = anyio.Event()
-
-        async def host() -> None:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                ready.set()
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    self._group = None
-
-        async with beside(host):
-            await ready.wait()
-            yield
+        async with group_beside() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
 
     def reminding(self, remind: Callable[[Request], Awaitable[Composed]]) -> Callable[[Request], Awaitable[Composed]]:
         """Return `remind` with what is recalled put before what it says."""

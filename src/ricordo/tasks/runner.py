@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ricordo.beside import beside
+from ricordo.beside import group_beside
 from ricordo.clock import Clock, Ids
 from ricordo.errors import MemoryClosed, StorageError
 from ricordo.events import Emitter
@@ -71,20 +71,12 @@ class TaskRunner:
 
         An error of the block comes out as it was raised. A work that does not let itself be cancelled is waited for.
         """
-        ready = anyio.Event()
-
-        async def host() -> None:
-            async with anyio.create_task_group() as group:
-                self._group = group
-                ready.set()
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    self._group = None
-
-        async with beside(host):
-            await ready.wait()
-            yield
+        async with group_beside() as group:
+            self._group = group
+            try:
+                yield
+            finally:
+                self._group = None
 
     async def start(
         self, task_type: TaskType, title: str, work: Work, *, worker: str = "", seconds: float | None = None
