@@ -1,28 +1,17 @@
 """The walk through the harness at the command line: talk, leave, edit the file, come back, ask; with another store."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import pytest
 
-from command_line import Done, ricordo
-from ricordo.testing import Call, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+from command_line import Done, loopback_model, ricordo
+from ricordo.testing import Call, LoopbackServer, RecordedRequest, Say, ScriptItem
 
 GOLDEN = "Our test fixtures live in testdata/golden."
 
 
 def _chat(*lines: str, options: Sequence[str] = ()) -> Done:
     return ricordo("chat", *options, stdin="".join(f"{line}\n" for line in lines))
-
-
-@contextmanager
-def _model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    with LoopbackServer(script) as server:
-        monkeypatch.setenv("RICORDO_MODEL", "openai-chat:gpt-4o")
-        monkeypatch.setenv("RICORDO_BASE_URL", f"{server.url}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-" + "q" * 32)
-        yield server
-    assert server.problems == ()
 
 
 def _prompts(server: LoopbackServer) -> list[str]:
@@ -45,7 +34,7 @@ def test_what_a_chat_was_taught_the_next_one_has_in_its_prompt_and_answers_witho
     def played(request: RecordedRequest) -> ScriptItem:
         return talk.pop(0) if request.tools else Say('{"facts": []}' if request.schema else "They talked.\nTAGS: talk")
 
-    with _model(played, monkeypatch) as server:
+    with loopback_model(played, monkeypatch) as server:
         assert _chat(f"Remember: {GOLDEN}").code == 0
         asked = _chat("Where do our test fixtures live?")
     assert asked.code == 0
@@ -62,7 +51,7 @@ def _taught(*contents: str) -> list[ScriptItem]:
 def test_the_memory_of_a_chat_is_that_of_its_store(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_STORE", f"{scheme}:kept")
     talk = _taught(GOLDEN, "Nadia owns staging.")
-    with _model(lambda request: talk.pop(0) if request.tools else Say("Talk.\nTAGS: talk"), monkeypatch):
+    with loopback_model(lambda request: talk.pop(0) if request.tools else Say("Talk.\nTAGS: talk"), monkeypatch):
         assert _chat("/memory").out.count("testdata") == 0
         assert _chat("Remember these.").code == 0
     listed = _chat("/memory list").out.splitlines()

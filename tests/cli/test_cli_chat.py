@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command_line import Done, ricordo
+from command_line import Done, loopback_model, ricordo
 from command_line import chat as conversation
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed
 from ricordo.cli.chat_turn import Screen
@@ -27,22 +26,12 @@ from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
 from ricordo.models import Delta, TextDelta, ThinkingDelta
 from ricordo.runtime import agents
-from ricordo.testing import Call, Fail, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptItem
 
 
 def _chat(*lines: str, options: Sequence[str] = ()) -> Done:
     """Say lines through a pipe."""
     return ricordo("chat", *options, stdin="".join(f"{line}\n" for line in lines))
-
-
-@contextmanager
-def _model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    with LoopbackServer(script) as server:
-        monkeypatch.setenv("RICORDO_MODEL", "openai-chat:gpt-4o")
-        monkeypatch.setenv("RICORDO_BASE_URL", f"{server.url}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-" + "q" * 32)
-        yield server
-    assert server.problems == ()
 
 
 def _remembered() -> list[str]:
@@ -120,7 +109,7 @@ def test_what_a_chat_taught_is_found_by_the_next_one() -> None:
 def test_the_model_sees_what_was_said_before_in_a_session_that_is_gone_on_with(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with _model([Say("Hello Nadia."), Say("Nadia."), Say("No.")], monkeypatch) as server:
+    with loopback_model([Say("Hello Nadia."), Say("Nadia."), Say("No.")], monkeypatch) as server:
         _chat("I am Nadia.", options=["--session", "monday"])
         assert _chat("Who am I?", options=["--resume"]).out == "Nadia.\n"
         _chat("Do you know me?", options=["--session", "tuesday"])
@@ -138,7 +127,7 @@ def test_there_must_be_a_session_to_resume() -> None:
 
 def test_the_model_of_the_roots_own_settings_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
-    with _model([Say("From main.")], monkeypatch) as server:
+    with loopback_model([Say("From main.")], monkeypatch) as server:
         monkeypatch.delenv("RICORDO_MODEL")
         Path(".ricordo/config.toml").write_text('model = "openai-chat:gpt-4o"\n', encoding="utf-8")
         done = _chat("From which branch do we deploy?")
@@ -166,7 +155,7 @@ def test_a_missing_package_is_told_with_the_command_that_installs_it(monkeypatch
 
 
 def test_a_reply_that_fails_is_one_line_and_what_was_said_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Fail(401, "bad key"), Say("Here I am.")], monkeypatch):
+    with loopback_model([Fail(401, "bad key"), Say("Here I am.")], monkeypatch):
         done = _chat("Hello?", "Again?")
     assert done.out == "Here I am.\n"
     assert done.err.count("ricordo: ") == 1
@@ -176,7 +165,7 @@ def test_a_reply_that_fails_is_one_line_and_what_was_said_is_kept(monkeypatch: p
 
 def test_without_memory_nothing_is_shown_or_learned_and_what_is_said_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
-    with _model([Say("All right.")], monkeypatch) as server:
+    with loopback_model([Say("All right.")], monkeypatch) as server:
         _chat("We decided that Nadia owns staging.", options=["--no-memory"])
         request = server.requests[0]
     own = {"grep_files", "read_file", "todo_write", "plan_enter", "plan_read", "plan_write", "plan_exit", "spawn"}
@@ -318,7 +307,7 @@ def test_the_window_is_measured_made_smaller_and_emptied(monkeypatch: pytest.Mon
     def answer(request: RecordedRequest) -> ScriptItem:
         return Say("Reply. " + "Long words follow. " * 150 if request.tools else "It was of no great weight.")
 
-    with _model(answer, monkeypatch):
+    with loopback_model(answer, monkeypatch):
         done = _chat(*[f"Question {number}?" for number in range(12)], "/context", "/compact", "/context", "/clear")
     told = [line for line in done.out.splitlines() if not line.startswith("Reply")]
     messages = [int(line.split(" in ")[1].split()[0]) for line in told if line.split()[0] == "messages"]
@@ -334,7 +323,7 @@ def test_the_window_is_measured_made_smaller_and_emptied(monkeypatch: pytest.Mon
 
 
 def test_what_a_model_says_reaches_the_terminal_without_control_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Call("\x1b[2Jboo"), Say("\x1b[31mred\x07 and \u202edone")], monkeypatch):
+    with loopback_model([Call("\x1b[2Jboo"), Say("\x1b[31mred\x07 and \u202edone")], monkeypatch):
         done = _chat("Hello.", options=["--verbose"])
     assert "\x1b" not in done.out
     assert done.out.endswith("\\x1b[31mred\\x07 and \\u202edone\n")
@@ -411,7 +400,7 @@ def test_a_command_of_the_chat_is_one_of_the_command_line(line: str, arguments: 
 
 
 def test_ctrl_c_ends_a_script_with_what_came_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Held(Say("First second third."))], monkeypatch) as server:
+    with loopback_model([Held(Say("First second third."))], monkeypatch) as server:
         command = [sys.executable, "-m", "ricordo", "chat", "Count."]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             server.until_waiting(timeout=40)
@@ -467,7 +456,7 @@ def test_there_is_no_chat_where_the_memory_can_not_be_opened(arguments: Sequence
 def test_a_root_that_is_damaged_later_is_not_chatted_with(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
     Path(".ricordo/guard.key").write_text("x\n", encoding="utf-8")
-    with _model([], monkeypatch) as server:
+    with loopback_model([], monkeypatch) as server:
         done = _chat("Hello.")
     assert (done.code, done.out) == (1, "")
     assert server.requests == ()
@@ -559,7 +548,7 @@ def test_what_another_chat_of_the_same_session_taught_is_not_counted(monkeypatch
     def chat_file(said: Sequence[tuple[str, str]]) -> Path:
         return conversation(Path("other.jsonl"), said, session="shared")
 
-    with _model(answer, monkeypatch):
+    with loopback_model(answer, monkeypatch):
         done = _chat("We decided to deploy only from main, never from a branch.", options=["--session", "shared"])
     assert [other.code for other in others] == [0]
     assert len(_remembered()) >= 2
@@ -567,11 +556,11 @@ def test_what_another_chat_of_the_same_session_taught_is_not_counted(monkeypatch
 
 
 def test_who_waits_for_another_try_is_told_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Fail(429, "too many", headers={"retry-after-ms": "20"}), Say("Here.")], monkeypatch):
+    with loopback_model([Fail(429, "too many", headers={"retry-after-ms": "20"}), Say("Here.")], monkeypatch):
         done = _chat("Hello.")
     assert done.out == "Here.\n"
     assert re.search(r"waiting (?:0\.[5-9]\d*|1) s to ask again", done.err)
-    with _model([Fail(429, "too many", headers={"retry-after": "500"})], monkeypatch):
+    with loopback_model([Fail(429, "too many", headers={"retry-after": "500"})], monkeypatch):
         done = ricordo("chat", "Hello.")
     assert done.code == 1
     assert "asks to wait 500 s" in done.err
@@ -582,7 +571,7 @@ def test_a_warning_is_one_line_without_a_place_in_a_file(monkeypatch: pytest.Mon
         warnings.warn("reserved is too large.", stacklevel=1)
         return Say("All right.")
 
-    with _model(answer, monkeypatch):
+    with loopback_model(answer, monkeypatch):
         done = _chat("Hello.", "Again.")
     told = [line for line in done.err.splitlines() if "reserved" in line]
     assert told == ["ricordo: reserved is too large."]

@@ -1,8 +1,7 @@
 """What stands beside the window of a chat: tasks, plan, todos and rules, as a person sees and changes them."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from command_line import Done, ricordo
+from command_line import Done, loopback_model, ricordo
 from ricordo.cli.chat_commands import NAMES
 from ricordo.cli.chat_standing import always, ended_line, stopped_line
 from ricordo.guard.permissions import Called, PermissionRule, ToolPattern, decide, parse_rule
 from ricordo.tasks import Task
 from ricordo.tasks.codec import TaskDocument, encode
-from ricordo.testing import Call, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
+from ricordo.testing import Call, Held, RecordedRequest, Say, ScriptItem
 from ricordo.tools import Approval
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
@@ -31,16 +30,6 @@ MONDAY = ROOT / tasks_path("main", SESSION)
 
 def _chat(*lines: str) -> Done:
     return ricordo("chat", "--session", SESSION, stdin="".join(f"{line}\n" for line in lines))
-
-
-@contextmanager
-def _model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    with LoopbackServer(script) as server:
-        monkeypatch.setenv("RICORDO_MODEL", "openai-chat:gpt-4o")
-        monkeypatch.setenv("RICORDO_BASE_URL", f"{server.url}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-" + "q" * 32)
-        yield server
-    assert server.problems == ()
 
 
 def _root() -> None:
@@ -160,7 +149,7 @@ def test_a_rule_that_takes_the_place_of_another_or_names_no_tool_says_so() -> No
 
 
 def test_a_rule_of_the_person_holds_for_what_the_model_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Call("recall", {"query": "branch"}), Say("I may not.")], monkeypatch) as server:
+    with loopback_model([Call("recall", {"query": "branch"}), Say("I may not.")], monkeypatch) as server:
         done = _chat("/permissions deny recall", "From which branch do we deploy?")
         told = [result.text for each in server.requests[1].messages for result in each.tool_results]
     assert done.out.endswith("I may not.\n")
@@ -169,7 +158,7 @@ def test_a_rule_of_the_person_holds_for_what_the_model_calls(monkeypatch: pytest
 
 
 def test_plan_mode_is_entered_before_the_first_word_and_left_without_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Call("remember", {"content": "x"}), Say("I plan."), Say("Well.")], monkeypatch) as server:
+    with loopback_model([Call("remember", {"content": "x"}), Say("I plan."), Say("Well.")], monkeypatch) as server:
         done = _chat("/plan on Move the database", "Go on.", "/plan", "/plan off", "And now?")
         refused = [result.text for each in server.requests[1].messages for result in each.tool_results]
         reminders = ["You are planning" in _last(request) for request in server.requests]
@@ -185,7 +174,7 @@ def test_plan_mode_is_entered_before_the_first_word_and_left_without_a_plan(monk
 
 def test_a_plan_that_is_written_is_in_force_when_the_person_ends_planning(monkeypatch: pytest.MonkeyPatch) -> None:
     script: list[ScriptItem] = [Call("plan_write", {"content": "# Move\n\n1. Dump it."}), Say("It is written.")]
-    with _model(script, monkeypatch):
+    with loopback_model(script, monkeypatch):
         done = _chat("/plan on Move", "Plan it.", "/plan off", "/plan off")
         (file,) = _plans()
         assert done.out.endswith(f"Plan mode is off, and a plan is in force: {file}\n  # Move\n\n  1. Dump it.\n")
@@ -202,7 +191,7 @@ def test_a_plan_that_is_dropped_is_gone_and_its_file_stays(
     ends: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script: list[ScriptItem] = [Call("plan_write", {"content": "# Move\n\n1. Dump it."}), Say("It is written.")]
-    with _model(script, monkeypatch):
+    with loopback_model(script, monkeypatch):
         done = _chat("/plan on Move", "Plan it.", *ends, "/plan drop", "/plan")
     (file,) = _plans()
     assert done.out.splitlines()[-2:] == [
@@ -213,7 +202,7 @@ def test_a_plan_that_is_dropped_is_gone_and_its_file_stays(
 
 
 def test_a_plan_can_be_left_without_a_model_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([], monkeypatch):
+    with loopback_model([], monkeypatch):
         _chat("/plan on Move")
     assert "begun by you" in ricordo("chat", "--session", SESSION, "--model", "offline", stdin="/plan\n").out
     done = ricordo("chat", "--session", SESSION, "--model", "offline", stdin="/plan off\n")
@@ -221,7 +210,7 @@ def test_a_plan_can_be_left_without_a_model_too(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_session_in_which_only_planning_was_begun_can_be_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([], monkeypatch):
+    with loopback_model([], monkeypatch):
         done = ricordo("chat", stdin="/plan on Move\n")
     session = done.err.split("--session ")[1].strip()
     assert "begun by you" in ricordo("chat", "--session", session, "--model", "offline", stdin="/plan\n").out
@@ -233,7 +222,7 @@ def test_the_todos_of_the_agent_are_shown_in_their_order(monkeypatch: pytest.Mon
         {"content": "Copy it", "status": "in_progress"},
         {"content": "Start it", "status": "pending"},
     ]
-    with _model([Call("todo_write", {"todos": todos}), Say("Noted.")], monkeypatch):
+    with loopback_model([Call("todo_write", {"todos": todos}), Say("Noted.")], monkeypatch):
         done = _chat("Move it.", "/todos")
     assert done.out.splitlines()[1:] == ["1 of 3 todos done", "  [x] Dump it", "  [>] Copy it", "  [ ] Start it"]
     assert _chat("/todos").out.splitlines()[0] == "1 of 3 todos done"
@@ -282,7 +271,7 @@ def _answer(request: RecordedRequest) -> ScriptItem:
 
 
 def test_what_still_runs_at_the_end_is_stopped_and_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model(_answer, monkeypatch):
+    with loopback_model(_answer, monkeypatch):
         done = _chat("Read all logs.", "/tasks")
         listed = ricordo("tasks", "--json").document["tasks"]
     assert "running" in done.out
@@ -291,14 +280,14 @@ def test_what_still_runs_at_the_end_is_stopped_and_said_to_be(monkeypatch: pytes
     assert [(task["title"], task["state"], task["worker"]) for task in listed] == [
         ("Read logs", "cancelled", "general")
     ]
-    with _model(_answer, monkeypatch):
+    with loopback_model(_answer, monkeypatch):
         once = ricordo("chat", "Read all logs.", "--session", "tuesday")
     assert once.out == "It is begun.\n"
     assert once.err.count("1 task was still at work") == 1
 
 
 def test_the_window_is_measured_with_the_tools_that_a_chat_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _model([Say("Hello.")], monkeypatch):
+    with loopback_model([Say("Hello.")], monkeypatch):
         inside = _chat("Hello?", "/context").out.splitlines()
         outside = ricordo("context").out.splitlines()
     measured = [[line for line in lines if line.strip().startswith("t tools ")] for lines in (inside, outside)]

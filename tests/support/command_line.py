@@ -1,19 +1,22 @@
 """Run commands of the command line in this process, and write conversations for them to take in."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer.testing
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from ricordo.cli.application import app
+from ricordo.testing import LoopbackServer, ScriptLike
 
-__all__ = ["Done", "chat", "ricordo"]
+__all__ = ["Done", "chat", "loopback_model", "ricordo"]
 
 # Putting the commands together takes longer than most of them do. A process does it once and keeps nothing of a run in
 # them, so the runs of a test process can share them.
@@ -56,3 +59,14 @@ def chat(path: Path, said: Sequence[tuple[str, str]] = TALK, **more: str) -> Pat
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
+
+
+@contextmanager
+def loopback_model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
+    """Let commands reach a scripted model over the wire, which at the end had nothing to complain of."""
+    with LoopbackServer(script) as server:
+        monkeypatch.setenv("RICORDO_MODEL", "openai-chat:gpt-4o")
+        monkeypatch.setenv("RICORDO_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-" + "q" * 32)
+        yield server
+    assert server.problems == ()
