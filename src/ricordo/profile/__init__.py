@@ -1,0 +1,1 @@
+"""Profile: who a user is, in three levels, kept current by what is said and by the user's own hand."""
