@@ -1,0 +1,133 @@
+"""What an update of a profile asks for, whoever wrote it: a model, the rules, or another system.
+
+Nothing of it holds yet: the gate of `plan` decides item by item.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ricordo.workspace.profile import FactSource, Profile
+
+__all__ = [
+    "Applied",
+    "Confirmation",
+    "Extension",
+    "Labels",
+    "Merging",
+    "NewFact",
+    "ProfileUpdate",
+    "Rejection",
+    "Removal",
+    "SummaryEdit",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """How an item was labelled; a label that was not given is empty and fails the gate.
+
+    `scope` is whom it is about (user), `durability` how long it holds (durable), `authority` what it is (descriptive).
+    """
+
+    scope: str = ""
+    durability: str = ""
+    authority: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryEdit:
+    """A new text for the summary `name`, such as `topOfMind`."""
+
+    name: str
+    summary: str
+    labels: Labels = Labels()
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewFact:
+    """A fact to be added; `source_error` says what was wrong before, for a correction."""
+
+    content: str
+    category: str = "context"
+    confidence: float = 0.5
+    valid_days: int | None = None
+    source_error: str | None = None
+    source: FactSource = FactSource()
+    labels: Labels = Labels()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """A fact to be taken out. `replacement` is the number of the new fact, from 0, that takes its place.
+
+    `stale` marks one that a review of old facts asked for.
+    """
+
+    id: str
+    reason: str = ""
+    labels: Labels = Labels()
+    replacement: int | None = None
+    stale: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confirmation:
+    """A fact that was said again, or praised."""
+
+    id: str
+    reason: str = ""
+    labels: Labels = Labels()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """An old fact that a review wants to keep for `days` more; None for as long as its kind lasts."""
+
+    id: str
+    days: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merging:
+    """Facts that become one: the ids of the sources, and the fact that stands for them."""
+
+    sources: tuple[str, ...]
+    fact: NewFact
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileUpdate:
+    """All that one update asks for."""
+
+    summaries: tuple[SummaryEdit, ...] = ()
+    facts: tuple[NewFact, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    extensions: tuple[Extension, ...] = ()
+    mergings: tuple[Merging, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """An item that was not carried out, and why, in a word that can be counted; never its content."""
+
+    item: Literal["summary", "fact", "removal", "confirmation", "extension", "merging"]
+    reason: str
+    id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What became of an update: the profile, what was turned down, and what has to leave it.
+
+    `archived` are the ids of facts that left for want of room, lowest rank first; their content goes to the archive.
+    `removed`, `added` and `confirmed` are ids too.
+    """
+
+    profile: Profile
+    rejections: tuple[Rejection, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    archived: tuple[str, ...] = ()
