@@ -1,6 +1,7 @@
 """Speed of the search index: rebuilding, reopening, searching and adding, as ratios to bare SQLite in one run.
 
-    python benchmarks/index_speed.py [--sizes 1000,10000,100000] [--queries 100] [--embedder static] [--out speed.json]
+    python benchmarks/index_speed.py [--sizes 1000,10000,100000] [--queries 100] [--adds 10000] [--embedder static]
+        [--out speed.json]
 
 Entries are 80 to 400 characters of words whose commonness falls as in language, with names, dates and paths, 1,000 a
 day; a query is five to eight words of one entry. The peer of a search is SQLite's own full-text ranking of the same
@@ -18,8 +19,8 @@ import statistics
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import accumulate
@@ -29,6 +30,7 @@ from typing import TypeAlias
 import anyio
 import numpy as np
 
+from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Query
 from ricordo.index.dense import cosines
@@ -36,6 +38,7 @@ from ricordo.index.keyword import KeywordIndex
 from ricordo.index.vector_cache import VectorCache
 from ricordo.models import Embedder
 from ricordo.models.embedding import load_embedder
+from ricordo.runtime import Settings
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
@@ -56,13 +59,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument(
+        "--adds", type=int, default=10_000, help="how many are added to one day; not more than there are entries"
+    )
     parser.add_argument("--embedder", help="a name as in the settings, such as static")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     results = {}
     for size in map(int, given.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            results[size] = anyio.run(measured, Path(folder), size, given.queries, given.embedder)
+            results[size] = anyio.run(measured, Path(folder), size, given.queries, given.adds, given.embedder)
         print(f"{size:,} entries")
         for name, value in results[size].items():
             print(f"  {name:32} {value:12.3f}")
@@ -70,8 +76,8 @@ def main() -> None:
         given.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-async def measured(root: Path, size: int, queries: int, embedder: str | None) -> Figures:
-    """Return the figures of an index over so many entries."""
+async def measured(root: Path, size: int, queries: int, count: int, embedder: str | None) -> Figures:
+    """Return the figures of an index over so many entries, to which at most `count` are added one by one."""
     texts = entries(size)
     asked = questions(texts, queries)
     write_ledgers(root, texts)
@@ -93,7 +99,7 @@ async def measured(root: Path, size: int, queries: int, embedder: str | None) ->
     figures |= await searches(index, asked, "search 10", limit=10)
     figures |= await searches(index, asked, "search 200, neighbours", limit=200, neighbours=True)
     figures["FTS5 bm25, top 10 ms"] = bare_search(root / "bare.db", texts, asked)
-    figures |= await adds(root, index, files, texts)
+    figures |= await adds(root, index, files, min(size, count))
     await index.close()
     if embedder:
         figures |= await by_meaning(root, files, asked, embedder)
@@ -156,33 +162,68 @@ async def reopen(path: Path, files: LocalFiles, question: str, embedder: Embedde
     await index.close()
 
 
-async def adds(root: Path, index: KeywordIndex, files: LocalFiles, texts: Sequence[str]) -> Figures:
-    """Return how long adding takes, each found at once: the first and the last of a day, and what cannot be avoided."""
+async def adds(root: Path, index: KeywordIndex, files: LocalFiles, count: int) -> Figures:
+    """Return how long adding takes, each found at once, from the first of a day to its last, and what can't be less.
+
+    What can't be less is an append with fsync and a commit, both as ours are: what is durable is the file.
+    """
     day = "workspace/memory/2030-01-01.md"
-    walls, bare, plain = [], [], root / "plain.md"
-    with closing(sqlite3.connect(root / "bare.db", isolation_level=None)) as connection:
-        for number, text in enumerate(texts[:500]):
-            block = bullet(f"{text} anew", 10_000_000 + number, BEGIN)
+    settings = Settings(root=None, user="me", data=root / "data", cache=root / "cache")
+    moments, bare, whole = list[float](), list[float](), list[float]()
+    scope = Scope(user="me", project="speed")
+    async with Memory.open(root / "whole", scope=scope, settings=settings) as memory:
+        with bare_add(root) as add_bare:
+            for number, text in enumerate(entries(count)):
+                block = bullet(f"{text} anew", 10_000_000 + number, BEGIN)
 
-            async def add(block: bytes = block) -> None:
-                appended = await files.append(day, block)
-                await index.index_appended(day, appended.offset, block)
+                async def add(block: bytes = block) -> None:
+                    appended = await files.append(day, block)
+                    await index.index_appended(day, appended.offset, block)
 
-            wall, _ = await timed(add, scale=1e3)
-            walls.append(wall)
-            begun = time.perf_counter()
-            with plain.open("ab") as file:
+                moments.append((await timed(add, scale=1e3))[0])
+                begun = time.perf_counter()
+                add_bare(block)
+                bare.append((time.perf_counter() - begun) * 1e3)
+                whole.append((await timed(partial(memory.remember, text), scale=1e3))[0])
+    least = statistics.median(bare)
+    return {
+        "adds of one day": count,
+        "bare append and commit ms": least,
+        **added("add", moments, least),
+        **added("remember", whole, least),
+    }
+
+
+def added(name: str, moments: Sequence[float], least: float) -> Figures:
+    """Return the figures of a way to add: alone, as a multiple of the least, and whether it grows with the day."""
+    first, last = statistics.median(moments[:100]), statistics.median(moments[-100:])
+    middle = statistics.median(moments)
+    return {
+        f"{name} ms": middle,
+        f"{name}, times the bare one": middle / least,
+        f"{name}, first 100 ms": first,
+        f"{name}, last 100 ms": last,
+        f"{name}, last to first": last / first,
+    }
+
+
+@contextmanager
+def bare_add(root: Path) -> Iterator[Callable[[bytes], None]]:
+    """Yield what appends to a file with fsync and commits a row, with the settings of the index's database."""
+    path = root / "plain.md"
+    with closing(sqlite3.connect(root / "plain.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("CREATE TABLE entry (id INTEGER PRIMARY KEY, content TEXT)")
+
+        def add(block: bytes) -> None:
+            with path.open("ab") as file:
                 file.write(block)
                 file.flush()
                 os.fsync(file.fileno())
-            connection.execute("INSERT INTO entry (content) VALUES (?)", (text,))
-            bare.append((time.perf_counter() - begun) * 1e3)
-    return {
-        "add ms": statistics.median(walls),
-        "add, first 50 ms": statistics.median(walls[:50]),
-        "add, last 50 ms": statistics.median(walls[-50:]),
-        "bare append and commit ms": statistics.median(bare),
-    }
+            connection.execute("INSERT INTO entry (content) VALUES (?)", (block.decode(),))
+
+        yield add
 
 
 def bare_search(path: Path, texts: Sequence[str], asked: Sequence[str]) -> float:

@@ -3,7 +3,7 @@
 Nothing of it holds yet: the gate of `plan` decides item by item.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ricordo.workspace.profile import FactSource, Profile
@@ -52,7 +52,7 @@ class NewFact:
     confidence: float = 0.5
     valid_days: int | None = None
     source_error: str | None = None
-    source: FactSource = FactSource()
+    source: FactSource = field(default_factory=FactSource)
     labels: Labels = Labels()
 
 
