@@ -231,7 +231,6 @@ class KeywordIndex:
 
         async def take(database: Database) -> None:
             intake = self._intake_of(database)
-            await intake.known()
             if not await intake.take_block(document, offset, data):
                 info = await self._files.info(path)
                 if info is not None:

@@ -116,9 +116,20 @@ class Intake:
         return await self._database.write(lambda connection: put_document(connection, read.before, read.known, rows))
 
     async def take_block(self, document: Document, offset: int, data: bytes) -> bool:
-        """Take in a block that was appended to the part that is known; False when the whole must be looked at."""
+        """Take in a block that was appended to the part that is known; False when the whole must be looked at.
+
+        What other processes took in is only asked for when this one knows another end of the document.
+        """
+        if not reads_alone(document, data):
+            return False
+        if await self._take_block(document, offset, data):
+            return True
+        await self.known()
+        return await self._take_block(document, offset, data)
+
+    async def _take_block(self, document: Document, offset: int, data: bytes) -> bool:
         base = self._known.get(document.path)
-        if base is None or base.size != offset or not reads_alone(document, data):
+        if base is None or base.size != offset:
             return False
         info = await self._files.info(document.path)
         size = offset + len(data)
