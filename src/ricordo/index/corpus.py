@@ -20,6 +20,7 @@ __all__ = ["ENTRY", "MESSAGE", "Corpus"]
 
 MESSAGE, ENTRY = 1, 2
 _LONGEST_TAIL = 8_192
+_FILTERS_KEPT = 16
 _MOST_PARTS, _MOST_DEAD = 8, 0.25
 _NAMED = ("kind", "tags", "session")
 _SORTS: tuple[str, ...] = EVERYTHING
@@ -33,13 +34,14 @@ _HELD = {
 class Corpus:
     """The rows of one index. `own` and `every` are the norms of BM25, of a row alone and with its neighbours.
 
-    `touched` are the documents whose rows changed; who follows them takes them out.
+    `touched` are the documents whose rows changed; who follows them takes them out. `revision` grows with any change.
     """
 
     def __init__(self) -> None:
         """Begin with no rows."""
         self.count = 0
         self.dead = 0
+        self.revision = 0
         self.places = 0
         self.has_neighbours = False
         self.paths: dict[int, str] = {}
@@ -53,6 +55,8 @@ class Corpus:
         self._place_keys, self._place_ids = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
         self._fresh_places: dict[int, int] = {}
         self._long: dict[int, list[int]] = {}
+        self._path_order: Array | None = None
+        self._passing: dict[tuple[tuple[str, ...], str, frozenset[str]], Array | None] = {}
 
     def __getitem__(self, column: str) -> Array:
         """Return a column."""
@@ -73,12 +77,35 @@ class Corpus:
         """The sort of each document, by its number, as its place among all sorts."""
         return self._sorts
 
+    @property
+    def path_order(self) -> Array:
+        """The place of each document among all, by its number, when they are sorted by their paths."""
+        if self._path_order is None:
+            self._path_order = np.zeros(len(self._sorts), dtype=np.int64)
+            self._path_order[sorted(self.paths, key=self.paths.__getitem__)] = np.arange(len(self.paths))
+        return self._path_order
+
+    def documents(self, sorts: Collection[str], path: str, skipped: Collection[str]) -> "Array | None":
+        """Return which documents, by number, are of these sorts below `path` and not skipped; None if all are."""
+        asked = (tuple(sorts), path, frozenset(skipped))
+        if asked not in self._passing:
+            passing = np.isin(self._sorts, [_SORTS.index(sort) for sort in sorts])
+            if path or skipped:
+                inside = [at for at, own in self.paths.items() if own.startswith(path) and own not in skipped]
+                passing &= np.isin(np.arange(len(passing)), inside)
+            if len(self._passing) >= _FILTERS_KEPT:
+                self._passing.clear()
+            self._passing[asked] = None if passing[np.array([*self.paths], dtype=np.int64)].all() else passing
+        return self._passing[asked]
+
     def know(self, documents: Iterable[tuple[int, str, str]]) -> None:
         """Take in documents: number, path and sort. They come before their rows."""
         new = list(documents)
         if not new:
             return
         self._sorts = _grown(self._sorts, max(number for number, _, _ in new) + 1)
+        self._path_order, self._passing = None, {}
+        self.revision += 1
         for number, path, sort in new:
             self.paths[number] = path
             self._sorts[number] = _SORTS.index(sort)
@@ -101,6 +128,7 @@ class Corpus:
 
     def add(self, rows: Sequence[IndexedRow]) -> None:
         """Add a few rows, whose numbers are higher than all before."""
+        self.revision += 1
         for row in rows:
             self._tail.add(self.count - self._tail_at, row)
             self.touched.add(row.document)
@@ -112,6 +140,7 @@ class Corpus:
     def take(self, block: Block) -> None:
         """Add a block, whose numbers are higher than all before."""
         self._settle()
+        self.revision += 1
         at, columns = self.count, block.columns
         self._reserve(at + len(block))
         for name, value in columns.items():
@@ -140,6 +169,7 @@ class Corpus:
         """Forget rows; numbers that are not there are passed over."""
         positions = self.positions(numbers)
         positions = positions[self["live"][positions]]
+        self.revision += 1
         self._held["live"][positions] = False
         self.dead += len(positions)
         self.touched.update(self["document"][positions].tolist())
@@ -147,6 +177,7 @@ class Corpus:
 
     def move(self, lines: Iterable[tuple[int, int]]) -> None:
         """Put rows on other lines, given as number and line."""
+        self.revision += 1
         for number, line in lines:
             positions = self.positions([number])
             self._held["line"][positions] = line

@@ -7,29 +7,28 @@ such a session; an entry that stands in several places; and one that took the pl
 Invariant: what is left out is an entry that stands once, and it is no nearer than `unseen` tells.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from ricordo.index.contract import Cut
 from ricordo.index.corpus import ENTRY, Corpus
-from ricordo.index.lexical import Found
+from ricordo.index.lexical import Found, Ranked
 from ricordo.index.postings import Array
 
 __all__ = ["worth_reading"]
 
 
 def worth_reading(
-    corpus: Corpus, found: Sequence[Found], cut: Cut, successors: Collection[int]
+    corpus: Corpus, found: Ranked, cut: Cut, successors: Collection[int]
 ) -> tuple[list[Found], float | None]:
     """Return what to read of what was found, and how near the nearest other is; None where there is none.
 
     `successors` are the numbers of entries that took the place of others.
     """
     if len(found) <= cut.least:
-        return [*found], None
-    near = np.array([_nearness(one.measured.signals, cut.weights) for one in found])
-    rows = corpus.positions([one.number for one in found])
+        return found.each(), None
+    near, rows = _nearness(found, cut.weights), found.rows
     least = np.partition(near, len(near) - cut.least)[len(near) - cut.least] - cut.leeway
     entry = (corpus["shape"][rows] & ENTRY) > 0
     keep = ~entry | (near >= least)
@@ -40,9 +39,9 @@ def worth_reading(
     _, place, times = np.unique(ids, return_inverse=True, return_counts=True)
     keep |= (times[place] > 1) | (ids == 0)
     if successors:
-        keep |= np.isin(corpus["number"][rows], [*successors])
+        keep |= np.isin(found.numbers, [*successors])
     unseen = near[~keep]
-    return [found[at] for at in np.flatnonzero(keep).tolist()], float(np.max(unseen)) if len(unseen) else None
+    return found.each(np.flatnonzero(keep)), float(np.max(unseen)) if len(unseen) else None
 
 
 def _companies(corpus: Corpus, rows: Array) -> Array:
@@ -52,10 +51,14 @@ def _companies(corpus: Corpus, rows: Array) -> Array:
     return companies
 
 
-def _nearness(signals: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    total = near = 0.0
+def _nearness(found: Ranked, weights: Mapping[str, float]) -> Array:
+    """Return how near each row is: the mean of the signals that it has."""
+    near, total = np.zeros(len(found)), np.zeros(len(found))
     for name, weight in weights.items():
-        if name in signals:
-            near += weight * signals[name]
+        if name in found.signals:
+            near += weight * found.signals[name]
             total += weight
-    return near / total if total else 0.0
+        elif name in found.meaning and found.known is not None:
+            near += np.where(found.known, weight * found.meaning[name].astype(np.float64), 0.0)
+            total += np.where(found.known, weight, 0.0)
+    return np.divide(near, total, out=np.zeros(len(found)), where=total > 0)

@@ -7,20 +7,19 @@ Invariant: matches, order and signals are those of `scoring.ranked` over the sam
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ricordo.index.contract import EVERYTHING, Query
+from ricordo.index.contract import Query
 from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
+from ricordo.index.occurrences import Occurrences, Occurring
 from ricordo.index.plan import Asked, stamp
-from ricordo.index.postings import IN_OWN, NO_TIME, WITH_ALL, Array
-from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, OWN_SHARE, STEPS, Measured, Statistics, stem
-from ricordo.index.terms import Words
+from ricordo.index.postings import NO_TIME, Array
+from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, OWN_SHARE, STEPS, Measured, Statistics
 
-__all__ = ["Found", "Lexical", "allowed", "chosen", "latest", "measured", "scored", "search", "spread"]
+__all__ = ["Found", "Lexical", "Ranked", "allowed", "chosen", "latest", "measured", "scored", "search", "spread"]
 
 _FIRST = 64
 _MARGIN = 1e-6
@@ -35,13 +34,44 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Word:
-    """One word of a query: its weight, the rows that hold it, ascending, and how often, alone and with neighbours."""
+class Ranked:
+    """Rows that were found, the best first, with what they were measured by: a column for each signal.
 
-    weight: float
+    `held` tells by bits which of the `shown` words a row holds. `known` are the rows that have the signals `meaning`.
+    """
+
     rows: Array
-    own: Array
-    every: Array
+    numbers: Array
+    scores: Array
+    signals: Mapping[str, Array]
+    held: Array
+    shown: tuple[str, ...]
+    silent: float
+    meaning: Mapping[str, Array] = field(default_factory=dict)
+    known: "Array | None" = None
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.rows)
+
+    def each(self, places: "Array | None" = None) -> list[Found]:
+        """Return one by one those that are ranked at these places, or all."""
+        at = np.arange(len(self)) if places is None else places
+        names, columns = [*self.signals], [column[at].tolist() for column in self.signals.values()]
+        beside = [column[at].tolist() for column in self.meaning.values()]
+        known = [False] * len(at) if self.known is None else self.known[at].tolist()
+        codes = [int(code) for code in self.held[at].tolist()]
+        # many rows hold the same words
+        words = {code: tuple(word for nth, word in enumerate(self.shown) if code >> nth & 1) for code in {*codes}}
+        found = []
+        rows = zip(self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, strict=True)
+        for nth, (number, score, code, has_meaning) in enumerate(rows):
+            signals = {name: column[nth] for name, column in zip(names, columns, strict=True)}
+            signals["absent"] = self.silent
+            if has_meaning:
+                signals |= {name: column[nth] for name, column in zip(self.meaning, beside, strict=True)}
+            found.append(Found(number=number, measured=Measured(score=score, signals=signals, held=words[code])))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,38 +79,30 @@ class Lexical:
     """What the words of a query say of every row: `scores`, of which `most` is the most that the query can reach."""
 
     asked: Asked
-    words: tuple[_Word, ...]
+    words: tuple[Occurring, ...]
+    weights: tuple[float, ...]
     statistics: Statistics
     scores: Array
     most: float
 
 
-def search(corpus: Corpus, asked: Asked) -> tuple[list[Found], Statistics]:
+def search(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> tuple[Ranked, Statistics]:
     """Return the rows that hold a word, best first, and how common the words are."""
-    lexical = scored(corpus, asked)
-    rows = chosen(corpus, lexical, asked.limit)
-    numbers = corpus["number"][rows].tolist()
-    found = [
-        Found(number=number, measured=one)
-        for number, one in zip(numbers, measured(corpus, np.array(rows, dtype=np.int64), lexical), strict=True)
-    ]
-    return found, lexical.statistics
+    lexical = scored(corpus, asked, occurrences)
+    rows = np.array(chosen(corpus, lexical, asked.limit), dtype=np.int64)
+    return measured(corpus, rows, lexical), lexical.statistics
 
 
-def scored(corpus: Corpus, asked: Asked) -> Lexical:
+def scored(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> Lexical:
     """Return the score of every row by the words that it holds."""
-    words = asked.words
-    held = {term: corpus.find(term) for term in words.terms}
-    statistics = _statistics(corpus, words, held)
-    weights = statistics.weights(words)
-    found = tuple(
-        _word(weight, [piece for term in sorted(group) for piece in held[term]], corpus.count)
-        for weight, group in zip(weights, words.groups, strict=True)
-    )
+    words, statistics = occurrences.find(corpus, asked.words)
+    weights = tuple(statistics.weights(asked.words))
     scores = np.zeros(corpus.count)
-    for word in found:
-        scores[word.rows] += _gain(corpus, word)
-    return Lexical(asked=asked, words=found, statistics=statistics, scores=scores, most=sum(weights) or 1.0)
+    for weight, word in zip(weights, words, strict=True):
+        scores[word.rows] += weight * word.gain
+    return Lexical(
+        asked=asked, words=words, weights=weights, statistics=statistics, scores=scores, most=sum(weights) or 1.0
+    )
 
 
 def latest(corpus: Corpus, asked: Asked) -> list[int]:
@@ -105,69 +127,27 @@ def latest(corpus: Corpus, asked: Asked) -> list[int]:
     return [row[-1] for row in ordered[:limit]]
 
 
-def _statistics(corpus: Corpus, words: Words, held: dict[str, list[tuple[Array, Array]]]) -> Statistics:
-    frequencies = {term: _places(corpus, pieces) for term, pieces in held.items()}
-    related = {
-        term
-        for term, count in frequencies.items()
-        if not count and (start := stem(term)) and corpus.has_relative(start)
-    }
-    return Statistics(frequencies=frequencies, related=frozenset(related))
-
-
-def _places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> int:
-    """Return in how many places a term stands."""
-    if not pieces:
-        return 0
-    seen = np.zeros(corpus.places, dtype=np.bool_)
-    for rows, counts in pieces:
-        own = rows[counts & IN_OWN > 0]
-        seen[corpus["place"][own[corpus["live"][own]] if corpus.dead else own]] = True
-    return int(np.count_nonzero(seen))
-
-
-def _word(weight: float, pieces: Sequence[tuple[Array, Array]], count: int) -> _Word:
-    """Return the postings of a word: its terms count as one."""
-    if all(before[0][-1] < after[0][0] for before, after in pairwise(pieces)):
-        rows = np.concatenate([rows for rows, _ in pieces] or [np.zeros(0, dtype=np.uint32)])
-        counts = np.concatenate([counts for _, counts in pieces] or [np.zeros(0, dtype=np.uint8)])
-        return _Word(weight=weight, rows=rows, own=counts & IN_OWN, every=counts >> WITH_ALL)
-    own, every = np.zeros(count, dtype=np.uint16), np.zeros(count, dtype=np.uint16)
-    for rows, counts in pieces:
-        own[rows] += counts & IN_OWN
-        every[rows] += counts >> WITH_ALL
-    held = np.flatnonzero(every)
-    return _Word(weight=weight, rows=held, own=np.minimum(own[held], IN_OWN), every=np.minimum(every[held], IN_OWN))
-
-
-def _gain(corpus: Corpus, word: _Word) -> Array:
-    """Return what a word adds to the scores of its rows."""
-    alone = word.own / (word.own + corpus["own"][word.rows])
-    beside = word.every / (word.every + corpus["every"][word.rows]) if corpus.has_neighbours else alone
-    gain: Array = word.weight * (OWN_SHARE * alone + (1 - OWN_SHARE) * beside)
-    return gain
-
-
 def allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
     """Return which of these rows are there and pass the filters."""
-    query, skipped = asked.query, asked.skipped
+    query = asked.query
     passing = corpus["live"][rows]
-    documents = corpus["document"][rows]
-    if set(query.sorts) != set(EVERYTHING):
-        passing &= np.isin(corpus.sorts[documents], [EVERYTHING.index(sort) for sort in query.sorts])
-    if query.path or skipped:
-        wanted = np.zeros(len(corpus.sorts), dtype=np.bool_)
-        inside = [at for at, path in corpus.paths.items() if path.startswith(query.path) and path not in skipped]
-        wanted[inside] = True
-        passing &= wanted[documents]
+    documents = corpus.documents(query.sorts, query.path, asked.skipped)
+    if documents is not None:
+        passing &= documents[corpus["document"][rows]]
     for column, codes in _codes(corpus, query):
         passing &= np.isin(corpus[column][rows], codes)
-    times = corpus["time"][rows]
-    if query.since:
-        passing &= times >= stamp(query.since)
-    if query.until:
-        passing &= (times != NO_TIME) & (times < stamp(query.until))
+    if query.since or query.until:
+        times = corpus["time"][rows]
+        passing &= times >= stamp(query.since) if query.since else times != NO_TIME
+        passing &= times < stamp(query.until) if query.until else True
     return passing
+
+
+def _lets_all_through(corpus: Corpus, asked: Asked) -> bool:
+    """Tell whether every row is there and passes the filters, which is told without looking at any."""
+    query = asked.query
+    filters = query.kinds or query.tags or query.session or query.since or query.until
+    return not (filters or corpus.dead) and corpus.documents(query.sorts, query.path, asked.skipped) is None
 
 
 def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:
@@ -194,7 +174,7 @@ def chosen(corpus: Corpus, lexical: Lexical, limit: int) -> list[int]:
         wanted *= 8
 
 
-def _bound(corpus: Corpus, asked: Asked, found: Sequence[_Word], scores: Array, wanted: int) -> float:
+def _bound(corpus: Corpus, asked: Asked, found: Sequence[Occurring], scores: Array, wanted: int) -> float:
     """Return a score that at least so many rows reach, 0 when there is none: the rows of one word will do."""
     for word in sorted(found, key=lambda word: len(word.rows)):
         if len(word.rows) >= wanted:
@@ -204,9 +184,10 @@ def _bound(corpus: Corpus, asked: Asked, found: Sequence[_Word], scores: Array, 
     return 0.0
 
 
-def _passing(corpus: Corpus, asked: Asked, found: Sequence[_Word], rows: Array) -> Array:
+def _passing(corpus: Corpus, asked: Asked, found: Sequence[Occurring], rows: Array) -> Array:
     """Return those of these rows that the query lets through: without neighbours, a row must hold a word itself."""
-    rows = rows[allowed(corpus, rows, asked)]
+    if not _lets_all_through(corpus, asked):
+        rows = rows[allowed(corpus, rows, asked)]
     if asked.query.neighbours:
         return rows
     holding = np.zeros(len(rows), dtype=np.bool_)
@@ -216,7 +197,7 @@ def _passing(corpus: Corpus, asked: Asked, found: Sequence[_Word], rows: Array) 
     return kept
 
 
-def _counts(word: _Word, rows: Array) -> tuple[Array, Array]:
+def _counts(word: Occurring, rows: Array) -> tuple[Array, Array]:
     """Return how often rows hold a word, alone and with their neighbours."""
     if not len(word.rows):
         nothing = np.zeros(len(rows), dtype=np.uint8)
@@ -228,11 +209,7 @@ def _counts(word: _Word, rows: Array) -> tuple[Array, Array]:
 
 def spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
     """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
-    times, documents, lines, parts = (corpus[name][rows] for name in ("time", "document", "line", "part"))
-    known, place = np.unique(documents, return_inverse=True)
-    by_path = np.argsort(np.argsort([corpus.paths[document] for document in known.tolist()]))
-    newest_first = np.where(times == NO_TIME, 0, -times)
-    ordered = rows[np.lexsort((parts, lines, by_path[place], newest_first, -steps))]
+    ordered = rows[_best_first(corpus, rows, steps)]
     # mostly nothing is too much, which arrays tell at once
     best = ordered[:limit]
     heaps, twins = np.sort(_heaps(corpus, best)), np.sort(corpus["twin"][best])
@@ -240,6 +217,17 @@ def spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
         return _spread(corpus, ordered, limit)
     unchanged: list[int] = best.tolist()
     return unchanged
+
+
+def _best_first(corpus: Corpus, rows: Array, steps: Array) -> Array:
+    """Return the order of these rows: of equals the newer first, then by the place in the files."""
+    order = np.argsort(-steps, kind="stable")
+    ordered = steps[order]
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return order
+    times, documents, lines, parts = (corpus[name][rows] for name in ("time", "document", "line", "part"))
+    newest_first = np.where(times == NO_TIME, 0, -times)
+    return np.lexsort((parts, lines, corpus.path_order[documents], newest_first, -steps))
 
 
 def _heaps(corpus: Corpus, rows: Array) -> Array:
@@ -265,24 +253,24 @@ def _spread(corpus: Corpus, rows: Array, limit: int) -> list[int]:
     return best
 
 
-def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Iterator[Measured]:
-    """Yield the signals of each row, those that hold no word too."""
-    found, words = lexical.words, lexical.asked.words
-    silent = lexical.statistics.silent(words)
-    weights = np.array([word.weight for word in found])
-    most = sum(word.weight for word in found) or 1.0
-    own, every = np.zeros((len(found), len(rows))), np.zeros((len(found), len(rows)))
-    for nth, word in enumerate(found):
+def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Ranked:
+    """Return the signals of each row, those that hold no word too."""
+    words, most = lexical.words, lexical.most
+    weights = np.array(lexical.weights)
+    own, every = np.zeros((len(words), len(rows))), np.zeros((len(words), len(rows)))
+    for nth, word in enumerate(words):
         own[nth], every[nth] = _counts(word, rows)
-    sums = [
-        weights @ (own / (own + corpus["own"][rows])) / most,
-        weights @ (every / (every + corpus["every"][rows])) / most,
-        weights @ (own > 0) / most,
-        weights @ (every > 0) / most,
-    ]
-    # many rows hold the same words
-    codes = ((1 << np.arange(len(found))) @ (own > 0)).tolist()
-    held = {code: tuple(word for nth, word in enumerate(words.shown) if code >> nth & 1) for code in {*codes}}
-    for code, bm25, context, coverage, reach in zip(codes, *(one.tolist() for one in sums), strict=True):
-        signals = {"bm25": bm25, "context": context, "coverage": coverage, "reach": reach, "absent": silent}
-        yield Measured(score=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context, signals=signals, held=held[code])
+    bm25 = weights @ (own / (own + corpus["own"][rows])) / most
+    context = weights @ (every / (every + corpus["every"][rows])) / most
+    return Ranked(
+        rows=rows,
+        numbers=corpus["number"][rows],
+        scores=OWN_SHARE * bm25 + (1 - OWN_SHARE) * context,
+        signals={
+            "bm25": bm25, "context": context, "coverage": weights @ (own > 0) / most,
+            "reach": weights @ (every > 0) / most,
+        },
+        held=(1 << np.arange(len(words))) @ (own > 0),
+        shown=lexical.asked.words.shown,
+        silent=lexical.statistics.silent(lexical.asked.words),
+    )  # fmt: skip

@@ -24,8 +24,9 @@ from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
 from ricordo.index.cutting import worth_reading
 from ricordo.index.dense import Lacking, Sense
 from ricordo.index.hybrid import search as hybrid_search
-from ricordo.index.lexical import Found, latest, search
+from ricordo.index.lexical import Found, Ranked, latest, search
 from ricordo.index.meaning import embedded_text, hashed, meaning_of
+from ricordo.index.occurrences import Occurrences
 from ricordo.index.plan import Asked
 from ricordo.index.postings import COLUMNS, NO_TIME, Array, Block, Builder, IndexedRow, Postings
 from ricordo.index.queries import chunks
@@ -66,6 +67,7 @@ class Segments:
         self._curated, self._curated_numbers, self._curated_at = Curated(), list[int](), (-1, -1)
         self._successors: set[int] = set()
         self._marked = 0
+        self._occurrences = Occurrences()
 
     def search(
         self, connection: Connection, asked: Asked, sense: Sense | None = None
@@ -75,9 +77,9 @@ class Segments:
         With `sense` they are joined by the rows that are near in meaning.
         """
         corpus = self._followed(connection)
-        found, statistics = search(corpus, asked) if sense is None else hybrid_search(corpus, asked, sense)
-        there = chunks(connection, [one.number for one in found])
-        return [(one, there[one.number]) for one in found if one.number in there], statistics
+        ranked, statistics = self._ranked(corpus, asked, sense)
+        there = chunks(connection, ranked.numbers.tolist())
+        return [(one, there[one.number]) for one in ranked.each() if one.number in there], statistics
 
     def newest(self, connection: Connection, asked: Asked) -> list[Chunk]:
         """Return the newest chunks that pass the filters, the newest first; those without a time last."""
@@ -95,12 +97,19 @@ class Segments:
     ) -> tuple[list[tuple[Found, Chunk]], Statistics, float | None]:
         """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
         corpus = self._followed(connection)
-        found, statistics = search(corpus, asked) if sense is None else hybrid_search(corpus, asked, sense)
+        ranked, statistics = self._ranked(corpus, asked, sense)
         unseen = None
-        if cut is not None:
-            found, unseen = worth_reading(corpus, found, cut, self._succeeding(connection, corpus))
+        if cut is None:
+            found = ranked.each()
+        else:
+            found, unseen = worth_reading(corpus, ranked, cut, self._succeeding(connection, corpus))
         there = chunks(connection, [one.number for one in found])
         return [(one, there[one.number]) for one in found if one.number in there], statistics, unseen
+
+    def _ranked(self, corpus: Corpus, asked: Asked, sense: Sense | None) -> tuple[Ranked, Statistics]:
+        if sense is None:
+            return search(corpus, asked, self._occurrences)
+        return hybrid_search(corpus, asked, sense, self._occurrences)
 
     def curated(self, connection: Connection, asked: Asked) -> Curated:
         """Return the chunks that `newest` would; they are only read again when they may have changed."""

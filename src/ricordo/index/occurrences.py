@@ -1,0 +1,118 @@
+"""Where the words of queries stand, and what each gives to the rows that hold it, kept for the next query.
+
+A word of a query is a few terms that count as one. Their postings are joined once, and what they add to a score for
+each unit of the word's weight is worked out once, as most words of a question were in another one before.
+
+Invariant: what is kept is what the corpus would give now; it is forgotten as soon as a row comes, goes or moves.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ricordo.index.corpus import Corpus
+from ricordo.index.postings import IN_OWN, WITH_ALL, Array
+from ricordo.index.scoring import OWN_SHARE, Statistics, stem
+from ricordo.index.terms import Words
+
+__all__ = ["Occurrences", "Occurring"]
+
+_LEAST_KEPT = 2**16
+_TIMES_THE_ROWS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occurring:
+    """The rows that hold a word, ascending, how often, alone and with neighbours, and what it gives them.
+
+    `gain` is what it adds to a score for each unit of its weight.
+    """
+
+    rows: Array
+    own: Array
+    every: Array
+    gain: Array
+
+
+class Occurrences:
+    """The words of queries to one corpus. Of those that were asked for longest ago none are kept."""
+
+    def __init__(self) -> None:
+        """Keep nothing yet."""
+        self._corpus: Corpus | None = None
+        self._revision = -1
+        self._words: OrderedDict[frozenset[str], Occurring] = OrderedDict()
+        self._places: dict[str, int] = {}
+        self._size = 0
+
+    def find(self, corpus: Corpus, words: Words) -> tuple[tuple[Occurring, ...], Statistics]:
+        """Return where each word of a query stands, and how common its terms are."""
+        if corpus is not self._corpus or corpus.revision != self._revision:
+            self._corpus, self._revision = corpus, corpus.revision
+            self._words.clear()
+            self._places.clear()
+            self._size = 0
+        found = tuple(self._word(corpus, group) for group in words.groups)
+        frequencies = {term: self._places[term] for term in words.terms}
+        related = {
+            term
+            for term, count in frequencies.items()
+            if not count and (start := stem(term)) and corpus.has_relative(start)
+        }
+        self._forget(len(words.groups), max(_LEAST_KEPT, _TIMES_THE_ROWS * corpus.count))
+        return found, Statistics(frequencies=frequencies, related=frozenset(related))
+
+    def _word(self, corpus: Corpus, group: frozenset[str]) -> Occurring:
+        if group in self._words:
+            self._words.move_to_end(group)
+            return self._words[group]
+        held = {term: corpus.find(term) for term in sorted(group)}
+        for term, pieces in held.items():
+            self._places[term] = _places(corpus, pieces)
+        made = _joined(corpus, [piece for pieces in held.values() for piece in pieces])
+        self._words[group] = made
+        self._size += len(made.rows)
+        return made
+
+    def _forget(self, needed: int, most: int) -> None:
+        """Forget what was asked for longest ago, but for the words of this query."""
+        while self._size > most and len(self._words) > needed:
+            group, gone = self._words.popitem(last=False)
+            self._size -= len(gone.rows)
+            kept = frozenset().union(*self._words)
+            for term in group - kept:
+                del self._places[term]
+
+
+def _places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> int:
+    """Return in how many places a term stands."""
+    if not pieces:
+        return 0
+    seen = np.zeros(corpus.places, dtype=np.bool_)
+    for rows, counts in pieces:
+        own = rows[counts & IN_OWN > 0]
+        seen[corpus["place"][own[corpus["live"][own]] if corpus.dead else own]] = True
+    return int(np.count_nonzero(seen))
+
+
+def _joined(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> Occurring:
+    """Return the postings of a word: its terms count as one."""
+    if all(before[0][-1] < after[0][0] for before, after in pairwise(pieces)):
+        rows = np.concatenate([rows for rows, _ in pieces] or [np.zeros(0, dtype=np.int64)])
+        counts = np.concatenate([counts for _, counts in pieces] or [np.zeros(0, dtype=np.uint8)])
+        return _occurring(corpus, rows, counts & IN_OWN, counts >> WITH_ALL)
+    own, every = np.zeros(corpus.count, dtype=np.uint16), np.zeros(corpus.count, dtype=np.uint16)
+    for rows, counts in pieces:
+        own[rows] += counts & IN_OWN
+        every[rows] += counts >> WITH_ALL
+    held = np.flatnonzero(every)
+    return _occurring(corpus, held, np.minimum(own[held], IN_OWN), np.minimum(every[held], IN_OWN))
+
+
+def _occurring(corpus: Corpus, rows: Array, own: Array, every: Array) -> Occurring:
+    alone = own / (own + corpus["own"][rows])
+    beside = every / (every + corpus["every"][rows]) if corpus.has_neighbours else alone
+    return Occurring(rows=rows, own=own, every=every, gain=OWN_SHARE * alone + (1 - OWN_SHARE) * beside)
