@@ -81,6 +81,7 @@ class Bench:
         pace: Pace | None = None,
         consolidating: bool = False,
         tidy: Callable[[], Awaitable[object]] | None = None,
+        workers: int = 1,
     ) -> Worker:
         return Worker(
             self.inbox,
@@ -90,6 +91,7 @@ class Bench:
             emitter=Emitter(self.clock, (self.events.append,)),
             clock=self.clock,
             pace=pace or Pace(patience=0.05),
+            workers=workers,
         )
 
     async def put(self, *sessions: str) -> None:
@@ -171,6 +173,48 @@ async def test_what_does_not_end_in_time_goes_back_at_once(bench: Bench) -> None
     assert await bench.states() == {"a": "waiting", "b": "waiting"}
     bench.acts = {}
     assert (await bench.worker().drain(seconds=30)).done == 2
+
+
+async def test_as_many_jobs_are_done_at_a_time_as_there_are_workers(bench: Bench) -> None:
+    at_work, most, enough = 0, 0, anyio.Event()
+
+    async def busy() -> None:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        if most == 3:
+            enough.set()
+        await enough.wait()
+        at_work -= 1
+
+    names = [f"s{number}" for number in range(7)]
+    bench.acts.update(dict.fromkeys(names, busy))
+    await bench.put(*names)
+    assert await bench.worker(workers=3).drain(seconds=30) == Drained(done=7)
+    assert most == 3
+    assert sorted(bench.flushed) == names
+
+
+async def test_a_job_that_hangs_holds_up_no_other_worker_that_is_woken_for_new_work(bench: Bench) -> None:
+    bench.acts["hangs"] = forever
+    await bench.put("hangs")
+    worker = bench.worker(workers=2)
+    async with anyio.create_task_group() as group:
+        group.start_soon(worker.serve)
+        await bench.put("new")
+        worker.wake()
+        await until(lambda: bench.flushed == ["new"])
+        group.cancel_scope.cancel()
+    assert await bench.states() == {"hangs": "waiting", "new": "done"}
+
+
+async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker_ends(bench: Bench) -> None:
+    later = bench.clock.now() + timedelta(seconds=30)
+    worker = bench.worker()
+    async with worker.at_work(closing_seconds=30):
+        worker.follow(await bench.inbox.put(Job(kind="flush", session="ours", after=later)))
+        await bench.inbox.put(Job(kind="flush", session="theirs", after=later))
+    assert await bench.states() == {"ours": "done", "theirs": "waiting"}
 
 
 async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import cast
 
@@ -21,7 +21,7 @@ from ricordo.middleware import Turn, TurnHandler, TurnResult
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.maintain import Maintain
 from ricordo.middleware.transcript import TranscriptRecord
-from ricordo.queue import Job, Queue
+from ricordo.queue import InboxConfig, Job, Queue
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
@@ -63,7 +63,7 @@ class Inbox:
 
 
 def flushing(inbox: Inbox, emitter: Emitter | None = None) -> FlushJobs:
-    return FlushJobs(cast("Queue", inbox), emitter=emitter)
+    return FlushJobs(cast("Queue", inbox), config=InboxConfig(debounce_seconds=0), emitter=emitter)
 
 
 async def answer(_turn: Turn) -> TurnResult:
@@ -78,6 +78,20 @@ async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_cont
     inbox = Inbox()
     assert await flushing(inbox)(TURN, answer) is RESULT
     assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me")]
+
+
+async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_what_waits() -> None:
+    inbox, told = Inbox(), list[Job]()
+    flush = FlushJobs(
+        cast("Queue", inbox), clock=Noon(), signals=lambda said: frozenset({said[0].role}), asked=told.append
+    )
+    await flush(TURN, answer)
+    noon = Noon().now()
+    assert [(job.after, job.deadline) for job in inbox.jobs_put] == [
+        (noon + timedelta(seconds=30), noon + timedelta(seconds=120))
+    ]
+    assert inbox.jobs_put[0].signals == {"user"}
+    assert told == inbox.jobs_put
 
 
 async def test_a_turn_that_failed_is_extracted_too_and_fails_as_it_did() -> None:

@@ -12,10 +12,11 @@ import anyio.lowlevel
 import pytest
 
 from ricordo.clock import MonotonicIds
-from ricordo.errors import LeaseLost, StorageBusy, StorageFailed, StorageFull
-from ricordo.queue import Job, Lease, Outcome
+from ricordo.errors import InvalidSetting, LeaseLost, StorageBusy, StorageFailed, StorageFull
+from ricordo.queue import InboxConfig, Job, Lease, Outcome
 from ricordo.queue.holder import holder, is_gone
 from ricordo.queue.inbox import Inbox
+from ricordo.queue.tables import SCHEMA
 from ricordo.queue.transitions import Limits
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +27,11 @@ Clock = Any
 
 def flush(session: str = "s1", **given: Any) -> Job:
     return Job(kind="flush", agent="main", session=session, **given)
+
+
+def debounced(clock: Clock, config: InboxConfig | None = None) -> dict[str, Any]:
+    after, deadline = (config or InboxConfig()).times(clock.now())
+    return {"after": after, "deadline": deadline}
 
 
 async def leased(inbox: Inbox, **given: Any) -> Lease:
@@ -92,14 +98,99 @@ async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
 
 
 async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Clock) -> None:
-    soon, late = clock.now() + timedelta(seconds=30), clock.now() + timedelta(seconds=90)
-    first = await inbox.put(flush(first="b", last="c", after=late, deadline=soon))
-    second = await inbox.put(flush(first="d", last="a", after=soon, deadline=late))
+    first = await inbox.put(flush(first="b", last="c", signals=frozenset({"goal"}), trace="t1", **debounced(clock)))
+    clock.turn(20)
+    second = await inbox.put(flush(first="d", last="a", signals=frozenset({"correction"}), **debounced(clock)))
     assert second.id == first.id
-    assert (second.first, second.last, second.after, second.deadline) == ("b", "a", soon, soon)
+    assert (second.first, second.last, second.deadline) == ("b", "a", first.deadline)
+    assert (sorted(second.signals), second.trace) == (["correction", "goal"], "t1")
     assert [record.job for record in await inbox.jobs()] == [second]
-    wide = await inbox.put(flush())
-    assert (wide.first, wide.last, wide.after, wide.deadline) == (None, None, None, soon)
+    wide = await inbox.put(flush(trace="t2"))
+    assert (wide.first, wide.last, wide.after, wide.deadline) == (None, None, None, first.deadline)
+    assert (await leased(inbox)).job.trace == "t2"
+
+
+async def test_what_waits_for_a_pause_waits_anew_when_it_is_asked_for_again(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush(**debounced(clock)))
+    clock.turn(20)
+    await inbox.put(flush(**debounced(clock)))
+    clock.turn(29)
+    assert await inbox.lease(seconds=60) is None
+    clock.turn(1)
+    assert await inbox.lease(seconds=60) is not None
+
+
+@pytest.mark.req("DF-B2")
+async def test_no_traffic_postpones_a_job_past_its_deadline(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush("mine", user="me", **debounced(clock)))
+    waited = 0
+    while (lease := await inbox.lease(seconds=60, kinds={"flush"})) is None or lease.job.session != "mine":
+        await inbox.put(flush("mine", user="me", **debounced(clock)))
+        await inbox.put(flush(f"theirs{waited}", user="you", **debounced(clock)))
+        waited += 10
+        clock.turn(10)
+    assert waited == 120
+
+
+async def test_a_pause_after_a_failure_is_not_cut_short_by_new_work_that_waits(inbox: Inbox, clock: Clock) -> None:
+    await inbox.put(flush(deadline=clock.now()))
+    pause = clock.now() + timedelta(seconds=300)
+    await inbox.release(await leased(inbox), error="ModelUnavailable", after=pause)
+    assert (await inbox.put(flush(**debounced(clock)))).after == pause
+
+
+async def test_what_is_hastened_does_not_wait_for_a_pause(inbox: Inbox, clock: Clock) -> None:
+    one, two = [await inbox.put(flush(session, **debounced(clock))) for session in ("one", "two")]
+    assert await inbox.hasten(keys=[one.key]) == 1
+    assert (await leased(inbox)).job.session == "one"
+    assert await inbox.lease(seconds=60) is None
+    assert await inbox.hasten(kinds={"consolidate"}) == 0
+    assert await inbox.hasten() == 1
+    await inbox.release(await leased(inbox), error="ModelUnavailable", after=clock.now() + timedelta(seconds=30))
+    assert await inbox.hasten() == 0
+    assert two.key == (await inbox.jobs(states={"waiting"}))[0].job.key
+
+
+async def test_who_was_served_longest_ago_is_next_however_many_jobs_another_user_has(
+    inbox: Inbox, clock: Clock
+) -> None:
+    for number in range(6):
+        await inbox.put(flush(f"flood{number}", user="flood"))
+    for user in ("ann", "bo"):
+        await inbox.put(flush("s", user=user))
+        await inbox.put(flush("t", user=user))
+    served = []
+    for _ in range(7):
+        clock.turn(1)
+        lease = await leased(inbox)
+        served.append(lease.job.user)
+        await inbox.settle(lease, DONE)
+    assert served == ["flood", "ann", "bo", "flood", "ann", "bo", "flood"]
+
+
+async def test_an_inbox_of_an_older_version_is_taken_over_with_what_waits_in_it(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "queue.db"
+    with closing(sqlite3.connect(path)) as old:
+        for statement in SCHEMA.steps[0]:
+            old.execute(statement)
+        old.execute(f"PRAGMA application_id = {SCHEMA.owner}")
+        old.execute("PRAGMA user_version = 1")
+        old.execute(
+            "INSERT INTO job (id, key, kind, agent, session, user, attempts, state, created, changed, failures, counts,"
+            " holder) VALUES ('i', 'k', 'flush', 'main', 's1', '', 0, 'waiting', 0, 0, 0, '{}', '')"
+        )
+        old.commit()
+    inbox = Inbox(path, clock=clock, ids=MonotonicIds(clock))
+    assert (await leased(inbox)).job == Job(kind="flush", agent="main", session="s1", key="k", id="i", attempts=1)
+    await inbox.close()
+
+
+@pytest.mark.parametrize(
+    "given", [{"debounce_seconds": -1}, {"debounce_seconds": 5, "max_wait_seconds": 4}, {"workers": 0}]
+)
+def test_an_inbox_is_not_configured_with_times_or_workers_that_can_not_be(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match=[*given][-1]):
+        InboxConfig(**given)
 
 
 async def test_asking_while_it_runs_is_one_more_run_afterwards(inbox: Inbox) -> None:

@@ -235,8 +235,19 @@ class HarnessAgent(Standpoint):
         return True
 
     async def settle(self, *, seconds: float = 10.0) -> int:
-        """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left."""
+        """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left.
+
+        What this agent asked for does not wait for a pause; with 0 seconds the jobs are only counted.
+        """
         return await self._session.settle(seconds=seconds)
+
+    async def flush(self, *, seconds: float = 30.0) -> bool:
+        """Learn from what was said so far, now and not after a pause; wait for what is being worked on.
+
+        True when nothing waits in the inbox any more and nothing failed; False when that took more than so many
+        seconds, or failed: what is left waits there. Raises: StorageError when the inbox can't be read.
+        """
+        return await self._session.flushed(seconds=seconds)
 
     async def consolidate(self) -> Consolidated:
         """Let what was learned so far enter curated memory now, however recent the last consolidation is.

@@ -4,6 +4,7 @@ The names are constants here because the conventions for memory operations are s
 published package lacks them. Spans carry counts and error types; content is never captured.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from ricordo.events.types import Event, Stage
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-__all__ = ["OPERATIONS", "telemetry_sink"]
+__all__ = ["OPERATIONS", "current_trace", "telemetry_sink"]
 
 OPERATIONS: Mapping[Stage, str] = {
     "save": "create_memory",
@@ -26,6 +27,14 @@ OPERATIONS: Mapping[Stage, str] = {
     "open": "create_memory_store",
 }
 """The `gen_ai.operation.name` of a stage; other stages make no span."""
+
+
+def current_trace() -> str:
+    """Return the id of the trace that is being recorded, 32 hex digits; empty outside of one, and without the API."""
+    # who records a trace has imported the API
+    api = sys.modules.get("opentelemetry.trace")
+    context = api.get_current_span().get_span_context() if api else None
+    return f"{context.trace_id:032x}" if context and context.is_valid else ""
 
 
 def telemetry_sink() -> Callable[[Event], None] | None:

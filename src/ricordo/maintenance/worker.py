@@ -7,8 +7,8 @@ Invariant: no error of a job or of the inbox leaves `drain` or `serve`; each is 
 """
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -68,8 +68,9 @@ class Worker:
         clock: Clock,
         scope: Scope | None = None,
         pace: Pace | None = None,
+        workers: int = 1,
     ) -> None:
-        """Work on `queue`; `scope` is named on events.
+        """Work on `queue`, at `workers` jobs at a time; `scope` is named on events.
 
         `due` decides when a flush asks for a consolidation: by default 30 minutes after the last one, or after the
         worker was made. What was learned since is consolidated when the worker ends, see `at_work`, and then `tidy`
@@ -84,8 +85,10 @@ class Worker:
         self._clock = clock
         self._scope = scope
         self._pace = pace or Pace()
+        self._workers = workers
         self._kinds = frozenset({"flush"} | ({"consolidate"} if consolidate else set()))
-        self._woken = anyio.Event()
+        self._sleepers: set[anyio.Event] = set()
+        self._asked: set[str] = set()
         self._began = clock.now()
         self._learned = False
 
@@ -93,22 +96,67 @@ class Worker:
         """Do what is due, of these kinds, for at most `seconds`; what is not ended by then goes back."""
         wanted = self._kinds if kinds is None else self._kinds.intersection(kinds)
         ended = {True: 0, False: 0}
-        with anyio.move_on_after(seconds):
-            while (lease := await self._next(wanted)) is not None:
+        running: set[str] = set()
+
+        async def work(lease: Lease) -> None:
+            try:
                 ended[await self._done(lease)] += 1
+            finally:
+                running.discard(lease.token)
+                self.wake()
+
+        with anyio.move_on_after(seconds):
+            async with anyio.create_task_group() as group:
+                while True:
+                    with self._asleep() as woken:
+                        lease = await self._next(wanted) if len(running) < self._workers else None
+                        if lease is not None:
+                            running.add(lease.token)
+                            group.start_soon(work, lease)
+                        elif running:
+                            await woken.wait()
+                        else:
+                            break
         return Drained(done=ended[True], failed=ended[False], left=len(await self._unended(wanted)))
 
     async def serve(self) -> None:
         """Drain whenever something is due or `wake` is called, until cancelled."""
         while True:
-            self._woken = anyio.Event()
-            await self.drain(seconds=math.inf)
-            with anyio.move_on_after(await self._until_due()):
-                await self._woken.wait()
+            with self._asleep() as woken:
+                await self.drain(seconds=math.inf)
+                with anyio.move_on_after(await self._until_due()):
+                    await woken.wait()
 
     def wake(self) -> None:
         """Let `serve` look at the inbox now."""
-        self._woken.set()
+        for each in self._sleepers:
+            each.set()
+
+    def follow(self, job: Job) -> None:
+        """Know that `job` was asked for here: before the worker ends, and for `flush`, it is done without its pause."""
+        self._asked.add(key_of(job))
+        self.wake()
+
+    async def hasten(self) -> None:
+        """Make what was asked for here due at once."""
+        if not self._asked:
+            return
+        try:
+            await self._queue.hasten(keys=self._asked)
+        except StorageError as error:
+            self._report(error)
+        else:
+            self._asked.clear()
+
+    @contextmanager
+    def _asleep(self) -> Iterator[anyio.Event]:
+        """Give an event that `wake` sets from now on."""
+        woken = anyio.Event()
+        self._sleepers.add(woken)
+        try:
+            yield woken
+        finally:
+            self._sleepers.discard(woken)
 
     @asynccontextmanager
     async def at_work(self, *, closing_seconds: float) -> AsyncIterator[None]:
@@ -129,6 +177,7 @@ class Worker:
 
     async def _close(self, seconds: float) -> None:
         began = anyio.current_time()
+        await self.hasten()
         await self.drain(seconds=seconds)
         if self._learned:
             await self._ask_for_consolidation()

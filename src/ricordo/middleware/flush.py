@@ -1,16 +1,18 @@
 """Flush: what a session taught is extracted later, by whoever works off the inbox; here the work is only asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import anyio
 
-from ricordo.clock import SystemClock
+from ricordo.clock import Clock, SystemClock
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter
+from ricordo.events.telemetry import current_trace
 from ricordo.messages import Message, mark_of
 from ricordo.middleware.contract import Turn, TurnHandler, TurnResult
-from ricordo.queue import Job, Queue
+from ricordo.queue import InboxConfig, Job, Queue
 from ricordo.scopes import Scope
 from ricordo.uncut import uncut
 
@@ -23,13 +25,30 @@ FLUSH = "flush"
 class FlushJobs:
     """Turn middleware that puts a durable job at the end of each turn, a failed or cancelled one too.
 
-    An inbox that can't be written to ends no turn: it is reported as a failed `extract`, and the cursor of the session
-    makes the next flush catch up.
+    The job waits for a pause in the session; what leaves the window is asked for at once. An inbox that can't be
+    written to ends no turn: it is reported as a failed `extract`, and the cursor of the session makes the next
+    flush catch up.
     """
 
-    def __init__(self, queue: Queue, *, emitter: Emitter | None = None) -> None:
-        """Put jobs into `queue`; the user of the scope is named on them."""
+    def __init__(
+        self,
+        queue: Queue,
+        *,
+        config: InboxConfig | None = None,
+        clock: Clock | None = None,
+        signals: Callable[[Sequence[Message]], frozenset[str]] | None = None,
+        asked: Callable[[Job], None] | None = None,
+        emitter: Emitter | None = None,
+    ) -> None:
+        """Put jobs into `queue`; the user of the scope is named on them, and what `signals` finds in a turn's messages.
+
+        `config` says how long a job waits for more, `asked` is told of each one that waits.
+        """
         self._queue = queue
+        self._config = config or InboxConfig()
+        self._clock = clock or SystemClock()
+        self._signals = signals or (lambda _: frozenset())
+        self._asked = asked or (lambda _: None)
         self._emitter = emitter or Emitter(SystemClock())
 
     async def __call__(self, turn: Turn, handler: TurnHandler) -> TurnResult:
@@ -37,7 +56,10 @@ class FlushJobs:
         try:
             return await handler(turn)
         finally:
-            await self.ask(turn.scope, turn.agent, turn.session)
+            after, deadline = self._config.times(self._clock.now())
+            job = self._job(turn.scope, turn.agent, turn.session)
+            signals = self._signals(turn.messages)
+            await self._ask(turn.scope, replace(job, after=after, deadline=deadline, signals=signals))
 
     async def before_drop(self, scope: Scope, agent: str, session: str, dropped: Sequence[Message]) -> None:
         """Ask for the extraction of what leaves the window; messages that nobody said are not named.
@@ -51,8 +73,17 @@ class FlushJobs:
     async def ask(
         self, scope: Scope, agent: str, session: str, *, first: str | None = None, last: str | None = None
     ) -> None:
-        """Put one job, durably, for the messages from `first` to `last`; a cancellation waits until it is there."""
-        job = Job(kind=FLUSH, agent=agent, session=session, user=scope.user or "", first=first, last=last)
+        """Put one job, durably, for the messages from `first` to `last`, due at once.
+
+        A cancellation waits until it is there.
+        """
+        await self._ask(scope, replace(self._job(scope, agent, session), first=first, last=last))
+
+    @staticmethod
+    def _job(scope: Scope, agent: str, session: str) -> Job:
+        return Job(kind=FLUSH, agent=agent, session=session, user=scope.user or "", trace=current_trace())
+
+    async def _ask(self, scope: Scope, job: Job) -> None:
         try:
             with anyio.CancelScope(shield=True):
                 await uncut(partial(self._put, job))
@@ -60,4 +91,4 @@ class FlushJobs:
             self._emitter.failed("extract", scope, error, "the inbox did not take the job")
 
     async def _put(self, job: Job) -> None:
-        await self._queue.put(job)
+        self._asked(await self._queue.put(job))

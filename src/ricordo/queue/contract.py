@@ -21,8 +21,9 @@ class Job:
     `first` and `last` are the ids of the messages it is about, both included; None for from the cursor on, and up to
     the newest. `user` is who is named on what it writes, empty for whom the root names. It is due at `after`, at
     once when None, and is to be done by `deadline`, after which it goes first. `key` tells jobs that are one and
-    the same; without one it is made of kind, agent, session and user. `id` is given by the inbox, which also counts
-    the leases it had in `attempts`.
+    the same; without one it is made of kind, agent, session and user. `signals` name what the messages hold, such as a
+    correction, and `trace` is the trace of whoever asked last. `id` is given by the inbox, which also counts the leases
+    it had in `attempts`.
     """
 
     kind: str
@@ -34,6 +35,8 @@ class Job:
     after: datetime | None = None
     deadline: datetime | None = None
     key: str = ""
+    signals: frozenset[str] = frozenset()
+    trace: str = ""
     id: str = ""
     attempts: int = 0
 
@@ -77,9 +80,10 @@ class Queue(Protocol):
     async def put(self, job: Job) -> Job:
         """Add `job` durably and return it as it waits.
 
-        A waiting one of its key is widened instead: to the older `first`, the newer `last`, the sooner `after` and
-        `deadline`. So is one for the same session that names no user, or any where `job` names none: then it is done
-        for the user who is named. One that runs is not touched, the new one waits beside it.
+        A waiting one of its key is widened instead: to the older `first`, the newer `last`, the later `after`, though
+        none past the sooner `deadline`, and all `signals`; it is due at once when one of the two is. So is one for
+        the same session that names no user, or any where `job` names none: then it is done for the user who is
+        named. One that runs is not touched, the new one waits beside it.
         """
         ...
 
@@ -95,7 +99,8 @@ class Queue(Protocol):
     ) -> Lease | None:
         """Take the next job that is due, of these `kinds` and this `key`, for `seconds`; None when nothing is due.
 
-        Those past their deadline come first, then the oldest. Jobs of one key never run at once.
+        Those past their deadline come first, then those of the user whose last turn is longest ago, then the oldest.
+        Jobs of one key never run at once.
         """
         ...
 
@@ -111,6 +116,13 @@ class Queue(Protocol):
         """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`.
 
         With an `error` it counts as failed; one that failed too often ends as failed.
+        """
+        ...
+
+    async def hasten(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
+        """Make what waits out its pause due at once, of these `keys` and `kinds`, all when None; return how many.
+
+        What failed before keeps the pause it was given back with.
         """
         ...
 

@@ -23,7 +23,7 @@ from ricordo.errors import DocumentInvalid, LeaseLost, StorageFailed
 from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
 from ricordo.queue.plan import is_same_work, widened
 from ricordo.queue.tables import SCHEMA, stamp
-from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, listed, renew, settle, take
+from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, hasten, listed, renew, settle, take
 
 __all__ = ["Inbox"]
 
@@ -115,6 +115,11 @@ class Inbox:
 
         if not await self._written(act):
             raise LeaseLost
+
+    async def hasten(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
+        """Make what waits out its pause due at once; return how many jobs that were."""
+        act = partial(hasten, keys=keys, kinds=kinds)
+        return await self._written(lambda connection: act(connection, self._clock.now())) or 0
 
     async def jobs(
         self,

@@ -35,17 +35,28 @@ def widened(waiting: Job, job: Job) -> Job:
 
     Ids of messages have no order that can be told from them, so the order of asking stands for it: the first one's
     `first` is the older, the second one's `last` the newer. None is wider than any id. A named user stays named.
+    Asking again makes it wait anew, but not past the deadline.
     """
     named = waiting if waiting.user else job
+    deadline = _sooner(waiting.deadline, job.deadline)
     return replace(
         waiting,
         user=named.user,
         key=key_of(named),
         first=None if job.first is None else waiting.first,
         last=None if waiting.last is None else job.last,
-        after=None if waiting.after is None or job.after is None else min(waiting.after, job.after),
-        deadline=_sooner(waiting.deadline, job.deadline),
+        after=_again(waiting.after, job.after, deadline),
+        deadline=deadline,
+        signals=waiting.signals | job.signals,
+        trace=job.trace or waiting.trace,
     )
+
+
+def _again(waiting: datetime | None, asked: datetime | None, deadline: datetime | None) -> datetime | None:
+    """Return from when on a job is due that waits, and was asked for again; a pause after a failure is not cut."""
+    if waiting is None or asked is None:
+        return None
+    return max(waiting, asked if deadline is None else min(asked, deadline))
 
 
 def _sooner(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -46,17 +46,23 @@ SCHEMA = Schema(
             "CREATE INDEX ended ON job (state, changed, number)",
             "CREATE TABLE refilled (time INTEGER NOT NULL)",
         ),
+        (
+            "ALTER TABLE job ADD COLUMN signals TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE job ADD COLUMN trace TEXT NOT NULL DEFAULT ''",
+            "CREATE INDEX served ON job (user, changed) WHERE state <> 'waiting'",
+        ),
     ),
 )
 
 COLUMNS = (
     "number, id, key, kind, agent, session, user, first_message, last_message, due, deadline, attempts, state, "
-    "created, changed, failures, error, counts, token, holder, until"
+    "created, changed, failures, error, counts, token, holder, until, signals, trace"
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _JOB = (
-    "id", "key", "kind", "agent", "session", "user", "first_message", "last_message", "due", "deadline", "attempts"
+    "id", "key", "kind", "agent", "session", "user", "first_message", "last_message", "due", "deadline", "attempts",
+    "signals", "trace",
 )  # fmt: skip
 Value: TypeAlias = str | int | None
 """What a column holds."""
@@ -100,6 +106,8 @@ def written(job: Job) -> dict[str, Value]:
         stamp(job.after),
         stamp(job.deadline),
         job.attempts,
+        " ".join(sorted(job.signals)),
+        job.trace,
     )
     return dict(zip(_JOB, values, strict=True))
 
@@ -143,6 +151,8 @@ def _job(row: Mapping[str, Value]) -> Job:
         after=time_of(_number(row["due"])),
         deadline=time_of(_number(row["deadline"])),
         key=_text(row["key"]) or "",
+        signals=frozenset((_text(row["signals"]) or "").split()),
+        trace=_text(row["trace"]) or "",
         id=_text(row["id"]) or "",
         attempts=_number(row["attempts"]) or 0,
     )

@@ -17,9 +17,14 @@ from ricordo.queue.holder import holder, is_gone
 from ricordo.queue.plan import is_same_work, key_of, widened
 from ricordo.queue.tables import Row, Value, found, stamp, time_of, written
 
-__all__ = ["Limits", "add", "begin", "give_back", "has_work", "listed", "renew", "settle", "take"]
+__all__ = ["Limits", "add", "begin", "give_back", "has_work", "hasten", "listed", "renew", "settle", "take"]
 
 _ENDED: tuple[JobState, ...] = ("done", "failed", "dropped")
+_SERVED = (
+    "coalesce((SELECT max(served.changed) FROM job AS served"
+    " WHERE served.user = job.user AND served.state <> 'waiting'), 0)"
+)
+"""When a job of this user was last taken or ended: who was served longest ago is next, however many wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +82,7 @@ def take(
         connection,
         "state = 'waiting' AND (due IS NULL OR due <= :now) AND key = coalesce(:key, key)"
         " AND NOT EXISTS (SELECT 1 FROM job AS other WHERE other.key = job.key AND other.state = 'running')"
-        f"{chosen} ORDER BY coalesce(deadline <= :now, 0) DESC, number LIMIT 1",
+        f"{chosen} ORDER BY coalesce(deadline <= :now, 0) DESC, {_SERVED}, number LIMIT 1",
         {"now": stamp(now), "key": key, **values},
     )
     return _leased(connection, due[0], now, seconds) if due else None
@@ -101,6 +106,19 @@ def give_back(
 ) -> None:
     """Let the job wait again, or end when it failed too often."""
     _return(connection, _held(connection, lease), now, limits, error=error, after=after)
+
+
+def hasten(
+    connection: Connection, now: datetime, *, keys: Collection[str] | None, kinds: Collection[str] | None
+) -> int:
+    """Make what waits out a pause due at once; return how many jobs that were."""
+    of_keys, key_values = _one_of("key", keys)
+    of_kinds, kind_values = _one_of("kind", kinds)
+    changed = connection.execute(
+        f"UPDATE job SET due = NULL WHERE state = 'waiting' AND failures = 0 AND due > :now{of_keys}{of_kinds}",
+        {"now": stamp(now), **key_values, **kind_values},
+    )
+    return changed.rowcount
 
 
 def has_work(connection: Connection) -> bool:
@@ -201,7 +219,7 @@ _FREE: dict[str, Value] = {"token": None, "holder": "", "until": None}
 
 def _work(job: Job) -> dict[str, Value]:
     """Return the columns that widening changes."""
-    columns = ("key", "user", "first_message", "last_message", "due", "deadline")
+    columns = ("key", "user", "first_message", "last_message", "due", "deadline", "signals", "trace")
     return {name: value for name, value in written(job).items() if name in columns}
 
 

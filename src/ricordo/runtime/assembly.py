@@ -145,6 +145,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             emitter=parts.emitter,
             clock=parts.clock,
             scope=scope,
+            workers=parts.settings.inbox.workers,
         )
         async with beside(embedding.serve), worker.at_work(closing_seconds=_CLOSING_SECONDS):
             yield Workspace(

@@ -188,7 +188,15 @@ class Making:
 
     def _flush(self) -> FlushJobs | None:
         learns = self.keeps and self._learns
-        return FlushJobs(self.workspace.inbox, emitter=self.parts.emitter) if self.workspace and learns else None
+        if self.workspace is None or not learns:
+            return None
+        return FlushJobs(
+            self.workspace.inbox,
+            config=self.parts.settings.inbox,
+            clock=self.parts.clock,
+            asked=self.workspace.worker.follow,
+            emitter=self.parts.emitter,
+        )
 
     @property
     def _learns(self) -> bool:

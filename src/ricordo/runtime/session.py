@@ -161,16 +161,29 @@ class Session:
         self.inject.refresh(self.name)
 
     async def settle(self, *, seconds: float) -> int:
-        """Work off the inbox, wait for what others work on, and return how many jobs are left."""
+        """Work off the inbox, wait for what others work on, and return how many jobs are left.
+
+        What was asked for here does not wait for a pause; with 0 seconds the jobs are only counted.
+        """
         workspace = self.workspace
         if workspace is None:
             return 0
+        if seconds > 0:
+            await workspace.worker.hasten()
         with anyio.move_on_after(seconds), suppress(StorageError):
             await workspace.worker.drain(seconds=math.inf)
             while await _has_due(workspace):
                 await anyio.sleep(_PAUSE)
                 await workspace.worker.drain(seconds=math.inf)
         return (await workspace.worker.drain(seconds=0)).left
+
+    async def flushed(self, *, seconds: float) -> bool:
+        """Settle, and tell whether nothing is left in the inbox and nothing failed for good meanwhile."""
+        workspace = self.workspace
+        if workspace is None:
+            return True
+        failed = await _failed(workspace)
+        return await self.settle(seconds=seconds) == 0 and await _failed(workspace) <= failed
 
     async def consolidate(self) -> Consolidated:
         """Make curated memory of what the ledgers hold, however recent the last time is."""
@@ -221,6 +234,11 @@ class Session:
         window = valid(self.conversation.keeper.state.window)
         turn = Turn(scope=self.scope, agent=self.agent, session=self.name, messages=(), window=window)
         return Request(turn=turn, system=self.base, window=window, tools=tuple(tool.spec for tool in self.tools))
+
+
+async def _failed(workspace: Workspace) -> set[str]:
+    """Return the jobs that failed for good."""
+    return {record.job.id for record in await workspace.inbox.jobs(states={"failed"}, limit=1000)}
 
 
 async def _has_due(workspace: Workspace) -> bool:

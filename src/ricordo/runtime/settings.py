@@ -25,6 +25,7 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
+from ricordo.queue import InboxConfig
 from ricordo.recall.relevance import MOST_RECALLED
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
@@ -68,7 +69,8 @@ class Settings:
     So is `turn_recall`, which reminds each turn of a few memories, but for a recommended agent, where None is its
     default. All that is put into the prompt beside the agent's own instructions has at most `workspace_tokens`
     tokens, the preamble among it at most `preamble_tokens`; up to `recalled_memories` of the rest of memory join it
-    that have to do with the first message. A turn has at most `max_iters` requests to the model. `origins` says for
+    that have to do with the first message. A turn has at most `max_iters` requests to the model. `inbox` says
+    how long what was said waits until it is learned from. `origins` says for
     each setting that is not at its default, by dotted key, where its value came from.
     """
 
@@ -93,6 +95,7 @@ class Settings:
     truncate_args: TruncateArgsConfig | None = None
     turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
+    inbox: InboxConfig = field(default_factory=InboxConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:

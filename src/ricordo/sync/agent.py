@@ -206,4 +206,5 @@ class HarnessAgent(Face[AsyncAgent]):
     clear = blocking(AsyncAgent.clear)
     sum_up = blocking(AsyncAgent.sum_up)
     settle = blocking(AsyncAgent.settle)
+    flush = blocking(AsyncAgent.flush)
     consolidate = blocking(AsyncAgent.consolidate)
