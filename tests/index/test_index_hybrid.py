@@ -106,6 +106,18 @@ async def test_a_passage_is_near_by_its_neighbours_too_and_an_entry_by_itself_al
     assert found["A hound barks."]["dense"] == found["A hound barks."]["dense_context"]
 
 
+async def test_among_passages_that_are_equally_near_neighbours_change_nothing(tmp_path: Path) -> None:
+    said = ["The dog on the boat.", "A puppy in a ship.", "A hound can sail.", "Our dog has a boat."]
+    rows = [encode(Message(role="user", id=f"m{n}", time=NOON, parts=(Text(text=t),))) for n, t in enumerate(said)]
+    place(tmp_path, LOG, "".join(row.decode() for row in rows))
+    async with opened(tmp_path, Concepts()) as index:
+        await index.refresh()
+        found = {match.content: match.signals for match in await index.search("dog")}
+    assert set(found) == set(said)
+    assert all(0 < signals["dense"] < 1 for signals in found.values())
+    assert all(signals["dense_context"] == pytest.approx(signals["dense"]) for signals in found.values())
+
+
 async def test_a_reopened_index_and_a_rebuilt_one_answer_the_same_and_embed_nothing_again(tmp_path: Path) -> None:
     home(tmp_path)
     async with opened(tmp_path, Concepts()) as index:

@@ -206,7 +206,8 @@ class Sense:
 def _with_neighbours(own: Array, known: Array, beside: Array) -> Array:
     """Return the cosines of rows with those before and behind them."""
     row_known, row_own = np.append(known, False), np.append(own, np.float32(0))
-    count = known + row_known[beside[0]] + row_known[beside[1]].astype(np.int8)
+    # booleans added to each other would make one of two
+    count = known.astype(np.int8) + row_known[beside[0]] + row_known[beside[1]]
     context: Array = (own + row_own[beside[0]] + row_own[beside[1]]) / np.maximum(count, 1)
     return context
 
