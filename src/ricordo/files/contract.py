@@ -6,7 +6,7 @@ append is a primitive and never reads what is there; a replacement is atomic and
 """
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
@@ -26,11 +26,16 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class FileInfo:
-    """What a listing tells of a file: its path, size in bytes, and time of modification in nanoseconds."""
+    """What a listing tells of a file: its path, size in bytes, and time of modification in nanoseconds.
+
+    `stamp` is another one after every write, also where size and time are set to what they were; empty where the
+    backend has none. Two that differ in nothing else are equal.
+    """
 
     path: str
     size: int
     modified_ns: int
+    stamp: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

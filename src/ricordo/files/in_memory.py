@@ -34,7 +34,7 @@ class InMemoryFiles:
     async def info(self, path: str) -> FileInfo | None:
         """Return what is known of the file, or None when there is none."""
         found = self._files.get(safe_path(path))
-        return found and FileInfo(path=safe_path(path), size=len(found[0]), modified_ns=found[1])
+        return found and FileInfo(path=safe_path(path), size=len(found[0]), modified_ns=found[1], stamp=str(found[1]))
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
         """Add `data` at the end, on a line of its own."""

@@ -158,7 +158,9 @@ class LocalFiles:
             return None
         except OSError as error:
             raise _unreadable(error, path) from error
-        return FileInfo(path=safe_path(path), size=found.st_size, modified_ns=found.st_mtime_ns)
+        # nobody can set the time of the last change, as that of the last modification can be
+        stamp = f"{found.st_ino}-{found.st_ctime_ns}"
+        return FileInfo(path=safe_path(path), size=found.st_size, modified_ns=found.st_mtime_ns, stamp=stamp)
 
     def _append(self, path: str, data: bytes, header: bytes) -> Appended:
         with self._writing(path) as real:

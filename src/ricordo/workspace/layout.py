@@ -29,10 +29,12 @@ __all__ = [
     "cursor_path",
     "is_ledger",
     "is_memory",
+    "is_profile",
     "ledger_date",
     "ledger_path",
     "long_path",
     "plan_path",
+    "profile_path",
     "session_of",
     "state_path",
     "tasks_path",
@@ -56,6 +58,7 @@ DEFAULT_AGENT = "main"
 
 _LEDGER = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
 _TRANSCRIPT = re.compile(rf"{WORKSPACE}/agents/([^/]+)/sessions/([^/]+)\.log\.jsonl")
+_PROFILE = re.compile(rf"{WORKSPACE}/(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 
@@ -83,6 +86,18 @@ def is_ledger(path: str) -> bool:
 def is_memory(path: str) -> bool:
     """Tell whether `path` is a memory document: curated memory, a ledger, a topic, an archive or a long entry."""
     return path == MEMORY or (path.startswith(f"{LEDGERS}/") and path.endswith(".md"))
+
+
+def profile_path(user: str = "", agent: str = DEFAULT_AGENT) -> str:
+    """Return where the profile of this user and agent lies; without a user it is that of the root itself."""
+    users = f"users/{path_part(user)}/" if user else ""
+    agents = "" if agent in {"", DEFAULT_AGENT} else f"agents/{path_part(agent)}/"
+    return f"{WORKSPACE}/{users}{agents}profile.json"
+
+
+def is_profile(path: str) -> bool:
+    """Tell whether `path` is the profile of somebody."""
+    return _PROFILE.fullmatch(path) is not None
 
 
 def long_path(entry_id: str) -> str:

@@ -7,9 +7,11 @@ seldom, and facts stay. Times are kept as they were written, so that nothing of 
 Invariant: what a document holds that has no name here stands in `extra`, and goes back where it came from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import blake2b
+from itertools import count
 
 from ricordo.messages.types import JsonValue
 
@@ -22,7 +24,9 @@ __all__ = [
     "FactSource",
     "Profile",
     "Summary",
+    "fact_id",
     "moment_of",
+    "new_profile",
     "written",
 ]
 
@@ -114,6 +118,21 @@ class Profile:
     def is_empty(self) -> bool:
         """Whether nothing at all is known."""
         return not self.facts and not any(each.summary.strip() for each in self.summaries.values())
+
+
+def new_profile(now: datetime) -> Profile:
+    """Return the profile of somebody of whom nothing is known yet; it shares nothing with another one."""
+    return Profile(last_updated=written(now))
+
+
+def fact_id(content: str, taken: Collection[str]) -> str:
+    """Return an id for a fact that says this: `fact_` and 8 hex digits, none of those that are `taken`.
+
+    The same content gets the same id as long as that is free.
+    """
+    said = content.encode("utf-8", "surrogatepass")
+    found = (f"fact_{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
+    return next(each for each in found if each not in taken)
 
 
 def moment_of(written_time: str) -> datetime | None:
