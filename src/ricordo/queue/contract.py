@@ -120,10 +120,7 @@ class Queue(Protocol):
         ...
 
     async def hasten(self, *, keys: Collection[str] | None = None, kinds: Collection[str] | None = None) -> int:
-        """Make what waits out its pause due at once, of these `keys` and `kinds`, all when None; return how many.
-
-        What failed before keeps the pause it was given back with.
-        """
+        """Make what waits out a pause due at once, of these `keys` and `kinds`, all when None; return how many."""
         ...
 
     async def jobs(

@@ -115,7 +115,7 @@ def hasten(
     of_keys, key_values = _one_of("key", keys)
     of_kinds, kind_values = _one_of("kind", kinds)
     changed = connection.execute(
-        f"UPDATE job SET due = NULL WHERE state = 'waiting' AND failures = 0 AND due > :now{of_keys}{of_kinds}",
+        f"UPDATE job SET due = NULL WHERE state = 'waiting' AND due > :now{of_keys}{of_kinds}",
         {"now": stamp(now), **key_values, **kind_values},
     )
     return changed.rowcount
