@@ -8,9 +8,9 @@ append is a primitive and never reads what is there; a replacement is atomic and
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["ABSENT", "Appended", "FileInfo", "FileStore", "Stored", "version_of"]
+__all__ = ["ABSENT", "Appended", "FileInfo", "FileStore", "ListsHere", "Stored", "version_of"]
 
 ABSENT = ""
 """The version of a file that does not exist: replacing it creates the file."""
@@ -44,6 +44,15 @@ class Appended:
 
     offset: int
     length: int
+
+
+@runtime_checkable
+class ListsHere(Protocol):
+    """What a store may offer besides, for those that are in a thread of their own already."""
+
+    def listed(self, prefix: str = "") -> tuple[FileInfo, ...]:
+        """Return what `FileStore.list` returns. It blocks on the disk."""
+        ...
 
 
 class FileStore(Protocol):

@@ -99,6 +99,10 @@ class LocalFiles:
         """Return the files below `prefix`, sorted by path; symbolic links are left out."""
         return [*await _in_thread(self._found, prefix)]
 
+    def listed(self, prefix: str = "") -> tuple[FileInfo, ...]:
+        """Return what `list` returns, from a thread that may wait for the disk."""
+        return self._found(prefix)
+
     async def sweep(self) -> int:
         """Remove temporary files that a killed process left more than an hour ago; return how many."""
         return await _in_thread(self._sweep)

@@ -4,7 +4,7 @@ A document is a file of the workspace; it is cut into chunks, each of which know
 a search first takes in what changed in them, and what it could not take in is read from the files themselves.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -203,6 +203,11 @@ class SearchIndex(Protocol):
 class Sifting(Protocol):
     """What an index may offer besides: candidates for ranking in one step, those that can't win left out."""
 
-    async def candidates(self, query: Query, limit: int, cut: Cut | None = None) -> Candidates:
-        """Return the matches of `search`, without entries that are not worth reading by `cut`."""
+    async def candidates(
+        self, query: Query, limit: int, cut: Cut | None = None, *, beside: Callable[[], object] | None = None
+    ) -> Candidates:
+        """Return the matches of `search`, without entries that are not worth reading by `cut`.
+
+        `beside` is done in the thread in which the index is read, where it is read at once, maybe more than once.
+        """
         ...

@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import StorageError
-from ricordo.files.contract import FileInfo, FileStore
+from ricordo.files.contract import FileInfo, FileStore, ListsHere
 from ricordo.index.contract import (
     EVERYTHING,
     Candidates,
@@ -70,6 +70,20 @@ class _Progress:
         return [pair for pair in self.pending if pair[0].path not in self.failed]
 
 
+@dataclass(frozen=True)
+class _Listing:
+    """Lists a folder, and does what else is to be done in the same thread."""
+
+    files: ListsHere
+    folder: str
+    beside: Callable[[], object] | None
+
+    def __call__(self) -> Sequence[FileInfo]:
+        if self.beside is not None:
+            self.beside()
+        return self.files.listed(self.folder)
+
+
 class KeywordIndex:
     """Full-text search over one workspace, and search by meaning where it has an embedder."""
 
@@ -85,6 +99,7 @@ class KeywordIndex:
         """Put an index together from its parts; use `KeywordIndex.open`."""
         self._file = file
         self._files = files
+        self._lists_here = files if isinstance(files, ListsHere) else None
         self._folder = folder
         self._patience_seconds = patience_seconds
         self._meanings = meanings
@@ -93,7 +108,7 @@ class KeywordIndex:
         self._taking = anyio.Lock()
         self._intake: tuple[Database, Intake] | None = None
         self._segments: tuple[Database, Segments | None] | None = None
-        self._settled: tuple[Sequence[FileInfo], frozenset[Sort], int] | None = None
+        self._settled: tuple[tuple[FileInfo, ...], frozenset[Sort], int] | None = None
         self._stale_files = 0
         self._refreshing = 0
 
@@ -148,14 +163,25 @@ class KeywordIndex:
         scanned = await self._scan.search(progress.unread, asked, words, limit) if progress.unread else []
         return _merged(found, scanned, limit) if scanned else found
 
-    async def candidates(self, query: Query, limit: int, cut: Cut | None = None) -> Candidates:
+    async def candidates(
+        self, query: Query, limit: int, cut: Cut | None = None, *, beside: Callable[[], object] | None = None
+    ) -> Candidates:
         """Return the matches of `search` in one step with what is needed to rank them, without what `cut` leaves out.
 
         At most 2,000 chunks of curated memory are returned, the newest. Where the index can't tell, all is returned.
+        Where nothing has changed, all is done in one trip to a thread, `beside` too.
         """
         asked = Asked(query=query, words=query_words(query.text), limit=limit)
         sorts: tuple[Sort, ...] = (*query.sorts, "curated")
         sense = await self._meanings.sense(query.text) if self._meanings and asked.words.groups else None
+        if asked.words.groups and self._lists_here is not None and self._settled is not None:
+            listing = _Listing(self._lists_here, self._folder, beside)
+            found = await self._use(
+                lambda reader, held: candidates(reader, held, asked, sense, cut), current=True,
+                unless=lambda: not self._is_settled(listing(), sorts),
+            )  # fmt: skip
+            if found is not None:
+                return found
         files = await self._files.list(self._folder)
         settled = self._is_settled(files, sorts)
         progress = None if settled else await self._catch_up(files, sorts, seconds=self._patience_seconds)
@@ -178,19 +204,30 @@ class KeywordIndex:
         if self._settled is None or self._intake is None:
             return False
         before, covered, revision = self._settled
-        return set(sorts) <= covered and revision == self._intake[1].revision and before == files
+        return set(sorts) <= covered and revision == self._intake[1].revision and before == tuple(files)
 
     async def _look(self, asked: Asked, sense: "Sense | None", *, current: bool = False) -> list[Match] | None:
         """Return what the database holds, as `_use` does."""
         return await self._use(lambda reader, segments: select(reader, segments, asked, sense), current=current)
 
-    async def _use(self, act: "Callable[[Connection, Segments | None], _T | None]", *, current: bool) -> _T | None:
-        """Return what `act` reads, None when it can't be used, or `current` and another process wrote to it."""
+    async def _use(
+        self,
+        act: "Callable[[Connection, Segments | None], _T | None]",
+        *,
+        current: bool,
+        unless: Callable[[], bool] | None = None,
+    ) -> _T | None:
+        """Return what `act` reads, None when it can't be used, or `current` and another process wrote to it.
+
+        So it is where `unless` says so, which is asked before anything is read, in the same thread.
+        """
 
         async def look(database: Database) -> _T | None:
             intake = self._intake_of(database)
 
             def select(reader: Connection) -> _T | None:
+                if unless is not None and unless():
+                    return None
                 if current and not intake.is_current(reader):
                     return None
                 return act(reader, self._segments_of(database))
@@ -306,7 +343,7 @@ class KeywordIndex:
         if progress is not None and progress.unsettled:
             self._changed.set()
         if progress is not None and not progress.unsettled and not progress.pending and self._intake is not None:
-            self._settled = (files, frozenset(sorts), self._intake[1].revision)
+            self._settled = (tuple(files), frozenset(sorts), self._intake[1].revision)
         return progress
 
     async def _take_changes(

@@ -1,6 +1,6 @@
 """What recall returns: hits that say where they stand and why, and answers that are quoted, never made up."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,12 +14,14 @@ __all__ = ["Answer", "Explained", "Hit", "Passage", "Rejected", "Source"]
 class Source:
     """A visible workspace: the label that hits from it carry, such as `project`, and its index.
 
-    `hidden` are messages, as (session, id), that are passed over because what they taught was forgotten.
+    `hidden` are messages, as (session, id), that are passed over because what they taught was forgotten. `beside` is
+    what else is to be done in the thread in which the index is read; an index that is not read at once leaves it out.
     """
 
     label: str
     index: SearchIndex
     hidden: frozenset[tuple[str, str]] = frozenset()
+    beside: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

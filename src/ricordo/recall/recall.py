@@ -171,7 +171,7 @@ async def _found(sources: Sequence[Source], asked: Query, most: int, cut: Cut | 
 async def _candidates(source: Source, asked: Query, most: int, cut: Cut | None) -> Candidates:
     index = source.index
     if isinstance(index, Sifting):
-        return await index.candidates(asked, most, cut)
+        return await index.candidates(asked, most, cut, beside=source.beside)
     matches = await index.search(asked, most)
     return Candidates(matches=matches, curated=await _curated(source) if matches else Curated())
 

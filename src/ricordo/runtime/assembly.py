@@ -47,7 +47,7 @@ from ricordo.stores.place import Place
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.tasks.files import FileTasks
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import GUARD_KEY, INDEX, QUEUE, ROOT_TASKS
+from ricordo.workspace.layout import GUARD_KEY, INDEX, PROJECT, QUEUE, ROOT_TASKS
 
 __all__ = ["Parts", "Workspace", "files_of", "guard_key", "inspect_root", "new_key", "open_workspace", "working_files"]
 
@@ -238,6 +238,9 @@ class _Wider:
         self._parts = parts
         self._place: Place | None = None
         self._opening = anyio.Lock()
+        self._marker: Path | None = None
+        if scope.user is not None and scope.project is not None:
+            self._marker = user_root(parts.settings.data, scope.user, scope.tenant) / PROJECT
 
     async def __call__(self, *, create: bool) -> Place | None:
         user = self._scope.user
@@ -249,6 +252,15 @@ class _Wider:
                     self._place = await _open_place(folder, scope, "user", self._parts)
                     self._embedding.begin(self._place)
         return self._place
+
+    @property
+    def opened(self) -> Place | None:
+        """The place, as far as it is open."""
+        return self._place
+
+    def is_missed(self) -> bool:
+        """Tell whether there is a place that is not open yet. It blocks on the disk."""
+        return self._place is None and self._marker is not None and os.path.lexists(self._marker)
 
     async def close(self) -> None:
         if self._place is not None:

@@ -5,7 +5,7 @@ narrowest one unless the entry names a wider scope; the user's root is created b
 means: in the ledger, synced, and known to the index.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
@@ -49,7 +49,16 @@ _NOBODYS = frozenset({"consolidate", "undo", SUMMARIZE})
 
 
 class OpenWider(Protocol):
-    """Opens the user's own place."""
+    """Opens the user's own place. `opened` is that place, None while it is not open."""
+
+    @property
+    def opened(self) -> Place | None:
+        """The place, as far as it is open."""
+        ...
+
+    def is_missed(self) -> bool:
+        """Tell whether there is a place that is not open yet. It blocks on the disk."""
+        ...
 
     async def __call__(self, *, create: bool) -> Place | None:
         """Return the place, or None when there is none; with `create` it is made, if the scope names a user."""
@@ -101,13 +110,25 @@ class LayeredDriver:
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
-        places = await self.places()
+        wider, looked = self._open_wider.opened, list[bool]()
+        places = [self._place, wider] if wider else [self._place]
+        look = None if wider else lambda: looked.append(self._open_wider.is_missed())
+        hits = await self._hits(places, query, limit, look)
+        # whether there is another place by now was looked at where the first one was read
+        if wider is None and (any(looked) or not looked) and len(places := await self.places()) > 1:
+            hits = await self._hits(places, query, limit)
+        by_label = {place.label: place for place in places}
+        return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
+
+    async def _hits(
+        self, places: Sequence[Place], query: Query, limit: int, look: Callable[[], object] | None = None
+    ) -> list[Hit]:
+        """Return what is found in these places; with the first one `look` is done, where that takes no trip more."""
         # what was forgotten hides messages, and nothing else
         said = "transcript" in query.sorts
         sources = [await place.source() if said else Source(label=place.label, index=place.index) for place in places]
-        hits = await recall(sources, query, limit=limit, now=self._place.clock.now())
-        by_label = {place.label: place for place in places}
-        return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
+        first = replace(sources[0], beside=look)
+        return await recall([first, *sources[1:]], query, limit=limit, now=self._place.clock.now())
 
     async def preface(self, budget: Tokens | None) -> str:
         """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
