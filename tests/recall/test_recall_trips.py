@@ -1,0 +1,65 @@
+"""A recall goes to a thread once, and sees all the same what others did meanwhile."""
+
+from pathlib import Path
+from unittest import mock
+
+import anyio.to_thread
+import pytest
+
+from ricordo import Memory, Scope
+from ricordo.runtime import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
+
+
+async def trips(memory: Memory, question: str) -> tuple[int, list[str]]:
+    """Return how often a recall goes to a thread, and what it finds."""
+    count, to_thread = 0, anyio.to_thread.run_sync
+
+    async def going(*given: object, **named: object) -> object:
+        nonlocal count
+        count += 1
+        return await to_thread(*given, **named)  # type: ignore[arg-type]
+
+    with mock.patch("anyio.to_thread.run_sync", going):
+        hits = await memory.recall(question)
+    return count, [hit.entry.content for hit in hits]
+
+
+async def test_a_recall_where_nothing_changed_is_one_trip_and_one_after_an_edit_finds_the_edit(tmp_path: Path) -> None:
+    scope = Scope(user="me", project="harbour")
+    async with Memory.open(tmp_path / "root", scope=scope, settings=settings(tmp_path)) as memory:
+        await memory.remember("The gull sits on the crane.")
+        await anyio.sleep(0.06)
+        for _ in range(2):
+            await memory.recall("gull")
+        assert await trips(memory, "gull on what?") == (1, ["The gull sits on the crane."])
+        (ledger,) = (tmp_path / "root").glob("workspace/memory/*.md")
+        ledger.write_text(ledger.read_text().replace("crane", "mast of the ship"))
+        assert (await trips(memory, "gull on what?"))[1] == ["The gull sits on the mast of the ship."]
+        ledger.unlink()
+        assert (await trips(memory, "gull on what?"))[1] == []
+
+
+async def test_what_another_project_saved_for_all_is_found_though_there_was_no_place_for_it_before(
+    tmp_path: Path,
+) -> None:
+    mine, other = (Scope(user="me", project=name) for name in ("harbour", "airport"))
+    held = settings(tmp_path)
+    async with (
+        Memory.open(tmp_path / "one", scope=mine, settings=held) as memory,
+        Memory.open(tmp_path / "two", scope=other, settings=held) as elsewhere,
+    ):
+        await memory.remember("The gull sits on the crane.")
+        await anyio.sleep(0.06)
+        for _ in range(2):
+            await memory.recall("gull")
+        assert await trips(memory, "gull") == (1, ["The gull sits on the crane."])
+        await elsewhere.remember("A gull is no omen.", scope=Scope(user="me"), reason="It holds everywhere.")
+        assert sorted((await trips(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
+        await elsewhere.remember("No gull likes noise.", scope=Scope(user="me"), reason="It holds everywhere.")
+        assert len((await trips(memory, "gull"))[1]) == 3
