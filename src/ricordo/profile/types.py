@@ -6,11 +6,12 @@ Nothing of it holds yet: the gate of `plan` decides item by item.
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ricordo.workspace.profile import FactSource, Profile
+from ricordo.workspace.profile import Fact, FactSource, Profile
 
 __all__ = [
     "Applied",
     "Confirmation",
+    "Evicted",
     "Extension",
     "Labels",
     "Merging",
@@ -118,11 +119,21 @@ class Rejection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Evicted:
+    """A fact that left for want of room, as an audit keeps it: never its content. `score` is its rank, higher stays."""
+
+    id: str
+    category: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Applied:
     """What became of an update: the profile, what was turned down, and what has to leave it.
 
     `archived` are the ids of facts that left for want of room, lowest rank first; their content goes to the archive.
-    `removed`, `added` and `confirmed` are ids too.
+    `removed`, `added` and `confirmed` are ids too, and `merged` those of the facts that others took in. `left` are the
+    facts that `archived` and `merged` name, as they were; `evicted` says how those of `archived` ranked.
     """
 
     profile: Profile
@@ -131,3 +142,6 @@ class Applied:
     removed: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
     archived: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
+    left: tuple[Fact, ...] = ()
+    evicted: tuple[Evicted, ...] = ()

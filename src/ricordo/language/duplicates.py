@@ -1,0 +1,261 @@
+"""Whether two statements say the same, told in layers, outside of any model. Pure.
+
+1. The same words, whatever their case, white space and the punctuation of sentences: one statement.
+2. What never is one: other numbers, other names, another yes or no, opposite words, the same words in another order.
+3. Else the likeness of their content words, from 0 to 1: shared words over all, where a word that takes the place of
+   another counts twice, since "drinks tea" is no wording of "drinks coffee". From the threshold on they are one.
+4. Where the caller has the likeness of their meaning (the cosine of embeddings), a very high one makes up for words
+   that differ, never for layer 2.
+
+Invariant: symmetrical and deterministic; a statement is one with itself; what layer 2 parts, no threshold joins.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+from ricordo.language.folding import fold, strip_accents
+from ricordo.language.languages import Language, detect_language
+from ricordo.language.opposites import EQUALS, LIGHT, NUMBER_WORDS, OPPOSITES
+from ricordo.language.scripts import is_unsegmented
+from ricordo.language.stopwords import is_stop_word
+
+__all__ = ["SAME", "contradicts", "duplicate_of", "likeness", "same_statement", "statement_key"]
+
+SAME = 0.7
+"""The likeness from which two statements are one; docs/design/profile.md shows what it finds and what it costs."""
+
+_SAME_MEANING = 0.92
+_SOME_WORDS = 0.4
+_LONGEST = 2_000
+_WORD = re.compile(r"[^\W_]+(?:[-_./:@'’&+\\]{1,3}[^\W_]+)*(?:\+\+|#)?|[-+]?\d[\d.,:]*")
+_MARKS = ".,;:!?…、。，．：；！？¡¿\"'`()[]{}«»“”„‘’「」『』（）"
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
+_NEGATION = re.compile(
+    r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:s|ped)?|nobody|nothing|nicht|kein\w*|nie(?:mals)?|ohne|pas|"
+    r"jamais|sans|non|nunca|não|jamás|sin|senza|mai|no longer|neither|niet|geen|ikke|inte|nie|не|нет)(?!\w)"
+    r"|n['’]t(?!\w)|不(?!错)|没有|没|禁止|别|ない|ません|なし|않|안 ",
+    re.IGNORECASE,
+)
+_FUZZY = 0.6
+_SHORTEST_FUZZY = 5
+_FEW = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """What comparing needs: `words` are content words in order, `names` those written as names."""
+
+    key: str
+    words: tuple[str, ...]
+    names: frozenset[str]
+    numbers: tuple[str, ...]
+    bare: frozenset[str]
+    negative: bool
+    unsegmented: bool
+
+
+def statement_key(text: str) -> str:
+    """Return a text as equal statements share it: without case, and with single spaces and no sentence punctuation.
+
+    A sign that is part of a word stays: C++ is not C#, and -5 is not 5. A text of nothing but marks is its own key.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    found = [word for piece in re.split(r"[\s\u2014、。]+", plain) if (word := piece.strip(_MARKS))]
+    return " ".join(found) or plain.strip()
+
+
+def same_statement(one: str, other: str, *, threshold: float = SAME, meaning: float | None = None) -> bool:
+    """Tell whether two statements say the same. `threshold` is in 0..1, higher is stricter.
+
+    `meaning` is the cosine of their embeddings where the caller has it, None where not.
+    """
+    left, right = _read(one[:_LONGEST]), _read(other[:_LONGEST])
+    if left.key == right.key and one[_LONGEST:] == other[_LONGEST:]:
+        return bool(left.key)
+    if _apart(left, right):
+        return False
+    alike = _likeness(left, right)
+    return alike >= threshold or (meaning is not None and meaning >= _SAME_MEANING and alike >= _SOME_WORDS)
+
+
+def duplicate_of(
+    text: str, others: Sequence[str], *, threshold: float = SAME, meanings: Sequence[float] | None = None
+) -> int | None:
+    """Return the place of the statement that says the same as `text`; None when none does.
+
+    The same words go before what is only alike, then the most alike, then the first. `meanings` are cosines, one for
+    each of `others`.
+    """
+    key = statement_key(text)
+    best: tuple[float, int] | None = None
+    for at, other in enumerate(others):
+        meaning = meanings[at] if meanings is not None else None
+        if same_statement(text, other, threshold=threshold, meaning=meaning):
+            alike = 2.0 if statement_key(other) == key else likeness(text, other)
+            if best is None or alike > best[0]:
+                best = alike, at
+    return best[1] if best else None
+
+
+def likeness(one: str, other: str) -> float:
+    """Return how alike the words of two statements are, in 0..1; 0 for what layer 2 parts."""
+    left, right = _read(one[:_LONGEST]), _read(other[:_LONGEST])
+    if left.key == right.key and left.key:
+        return 1.0
+    return 0.0 if _apart(left, right) else _likeness(left, right)
+
+
+def contradicts(one: str, other: str, *, threshold: float = SAME) -> bool:
+    """Tell whether two statements speak of the same and can't both hold.
+
+    All but what layer 2 parts them by is alike: the same sentence with another number or name, denied, or with an
+    opposite word.
+    """
+    left, right = _read(one[:_LONGEST]), _read(other[:_LONGEST])
+    if left.key == right.key or not left.words or not right.words or not _apart(left, right):
+        return False
+    parting = (left.names ^ right.names) | _numbers_apart(left, right) | _opposed_words(left, right)
+    ours = [word for word in left.words if word not in parting]
+    theirs = [word for word in right.words if word not in parting]
+    return bool(ours) and bool(theirs) and _shared(ours, theirs) >= threshold
+
+
+def _apart(left: _Reading, right: _Reading) -> bool:
+    """Layer 2: whether the two can't say the same."""
+    return (
+        left.negative != right.negative
+        or sorted(left.numbers) != sorted(right.numbers)
+        or (bool(left.names - set(right.words)) and bool(right.names - set(left.words)))
+        or bool(_opposed_words(left, right))
+        or _turned_round(left, right)
+        or (left.unsegmented and right.unsegmented and _replaced(left.key, right.key))
+    )
+
+
+def _likeness(left: _Reading, right: _Reading) -> float:
+    return _shared(left.words, right.words)
+
+
+def _shared(left: Sequence[str], right: Sequence[str]) -> float:
+    ours, theirs = set(left) - set(right), set(right) - set(left)
+    shared = float(len(set(left) & set(right)))
+    for word in sorted(ours):
+        near = max(sorted(theirs), key=lambda other: _near(word, other), default="")
+        if near and _near(word, near) >= _FUZZY:
+            shared += 1
+            ours = ours - {word}
+            theirs = theirs - {near}
+    every = shared + len(ours) + len(theirs) + min(len(ours), len(theirs))
+    return shared / every if every else 0.0
+
+
+@lru_cache(maxsize=16_384)
+def _near(one: str, other: str) -> float:
+    """Return the Dice share of letter pairs of two words; 0 for short ones and those with digits."""
+    if min(len(one), len(other)) < _SHORTEST_FUZZY or one[0] != other[0] or not (one.isalpha() and other.isalpha()):
+        return 0.0
+    ours, theirs = ({word[at : at + 2] for at in range(len(word) - 1)} for word in (one, other))
+    return 2 * len(ours & theirs) / (len(ours) + len(theirs))
+
+
+def _numbers_apart(left: _Reading, right: _Reading) -> frozenset[str]:
+    return frozenset(left.numbers) ^ frozenset(right.numbers)
+
+
+def _opposed_words(left: _Reading, right: _Reading) -> frozenset[str]:
+    """Return the words of a row of opposites of which each text has another side, and none the other's."""
+    found: set[str] = set()
+    for row in _folded_opposites():
+        ours = [side for side in row if side & left.bare]
+        theirs = [side for side in row if side & right.bare]
+        if len(ours) == 1 and len(theirs) == 1 and ours != theirs:
+            found |= (ours[0] & left.bare) | (theirs[0] & right.bare)
+    return frozenset(found)
+
+
+def _turned_round(left: _Reading, right: _Reading) -> bool:
+    """Tell whether two texts of few words have the same names in another order: who does what to whom."""
+    shared = (left.names & set(right.words)) | (right.names & set(left.words))
+    if len(shared) < 2:
+        return False
+    return (
+        _within(left.words, shared) != _within(right.words, shared) and max(len(left.words), len(right.words)) <= _FEW
+    )
+
+
+def _within(words: Sequence[str], shared: set[str] | frozenset[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in words if word in shared))
+
+
+def _replaced(one: str, other: str) -> bool:
+    """Tell whether, in a script without spaces, something that carries meaning took the place of something else."""
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return any(
+        tag == "replace" and _carries(one[a:b]) and _carries(other[c:d]) for tag, a, b, c, d in matcher.get_opcodes()
+    )
+
+
+def _carries(piece: str) -> bool:
+    return any(char.isalnum() and not "\u3040" <= char <= "\u309f" for char in piece)
+
+
+@lru_cache(maxsize=8_192)
+def _read(text: str) -> _Reading:
+    language = detect_language(text)
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    words: list[str] = []
+    names: set[str] = set()
+    bare: set[str] = set()
+    for match in _WORD.finditer(plain):
+        for word, is_name in _words_of(match.group(), language, first=not plain[: match.start()].strip(_MARKS + " ")):
+            bare.add(word)
+            if word in LIGHT or is_stop_word(word, language):
+                continue
+            key = _key(word, language)
+            words.append(key)
+            bare.add(key)
+            if is_name:
+                names.add(key)
+    numbers = tuple(word for word in words if _NUMBER.fullmatch(word))
+    return _Reading(
+        key=statement_key(text),
+        words=tuple(words),
+        names=frozenset(names),
+        numbers=numbers,
+        bare=frozenset(bare),
+        negative=bool(_NEGATION.search(plain)),
+        unsegmented=any(map(is_unsegmented, plain)),
+    )
+
+
+def _words_of(run: str, language: Language, *, first: bool) -> list[tuple[str, bool]]:
+    """Return the words of a run with whether they are written as names."""
+    if any(map(is_unsegmented, run)):
+        return [(run[at : at + 2], False) for at in range(max(len(run) - 1, 1))]
+    word = re.sub(r"'s$", "", run)
+    inner = any(char.isupper() for char in word[1:]) or any(char.isdigit() for char in word)
+    # a German noun has a capital as well
+    capital = word[:1].isupper() and not first and language != "de"
+    is_name = (inner and any(char.isalpha() for char in word)) or capital
+    return [(strip_accents(word.casefold()), is_name)]
+
+
+@lru_cache(maxsize=16_384)
+def _key(word: str, language: Language) -> str:
+    """Return the one word by which a word is compared, a number word as its digits."""
+    folded = fold(word, language)
+    return NUMBER_WORDS.get(word) or _equals().get(word) or _equals().get(folded) or folded
+
+
+@lru_cache(maxsize=1)
+def _equals() -> dict[str, str]:
+    return {key: fold(EQUALS[word]) for word in reversed(EQUALS) for key in (fold(word), word)}
+
+
+@lru_cache(maxsize=1)
+def _folded_opposites() -> tuple[tuple[frozenset[str], ...], ...]:
+    return tuple(tuple(side | {fold(word) for word in side} for side in row) for row in OPPOSITES)
