@@ -223,6 +223,8 @@ class KeywordIndex:
         """
 
         async def look(database: Database) -> _T | None:
+            if not self._is_known(database):
+                return None
             intake = self._intake_of(database)
 
             def select(reader: Connection) -> _T | None:
@@ -291,6 +293,8 @@ class KeywordIndex:
 
     async def _lacking(self, sense: "Sense", limit: int) -> "Lacking | None":
         async def look(database: Database) -> "Lacking | None":
+            if not self._is_known(database):
+                return None
             segments = await anyio.to_thread.run_sync(self._segments_of, database)
             if segments is None:
                 return None
@@ -375,6 +379,10 @@ class KeywordIndex:
             progress.indexed.append(document.path)
         else:
             progress.unchanged += 1
+
+    def _is_known(self, database: Database) -> bool:
+        """Tell whether it is the one that was caught up with: one made anew meanwhile holds nothing yet."""
+        return self._intake is not None and self._intake[0] is database
 
     def _intake_of(self, database: Database) -> Intake:
         if self._intake is None or self._intake[0] is not database:
