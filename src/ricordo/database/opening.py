@@ -177,6 +177,8 @@ def _open(how: Opening) -> sqlite3.Connection:
     try:
         # nothing of a file that is not ours is changed, not even its mode
         patiently(lambda: steps_taken(connection, how.schema), how.busy_seconds)
+        if how.cache:
+            _refuse_half_a_page(connection, how.path)
         _narrow_modes(how.path)
         patiently(lambda: _switch_to_wal(connection, how.path), how.busy_seconds)
         connection.execute(f"PRAGMA synchronous = {how.synchronous}")
@@ -187,6 +189,13 @@ def _open(how: Opening) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that ends within a page: what was cut off would be read as zeros, by no check of the driver."""
+    page = int(connection.execute("PRAGMA page_size").fetchone()[0])
+    if path.stat().st_size % page:
+        raise DocumentInvalid(f"{path} was cut off.")
 
 
 def _switch_to_wal(connection: sqlite3.Connection, path: Path) -> None:

@@ -2,9 +2,11 @@
 
 A read sees one snapshot. A write is one transaction that has the write lock from its first statement on; once begun
 it runs to its end, whoever cancels its caller and however, and leaves no trace when it fails. A file that was
-removed or replaced under its connection is reported by the next call, as writing on would be writing to nowhere.
+removed, replaced or cut off under its connection is reported by the next call, as writing on would be writing to
+nowhere.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable
 from functools import partial
@@ -41,6 +43,7 @@ class Database:
         self._connection: sqlite3.Connection | None = connection
         self._in_turn = anyio.Lock()
         self._identity = _identity(how.path)
+        self._size = 0
 
     @classmethod
     async def open(
@@ -121,8 +124,7 @@ class Database:
         def run() -> _T:
             if self._connection is None:
                 raise StorageFailed(f"{self._how.path} is closed.")
-            if _identity(self._how.path) != self._identity:
-                raise DocumentInvalid(f"{self._how.path} was removed or replaced while it was open.")
+            self._look_at_file()
             try:
                 return act(self._connection)
             except sqlite3.Error as error:
@@ -130,6 +132,17 @@ class Database:
 
         async with self._in_turn:
             return await _in_thread(run)
+
+    def _look_at_file(self) -> None:
+        """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
+        found = _stat(self._how.path)
+        if _identity_of(found) != self._identity:
+            raise DocumentInvalid(f"{self._how.path} was removed or replaced while it was open.")
+        size = found.st_size if found else 0
+        # what is cut off is read as zeros, and may be missed by no check of the driver; nothing here makes it shorter
+        if size < self._size:
+            raise DocumentInvalid(f"{self._how.path} was cut off while it was open.")
+        self._size = size
 
     def _writing(self, connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
         patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._how.busy_seconds)
@@ -160,9 +173,16 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        found = path.stat()
+        return path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    return _identity_of(_stat(path))
+
+
+def _identity_of(found: os.stat_result | None) -> tuple[int, int] | None:
+    return (found.st_dev, found.st_ino) if found else None
