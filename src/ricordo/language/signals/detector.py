@@ -1,0 +1,126 @@
+"""Finding signals: phrases of a language in what a person says, and not in what is quoted, denied or asked.
+
+A text is cut into sentences; code, quoted lines, quotation marks and questions are left alone. The packs of the scripts
+that a sentence holds are tried, since a short sentence does not tell one language from its neighbour. Patterns of one's
+own, from a directory, take the place of all packs; then only the sentences are cut as ever.
+
+Invariant: the time is linear in the text, and nothing raises for any text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from ricordo.language.cues import blank_quoted
+from ricordo.language.scripts import Script, script_of
+from ricordo.language.sentences import split_sentences
+from ricordo.language.signals.types import SIGNALS, Signal, SignalPack
+
+__all__ = ["SignalDetector", "compiled"]
+
+_LONGEST_TEXT = 20_000
+_LONGEST_SENTENCE = 400
+_CLAUSE = 60
+_CONTINUED = re.compile(r"\n +")
+_ENDS_IN_WORD = re.compile(r"(?<!\\)[^\W\d_]$|(?<!\\)\)$")
+_OTHER_QUOTES = re.compile(r"‘[^’\n]{1,300}’(?!\w)|『[^』\n]{1,300}』|(?<!\w)'[^'\n]{1,300}'(?!\w)|《[^》\n]{1,300}》")
+_QUESTION = re.compile(r"[?？؟][\"”』」’»)\s]*$")
+_EDGE = " \t\n*_-–—\"'“”(¡¿"
+_CLAUSE_END = re.compile(r"[,;:—–.!،؛，；：。！、]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """The patterns of one language, ready for use."""
+
+    signals: Mapping[Signal, re.Pattern[str]]
+    denied: re.Pattern[str] | None = None
+    mentioned: re.Pattern[str] | None = None
+    asked: re.Pattern[str] | None = None
+    scripts: frozenset[str] | None = None
+
+    def found(self, sentence: str) -> Iterator[Signal]:
+        """Yield each signal that stands in a sentence without quotes, once."""
+        if self.asked and self.asked.search(sentence):
+            return
+        for signal, pattern in self.signals.items():
+            if any(not self._undone(sentence, match.start()) for match in pattern.finditer(sentence)):
+                yield signal
+
+    def _undone(self, sentence: str, at: int) -> bool:
+        """Say whether what stands before a match makes it denied or merely talked about."""
+        clause = _CLAUSE_END.split(sentence[max(0, at - _CLAUSE) : at])[-1]
+        if self.denied and self.denied.search(clause):
+            return True
+        return self.mentioned is not None and self.mentioned.search(sentence[:at]) is not None
+
+
+@dataclass(frozen=True)
+class SignalDetector:
+    """Finds signals in a text by the patterns of its packs."""
+
+    packs: Sequence[SignalPack] = ()
+    custom: Sequence[Compiled] = ()
+
+    def signals_of(self, text: str) -> frozenset[Signal]:
+        """Return the signals that a person gives with a text; only its first 20,000 characters count."""
+        found: set[Signal] = set()
+        for sentence in sentences_of(text):
+            scripts = _scripts(sentence)
+            for pack in self._compiled:
+                if pack.scripts is None or not pack.scripts.isdisjoint(scripts):
+                    found.update(pack.found(sentence))
+        return frozenset(found)
+
+    @cached_property
+    def _compiled(self) -> tuple[Compiled, ...]:
+        return (*(compiled(pack) for pack in self.packs), *self.custom)
+
+
+def sentences_of(text: str) -> Iterator[str]:
+    """Yield the sentences of a text that state something, quotations blanked, apostrophes straight."""
+    plain = _OTHER_QUOTES.sub(_blank, blank_quoted(text[:_LONGEST_TEXT]).replace("’", "'"))
+    for sentence in split_sentences(plain):
+        said = sentence.text.strip(_EDGE)
+        if sentence.kind in {"prose", "item"} and said and not _QUESTION.search(said):
+            yield " ".join(said[:_LONGEST_SENTENCE].split())
+
+
+def compiled(pack: SignalPack) -> Compiled:
+    """Return the patterns of a pack, joined and compiled."""
+    return Compiled(
+        signals={
+            signal: _pattern(pack.signals[signal], edges=pack.edges) for signal in SIGNALS if signal in pack.signals
+        },
+        denied=_optional(pack.denied),
+        mentioned=_optional(pack.mentioned),
+        asked=_optional(pack.asked),
+        scripts=pack.scripts,
+    )
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match.group())
+
+
+@lru_cache(maxsize=1024)
+def _scripts(sentence: str) -> frozenset[Script]:
+    """Japanese is read as Japanese also where it is written in Chinese characters."""
+    found = frozenset(script_of(char) for char in sentence)
+    return found - {"han"} if found & {"hiragana", "katakana"} else found
+
+
+def _optional(pattern: str) -> re.Pattern[str] | None:
+    return re.compile(pattern, re.IGNORECASE) if pattern else None
+
+
+def _pattern(lines: str, *, edges: bool) -> re.Pattern[str]:
+    """Join the lines of one signal; where words have edges, a pattern starts and ends at one."""
+    options = []
+    for line in filter(None, _CONTINUED.sub("", lines).split("\n")):
+        anchored, body = line.startswith("^"), line.removeprefix("^")
+        before = "^" if anchored else (r"(?<!\w)" if edges and (body[0].isalnum() or body[0] == "(") else "")
+        after = r"(?!\w)" if edges and _ENDS_IN_WORD.search(body) else ""
+        options.append(f"{before}(?:{body}){after}")
+    return re.compile("|".join(options), re.IGNORECASE)
