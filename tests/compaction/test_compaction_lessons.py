@@ -11,7 +11,7 @@ from conversation_strategies import call, conversations, result, said
 from message_strategies import any_text
 from ricordo.compaction.answer import answer_in
 from ricordo.compaction.breaker import Breaker
-from ricordo.compaction.lessons import MOST_LESSONS, learnable, lessons_in
+from ricordo.flush.lessons import MOST_LESSONS, learnable, lessons_in
 from ricordo.flush.types import Finding
 from ricordo.messages import JsonValue, Message, marked
 from ricordo.messages.jsontext import dumps
@@ -92,7 +92,7 @@ def test_an_unknown_kind_is_a_fact_a_repeated_note_one_and_many_are_too_many() -
     found = lessons_in([note(kind="session-summary"), note("THE TEAM deploys only from main.", kind="goal")], TALK)
     assert found is not None
     assert [each.kind for each in found] == ["fact"]
-    assert len(lessons_in([note(f"Number {at}") for at in range(40)], TALK) or ()) == MOST_LESSONS
+    assert len(lessons_in([note("Too much" + "!" * at) for at in range(40)], TALK) or ()) == MOST_LESSONS
 
 
 def test_tools_summaries_memory_and_notices_are_nothing_to_learn_from() -> None:

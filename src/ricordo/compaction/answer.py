@@ -6,8 +6,8 @@ Pure. Invariant: one part that is malformed never costs the other; a text that i
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ricordo.compaction.lessons import LESSONS_FORM
 from ricordo.errors import InvalidMessage
+from ricordo.flush.lessons import LESSONS_FORM
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import loads
 

@@ -6,13 +6,13 @@ Pure, and slow for a long conversation: call it off the event loop.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ricordo.compaction.lessons import learnable
 from ricordo.compaction.lines import short_ids
 from ricordo.compaction.quotes import folded
 from ricordo.compaction.rendering import rendered
 from ricordo.compaction.sections import Sections, loosely, render
 from ricordo.compaction.steps import Cites, cites_in
 from ricordo.compaction.summary_message import body_of
+from ricordo.flush.lessons import learnable
 from ricordo.guard import Quoted
 from ricordo.messages import Message, mark_of
 

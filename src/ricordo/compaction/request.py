@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.compaction.config import MESSAGES
-from ricordo.compaction.lessons import MOST_LESSONS
 from ricordo.compaction.prompts import AGAIN, DELTA, EARLIER, FOCUS, LESSONS, LIMIT, LINES, SUMMARY
 from ricordo.compaction.rendering import as_block, fitting
 from ricordo.compaction.sections import labelled, loosely
+from ricordo.flush.lessons import MOST_LESSONS
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.tokens import estimate_text
 

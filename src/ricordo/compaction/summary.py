@@ -19,12 +19,12 @@ from ricordo.compaction.cancelled import unwrapped
 from ricordo.compaction.config import CompactionConfig
 from ricordo.compaction.contract import Summary
 from ricordo.compaction.digest import digest
-from ricordo.compaction.lessons import lessons_in
 from ricordo.compaction.plan import measured
 from ricordo.compaction.record import Record, recorded
 from ricordo.compaction.rendering import batches
 from ricordo.compaction.request import Request
 from ricordo.errors import ModelError, ModelOverflow, ReplyInvalid
+from ricordo.flush.lessons import lessons_in
 from ricordo.flush.types import Finding
 from ricordo.messages import Message, Text
 from ricordo.models import ChatModel
@@ -184,7 +184,7 @@ class ModelSummary:
                     raise
                 return _Part(verdict=Verdict(flaw=f"{verdict.flaw}, and then {_told(error)}"), lessons=lessons)
             if asking.lessons:
-                lessons = await run_sync(lessons_in, answer.lessons, learn)
+                lessons = await run_sync(partial(lessons_in, answer.lessons, learn, around=record.said))
             take = taken_in if self._sectioned else taken_whole
             verdict = await run_sync(take, answer, record, request.earlier, bounds)
             if not verdict.flaw:

@@ -1,10 +1,44 @@
-"""Settings of offline extraction."""
+"""Settings of extraction: what the rules keep, and when and how a model is asked.
 
+Invariant: a configuration that exists can be carried out; what can't be is refused when it is made, by its field.
+"""
+
+import math
+import re
 from dataclasses import dataclass
 
 from ricordo.errors import InvalidSetting
+from ricordo.models import ChatModel
+from ricordo.tokens import estimate_text
 
-__all__ = ["ExtractionConfig"]
+__all__ = ["ALWAYS", "LEDGER", "MEMORY", "MESSAGES", "NEVER", "ExtractionConfig", "FlushConfig", "throttled"]
+
+ALWAYS = "always"
+"""What is said is extracted whenever the inbox gets to it."""
+
+NEVER = "never"
+"""Nothing is extracted, by nobody."""
+
+MESSAGES = "{messages}"
+"""What a flush prompt holds where the conversation goes."""
+
+MEMORY, LEDGER = "{memory}", "{ledger}"
+"""What a flush prompt may hold where MEMORY.md and the ledgers go; without these they stand before the conversation."""
+
+_THROTTLED = re.compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
+_PLACE = re.compile(r"\{[a-z_]+\}")
+_LEAST_TOKENS = 1_500
+_MOST_ATTEMPTS = 4
+
+
+def throttled(min_gap: float) -> str:
+    """Return the trigger by which at least `min_gap` seconds lie between two flushes of one scope; 0 is `ALWAYS`.
+
+    Raises: InvalidSetting for None, a negative number, and what is none.
+    """
+    if not _is_number(min_gap) or not 0 <= min_gap < math.inf:
+        raise InvalidSetting(f"The least gap between flushes is a number of seconds of at least 0, not {min_gap!r}.")
+    return f"throttled({min_gap:.6f})" if min_gap else ALWAYS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,3 +67,91 @@ class ExtractionConfig:
         for name in ("max_entry_chars", "max_sentence_chars", "max_message_chars"):
             if getattr(self, name) < 1:
                 raise InvalidSetting(f"{name} is a number of characters of at least 1, not {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlushConfig:
+    """When what was said is extracted, and what a model is asked for it.
+
+    `flush_trigger` is `ALWAYS`, `NEVER`, or `throttled(seconds)`: what comes sooner waits out the gap in the inbox.
+    `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
+    wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
+    rules extract.
+
+    A request has at most `max_input_tokens` tokens in all; what does not fit is asked for in further ones. `reference`
+    says which ledgers it carries beside MEMORY.md: that of `today`, or `all` as far as there is room. Of a message of
+    more than `head_tail` characters the first and the last are shown, half of that each; 0 shows it whole. A
+    request takes at most `flush_seconds`. After `attempts` tries of the inbox in which the model did not answer, 1 to
+    4, the rules extract.
+    """
+
+    flush_trigger: str = ALWAYS
+    flush_prompt: str | None = None
+    model: str | ChatModel | None = None
+    reference: str = "today"
+    max_input_tokens: int = 16_000
+    head_tail: int = 4_000
+    flush_seconds: float = 60.0
+    attempts: int = 3
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown trigger or reference, a prompt without a place for the messages, and impossible sizes."""
+        if not isinstance(self.flush_trigger, str) or not self._has_trigger():
+            raise InvalidSetting(f"flush_trigger is always, never or throttled(seconds), not {self.flush_trigger!r}.")
+        if self.min_gap == 0 and self.flush_trigger not in {ALWAYS, NEVER}:
+            object.__setattr__(self, "flush_trigger", ALWAYS)
+        if isinstance(self.model, str) and not self.model.strip():
+            raise InvalidSetting("model names a model, or is None; this name is blank.")
+        if self.reference not in {"today", "all"}:
+            raise InvalidSetting(f"reference is today or all, not {self.reference!r}.")
+        for name, least, most in (
+            ("max_input_tokens", _LEAST_TOKENS, None),
+            ("head_tail", 0, None),
+            ("attempts", 1, _MOST_ATTEMPTS),
+        ):
+            _check_whole(name, getattr(self, name), least, most)
+        if self.flush_prompt is not None:
+            _check_prompt(self.flush_prompt, self.max_input_tokens // 2)
+        if not _is_number(self.flush_seconds) or not 0 < self.flush_seconds < math.inf:
+            raise InvalidSetting(f"flush_seconds is a number above 0, not {self.flush_seconds!r}.")
+
+    @property
+    def min_gap(self) -> float:
+        """How many seconds lie at least between two flushes of one scope."""
+        found = _THROTTLED.fullmatch(self.flush_trigger)
+        return float(found[1]) if found else 0.0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is extracted."""
+        return self.flush_trigger != NEVER
+
+    @property
+    def has_own_request(self) -> bool:
+        """Whether a flush is asked for in a way of its own, so that no other request can do it too."""
+        return self.flush_prompt is not None or self.model is not None
+
+    def _has_trigger(self) -> bool:
+        return self.flush_trigger in {ALWAYS, NEVER} or _THROTTLED.fullmatch(self.flush_trigger) is not None
+
+
+def _check_prompt(prompt: object, most: int) -> None:
+    if not isinstance(prompt, str) or MESSAGES not in prompt:
+        raise InvalidSetting(f"flush_prompt holds {MESSAGES} where the conversation goes; this one does not.")
+    unknown = sorted({*_PLACE.findall(prompt)} - {MESSAGES, MEMORY, LEDGER})
+    if unknown:
+        raise InvalidSetting(
+            f"flush_prompt holds {MESSAGES}, {MEMORY} and {LEDGER}, but nothing is known for {', '.join(unknown)}."
+        )
+    if estimate_text(prompt) > most:
+        raise InvalidSetting(f"flush_prompt takes at most half of max_input_tokens, {most} tokens; this one is longer.")
+
+
+def _check_whole(name: str, value: object, least: int, most: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
+        bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InvalidSetting(f"{name} is a whole number {bound}, not {value!r}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

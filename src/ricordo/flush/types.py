@@ -1,7 +1,7 @@
 """What extraction reads and what it finds."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from ricordo.messages.types import Role
 
@@ -29,8 +29,8 @@ class Finding:
 
     `kind` is fact, decision, preference, lesson, convention or goal. `confidence` is in 0..1, higher is surer.
     `message_ids` are the messages it rests on: first the one that states it, then the one whose question it answers;
-    `quote` stands verbatim in the text of the first. `since` is when it was said. `corrects` marks a statement that
-    replaces an earlier one.
+    `quote` stands verbatim in the text of the first. `since` is when it was said or became true, `until` the last day
+    on which it holds, where that was said. `corrects` marks a statement that replaces an earlier one.
     """
 
     content: str
@@ -41,3 +41,4 @@ class Finding:
     tags: tuple[str, ...] = ()
     since: datetime | None = None
     corrects: bool = False
+    until: date | None = None

@@ -1,0 +1,170 @@
+"""Lessons: what a model noted, as findings that rest on what somebody said.
+
+Pure. Invariant: every finding quotes, word for word, a message that was to be learned from, and names nobody and no
+number that was not said; a note that does is left out, whatever it claims.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cached_property
+
+from ricordo.flush.credentials import bears_credential
+from ricordo.flush.said import Said
+from ricordo.flush.types import Finding
+from ricordo.guard import contains_fence
+from ricordo.messages import JsonValue, Message, mark_of
+
+__all__ = ["KINDS", "LESSONS_FORM", "MOST_LESSONS", "learnable", "lessons_in"]
+
+KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")
+"""What a lesson may be; anything else is a fact."""
+
+MOST_LESSONS = 12
+"""How many lessons one answer may give."""
+
+_DAY: JsonValue = {"type": ["string", "null"], "description": "a day as YYYY-MM-DD, null where none was told"}
+
+LESSONS_FORM: Mapping[str, JsonValue] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "content": {"type": "string", "description": "one thing to remember, understandable by itself"},
+            "kind": {"type": "string", "enum": list(KINDS)},
+            "confidence": {"type": "number", "description": "how sure it is, from 0 to 1"},
+            "quote": {"type": "string", "description": "the words that it rests on, copied exactly"},
+            "message": {"type": "string", "description": "the id of the message that holds these words"},
+            "since": _DAY,
+            "until": _DAY,
+            "tags": {"type": "array", "items": {"type": "string"}, "description": "up to five words"},
+            "corrects": {"type": "boolean", "description": "whether it takes the place of something known before"},
+        },
+        "required": ["content", "kind", "confidence", "quote", "message", "since", "until", "tags", "corrects"],
+        "additionalProperties": False,
+    },
+}
+"""The JSON schema of the lessons. A note that lacks the lesser ones of the required parts is read all the same."""
+
+_LONGEST = 700
+_LONGEST_QUOTE = 2_000
+_FEWEST_MARKS = 3
+_MOST_TAGS = 5
+_TAG = re.compile(r"[^\W_][\w-]{0,39}")
+_SAID_BY: Mapping[str, float] = {"user": 0.7, "assistant": 0.5}
+_SUREST: Mapping[str, float] = {"user": 0.95, "assistant": 0.55}
+_LEAST_SURE = 0.05
+
+
+def learnable(message: Message) -> bool:
+    """Tell whether lessons may rest on a message: a person or the assistant said it, and no tool and no memory."""
+    said = message.role in _SAID_BY and not message.tool_results and mark_of(message) in {None, "cut"}
+    return said and bool(message.id) and bool(message.text.strip()) and not contains_fence(message.text)
+
+
+def lessons_in(value: JsonValue, messages: Sequence[Message], *, around: str = "") -> tuple[Finding, ...] | None:
+    """Return the lessons of an answer, in its order, each once; `messages` are those that they may rest on.
+
+    What they name stands in these or in `around`. None when the answer can't be used: it is no list, or not one of its
+    notes rests on what was said. Empty when there was nothing to learn.
+    """
+    if not isinstance(value, list):
+        return None
+    gate = _Gate(messages=messages, around=around)
+    found: dict[str, Finding] = {}
+    for each in value[:MOST_LESSONS]:
+        finding = gate.passed(each) if isinstance(each, dict) else None
+        if finding is not None:
+            found.setdefault(finding.content.casefold(), finding)
+    return tuple(found.values()) if found or not value else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Gate:
+    """What a note has to pass."""
+
+    messages: Sequence[Message]
+    around: str
+
+    def passed(self, note: Mapping[str, JsonValue]) -> Finding | None:
+        """Return the note as a finding; None when it rests on nothing that was said, or may not be kept."""
+        content = " ".join(_text(note, "content").split())
+        if not content or len(content) > _LONGEST or bears_credential(content) or contains_fence(content):
+            return None
+        if not self._said.names_all(content):
+            return None
+        quote = _text(note, "quote")
+        for message in _likely(self.messages, _text(note, "message").strip(" []")):
+            words = _span(quote, message.text)
+            if words and not bears_credential(words):
+                return _finding(note, content, message, words)
+        return None
+
+    @cached_property
+    def _said(self) -> Said:
+        names = [message.name for message in self.messages if message.name]
+        return Said("\n".join([*(message.text for message in self.messages), *names, self.around]))
+
+
+def _finding(note: Mapping[str, JsonValue], content: str, message: Message, words: str) -> Finding:
+    kind = _text(note, "kind").casefold()
+    since = _day(note.get("since"))
+    return Finding(
+        content=content,
+        kind=kind if kind in KINDS else "fact",
+        confidence=_confidence(note.get("confidence"), message.role),
+        message_ids=(message.id,),
+        quote=words,
+        tags=tuple(_tags(note.get("tags"))),
+        since=datetime(since.year, since.month, since.day, tzinfo=UTC) if since else message.time,
+        corrects=note.get("corrects") is True,
+        until=_day(note.get("until")),
+    )
+
+
+def _likely(messages: Sequence[Message], cited: str) -> Iterator[Message]:
+    """Yield the message that is cited, then what people said, then the rest; the quote decides among them."""
+
+    def rank(message: Message) -> int:
+        named = bool(cited) and (message.id.startswith(cited) or message.id.endswith(cited))
+        return 0 if named else 1 if message.role == "user" else 2
+
+    yield from sorted(messages, key=rank)
+
+
+def _span(quote: str, text: str) -> str:
+    """Return the words of `quote` as they stand in `text`, whatever the space between them; empty when they don't."""
+    words = quote[: _LONGEST_QUOTE + 1].split()
+    if len(quote) > _LONGEST_QUOTE or sum(mark.isalnum() for mark in quote) < _FEWEST_MARKS:
+        return ""
+    found = re.search(r"\s+".join(map(re.escape, words)), text)
+    return found[0] if found else ""
+
+
+def _confidence(value: JsonValue, role: str) -> float:
+    """What an assistant said is never as sure as what a person said, and nothing as sure as what a person saved."""
+    given = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    sure = float(value) if given and isinstance(value, int | float) else _SAID_BY[role]
+    return round(min(max(sure, _LEAST_SURE), _SUREST[role]), 2)
+
+
+def _tags(value: JsonValue) -> Iterator[str]:
+    given = [each.strip().lstrip("#").casefold() for each in _listed(value) if isinstance(each, str)]
+    yield from list(dict.fromkeys(each for each in given if _TAG.fullmatch(each)))[:_MOST_TAGS]
+
+
+def _listed(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _day(value: JsonValue) -> date | None:
+    try:
+        return date.fromisoformat(value[:10]) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _text(note: Mapping[str, JsonValue], name: str) -> str:
+    found = note.get(name)
+    return found.strip() if isinstance(found, str) else ""

@@ -1,0 +1,50 @@
+"""A further section of the request: who wants to learn something of its own from the same messages says what.
+
+One request per flush serves all: each section brings its instructions, what is known already and the form of its part
+of the answer, and takes that part.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ricordo.flush.types import Finding
+from ricordo.messages import JsonValue, Message
+from ricordo.scopes import Scope
+
+__all__ = ["Section", "SectionMaker", "Studied"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Studied:
+    """What was studied: the messages of a session, and the `findings` of the lessons. `scope` names whose it is."""
+
+    agent: str
+    session: str
+    scope: Scope | None
+    messages: Sequence[Message]
+    findings: Sequence[Finding] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """The section `name`: what to ask, what is known already as `reference`, and the JSON schema of the answer.
+
+    `accept` gets the part of the answer, None where no model gave one, and what was studied. It is called before the
+    messages count as extracted, so once more when the process is killed in between: doing it twice must be as good as
+    once. An error of Ricordo that it raises is reported, and costs only this section.
+    """
+
+    name: str
+    instructions: str
+    schema: Mapping[str, JsonValue]
+    accept: Callable[[JsonValue, Studied], Awaitable[None]]
+    reference: str = ""
+
+
+class SectionMaker(Protocol):
+    """Makes the section for one flush."""
+
+    async def __call__(self, studied: Studied) -> Section | None:
+        """Return what to ask beside the lessons; None when there is nothing."""
+        ...
