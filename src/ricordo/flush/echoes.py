@@ -22,7 +22,6 @@ _FENCE = re.compile(
 _FEWEST = 2
 _STEM = 6
 _HELD = 0.75
-_SURPLUS = 8
 _LONGEST = 2_000
 
 
@@ -57,8 +56,8 @@ def restates(statement: str, recalled: Sequence[frozenset[str]]) -> bool:
 
 
 def keys_of(text: str) -> frozenset[str]:
-    """Return what a text is compared by: its content words without accents, cut to six letters."""
-    return frozenset(strip_accents(word)[:_STEM] for word in content_words(text[:_LONGEST]))
+    """Return what a text is compared by: its content words without accents, cut to six letters; y counts as i."""
+    return frozenset(strip_accents(word)[:_STEM].replace("y", "i") for word in content_words(text[:_LONGEST]))
 
 
 def without_echoes(text: str, recalled: Sequence[frozenset[str]]) -> str:
@@ -81,11 +80,11 @@ def without_echoes(text: str, recalled: Sequence[frozenset[str]]) -> str:
 
 
 def _same(own: frozenset[str], other: frozenset[str]) -> bool:
-    """Either says nearly all that the other says, and the statement not much beside it."""
+    """The statement says nearly nothing else, or nearly all of the other and not much beside it."""
     shared = len(own & other)
     if shared < min(_FEWEST, len(other)) or not other:
         return False
-    return shared >= _HELD * len(own) or (shared >= _HELD * len(other) and len(own) <= len(other) + _SURPLUS)
+    return shared >= _HELD * len(own) or (shared >= _HELD * len(other) and len(own) <= 2 * len(other) + 1)
 
 
 def _recalled(message: Message) -> Iterator[str]:

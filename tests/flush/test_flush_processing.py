@@ -1,0 +1,276 @@
+"""Processing: what an extraction reads of a conversation, and what it is spared."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ricordo.errors import InvalidSetting
+from ricordo.flush.processing import Processed, ProcessingConfig, processed
+from ricordo.guard import Quoted, Trust, fence
+from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, marked
+from ricordo.messages.marks import Mark
+
+TAGS = ("uploaded_files", "current_uploads")
+
+
+def user(*texts: str, name: str | None = None, **metadata: JsonValue) -> Message:
+    return Message(role="user", parts=tuple(Text(text=text) for text in texts), name=name, metadata=metadata)
+
+
+def assistant(text: str, **metadata: JsonValue) -> Message:
+    return Message(role="assistant", parts=(Text(text=text),), metadata=metadata)
+
+
+def upload(tag: str) -> str:
+    return f"<{tag}>\n- report.pdf\n  Path: /mnt/user-data/uploads/report.pdf\n</{tag}>"
+
+
+def recalled(*texts: str) -> str:
+    return fence([Quoted(text=text, source="ledger 2026-05-08", trust=Trust.USER) for text in texts])
+
+
+def said(found: Processed) -> list[str]:
+    return [message.text for message in found.messages]
+
+
+ASKED, REPLIED = user("Where do the fixtures live?"), assistant("Under testdata/golden.")
+
+
+def test_tool_messages_and_steps_that_call_tools_are_dropped_and_counted() -> None:
+    call = Message(role="assistant", parts=(Text(text="Let me look."), ToolCall(id="1", name="list_files")))
+    result = Message(role="tool", parts=(ToolResult(call_id="1", parts=(Text(text="golden/"),)),))
+    found = processed([ASKED, call, result, REPLIED])
+    assert found.messages == (ASKED, REPLIED)
+    assert found.dropped == {"tool": 1, "tool call": 1}
+
+
+@pytest.mark.parametrize("tag", [*TAGS, "UPLOADED_FILES"])
+def test_a_turn_that_only_uploads_goes_with_the_reply_to_it(tag: str) -> None:
+    found = processed([ASKED, REPLIED, user(upload(tag)), assistant("I received report.pdf."), ASKED, REPLIED])
+    assert said(found) == said(processed([ASKED, REPLIED, ASKED, REPLIED]))
+    assert found.dropped == {"reply": 1, "upload": 1}
+
+
+def test_an_upload_only_turn_takes_the_tool_steps_of_its_reply_along() -> None:
+    step = Message(role="assistant", parts=(ToolCall(id="1", name="read_file"),))
+    result = Message(role="tool", parts=(ToolResult(call_id="1"),))
+    found = processed([user(upload("uploaded_files")), step, result, assistant("It is a report."), ASKED, REPLIED])
+    assert found.messages == (ASKED, REPLIED)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_question_beside_an_upload_is_all_that_stays_and_the_original_is_not_changed(tag: str, parts: int) -> None:
+    texts = [upload(tag), "Summarise chapter two."]
+    original = user(*texts) if parts == 2 else user("\n\n".join(texts))
+    before = replace(original)
+    found = processed([original, REPLIED])
+    assert said(found) == ["Summarise chapter two.", "Under testdata/golden."]
+    assert "/mnt/" not in repr(found.messages)
+    assert original == before
+
+
+def test_what_is_only_about_uploads_survives() -> None:
+    texts = [
+        "I build a file upload microservice at /mnt/user-data/uploads.",
+        "What does the tag <uploaded_files> do?",
+        "Look at `<uploaded_files>a</uploaded_files>` in the docs.",
+        "```\n<current_uploads>\nx\n</current_uploads>\n```\nWe never strip these in our parser.",
+        "We uploaded the document to v2.1. 我上传了一个文件。",
+    ]
+    assert said(processed([*map(user, texts), REPLIED]))[:-1] == texts
+
+
+def test_metadata_decides_before_the_text_does() -> None:
+    block = upload("uploaded_files")
+    none_listed = user(f"{block}\nThat is what our format looks like.", files=[])
+    cut_off = user("Read this.\n<uploaded_files>\n- a.pdf\n  Path: /mnt/a.p", files=[{"filename": "a.pdf"}])
+    before_tags = user(f"{block}\nHi", additional_kwargs={"original_user_content": "What is in it?"})
+    found = processed([none_listed, cut_off, before_tags, REPLIED])
+    assert said(found)[:3] == [none_listed.text, "Read this.", "What is in it?"]
+
+
+def test_a_picture_without_a_word_is_an_upload() -> None:
+    picture = Message(role="user", parts=(Media(media_type="image/png", uri="file:///tmp/a.png"),))
+    assert processed([picture, assistant("A cat."), ASKED, REPLIED]).messages == (ASKED, REPLIED)
+
+
+@pytest.mark.parametrize("mark", ["memory", "summary", "notice", "reminder"])
+def test_marked_messages_are_never_read(mark: Mark) -> None:
+    found = processed([marked(user("We deploy only from main."), mark), ASKED, REPLIED])
+    assert found.messages == (ASKED, REPLIED)
+    assert sum(found.dropped.values()) == 1
+
+
+def test_what_was_cut_off_was_said() -> None:
+    assert len(processed([ASKED, marked(REPLIED, "cut")]).messages) == 2
+
+
+ANSWER: Mapping[str, JsonValue] = {
+    "version": 1,
+    "kind": "human_input_response",
+    "source": "ask_clarification",
+    "request_id": "r1",
+    "response_kind": "option",
+    "option_id": "o2",
+    "value": "Staging, please.",
+}
+
+
+def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays() -> None:
+    hidden = user("Today is Friday.", hide_from_ui=True)
+    shown = user("Today we ship.", hide_from_ui=False)
+    answer = user("Staging, please.", hide_from_ui=True, human_input_response=dict(ANSWER))
+    found = processed([hidden, shown, answer, REPLIED, assistant("Hidden too.", hide_from_ui=True)])
+    assert said(found) == ["Today we ship.", "Staging, please.", "Under testdata/golden."]
+    assert found.dropped == {"hidden": 2}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"version": True},
+        {"kind": "other"},
+        {"source": " "},
+        {"request_id": None},
+        {"value": ""},
+        {"option_id": ""},
+        {"response_kind": "guess"},
+    ],
+    ids=str,
+)
+def test_a_malformed_clarification_answer_stays_hidden(change: Mapping[str, JsonValue]) -> None:
+    hidden = user("Staging.", hide_from_ui=True, human_input_response={**ANSWER, **change})
+    assert processed([hidden, ASKED, REPLIED]).messages == (ASKED, REPLIED)
+
+
+def test_a_block_of_recalled_memory_goes_and_what_a_person_said_around_it_stays() -> None:
+    found = processed([user(f"Hi.\n{recalled('We deploy only from main.')}\nHow do we deploy?"), REPLIED])
+    assert said(found)[0] == "Hi.\n\nHow do we deploy?"
+    assert found.recalled == ("We deploy only from main.",)
+
+
+def test_a_block_that_was_cut_off_goes_to_its_end_and_a_talk_about_one_stays() -> None:
+    block = recalled("We deploy only from main.", "Priya owns the gateway.")
+    found = processed([user(f"See:\n{block[:-40]}"), user("What does <memory> mean?"), REPLIED])
+    assert said(found)[:2] == ["See:", "What does <memory> mean?"]
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        "We deploy only from main.",
+        "You deploy only from main.",
+        "As you told me, deployments only come from the main branch.",
+        "Remember: deploy from main only!",
+    ],
+)
+def test_an_assistant_that_repeats_what_was_recalled_teaches_nothing(echo: str) -> None:
+    memory = marked(user(recalled("We deploy only from main.")), "memory")
+    found = processed([ASKED, memory, assistant(echo), ASKED, REPLIED])
+    assert found.messages == (ASKED, ASKED, REPLIED)
+    assert found.dropped == {"echo": 1, "memory": 1}
+
+
+def test_what_an_assistant_adds_to_a_recalled_fact_stays() -> None:
+    memory = marked(user(recalled("We deploy only from main.")), "memory")
+    reply = assistant("You deploy only from main. The build failed because the runner had no disk space left.")
+    found = processed([ASKED, memory, reply])
+    assert said(found)[1] == "The build failed because the runner had no disk space left."
+
+
+def test_memory_that_a_tool_found_counts_as_recalled() -> None:
+    result = ToolResult(call_id="1", parts=(Text(text=recalled("Tables are named in the plural.")),))
+    found = processed([ASKED, Message(role="tool", parts=(result,)), assistant("Tables are named in the plural.")])
+    assert found.recalled == ("Tables are named in the plural.",)
+    assert found.dropped == {"echo": 1, "one-sided": 1, "tool": 1}
+
+
+def test_a_person_may_say_again_what_was_recalled() -> None:
+    memory = marked(user(recalled("We deploy only from main.")), "memory")
+    assert len(processed([memory, user("We deploy only from main."), REPLIED]).messages) == 2
+
+
+ACKNOWLEDGED = [
+    "ok", "OK!", "Thanks, got it.", "好的。", "嗯嗯，谢谢", "danke, alles klar!", "merci beaucoup !", "¡Vale, gracias!",
+    "Va bene, grazie.", "Beleza, obrigado!", "ありがとうございます。", "네, 감사합니다", "Спасибо, понятно", "شكراً", "dank je wel",
+    "ठीक है, धन्यवाद", "👍",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ACKNOWLEDGED)
+def test_an_acknowledgement_goes_with_its_reply_unless_it_answers_a_question(text: str) -> None:
+    idle = processed([ASKED, REPLIED, user(text), assistant("You're welcome."), ASKED, REPLIED])
+    assert said(idle) == said(processed([ASKED, REPLIED, ASKED, REPLIED]))
+    assert idle.dropped == {"acknowledgement": 1, "reply": 1}
+    question = assistant("Postgres runs on 5433. Shall we always deploy from main?")
+    assert said(processed([ASKED, question, user(text), REPLIED]))[2:] == [text, "Under testdata/golden."]
+
+
+def test_an_acknowledgement_answers_a_question_that_a_tool_asks() -> None:
+    asking = Message(role="assistant", parts=(ToolCall(id="1", name="ask_clarification"),))
+    found = processed([ASKED, asking, user("ok"), REPLIED])
+    assert said(found) == [ASKED.text, "ok", REPLIED.text]
+
+
+@pytest.mark.parametrize(
+    "text", ["ok, use tabs then", "The OK button is broken", "thanks to Ana we ship", "好的方案是用缓存"]
+)
+def test_an_acknowledgement_inside_a_sentence_is_kept(text: str) -> None:
+    assert said(processed([user(text), REPLIED]))[0] == text
+
+
+@pytest.mark.parametrize("left", [[ASKED], [REPLIED], [user("ok"), REPLIED], []])
+def test_nothing_is_read_unless_both_sides_said_something(left: list[Message]) -> None:
+    assert processed(left).messages == ()
+
+
+def test_two_people_talking_are_two_sides_and_one_side_can_be_asked_for() -> None:
+    assert len(processed([user("I moved.", name="Ana"), user("Where?", name="Bo")]).messages) == 2
+    assert len(processed([ASKED], config=ProcessingConfig(both_sides=False)).messages) == 1
+
+
+def test_a_long_message_keeps_its_head_and_its_tail() -> None:
+    text = "Begin here. " + "middle " * 3_000 + "End there."
+    found = processed([user(text), REPLIED], config=ProcessingConfig(max_message_chars=1_000))
+    short = said(found)[0]
+    assert short.startswith("Begin here. middle")
+    assert short.endswith("middle End there.")
+    assert "[…]" in short
+    assert 900 < len(short) <= 1_000
+
+
+@pytest.mark.parametrize("change", [{"max_message_chars": 10}, {"signal_window": 0}], ids=str)
+def test_a_setting_that_leaves_nothing_is_refused(change: dict[str, int]) -> None:
+    with pytest.raises(InvalidSetting):
+        ProcessingConfig(**change)  # type: ignore[arg-type]
+
+
+PIECES = st.sampled_from(
+    ["ok", "We use tabs.", upload("uploaded_files"), recalled("We use tabs."), "```", "?", "<", "x" * 300, "", "好的"]
+)
+MESSAGES = st.lists(
+    st.builds(
+        lambda role, text, hide: Message(role=role, parts=(Text(text=text),), id="i", metadata={"hide_from_ui": hide}),
+        st.sampled_from(["user", "assistant", "tool", "system"]),
+        st.lists(PIECES, max_size=3).map("\n".join),
+        st.booleans(),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=40)
+@given(MESSAGES)
+def test_every_message_is_kept_in_order_or_counted_once_and_a_second_reading_changes_nothing(
+    messages: list[Message],
+) -> None:
+    config = ProcessingConfig(both_sides=False, max_message_chars=200)
+    found = processed(messages, config=config)
+    assert len(found.messages) + sum(found.dropped.values()) == len(messages)
+    assert all(message.text.strip() and len(message.text) <= 200 for message in found.messages)
+    assert "<memory" not in "".join(said(found))
