@@ -16,7 +16,9 @@ from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
+from ricordo.workspace.layout import is_profile
 from ricordo.workspace.merge import merged
+from ricordo.workspace.profile_merge import merged_document
 
 __all__ = ["chosen_item", "undo"]
 
@@ -91,7 +93,7 @@ async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -
     base = await changes.content(changed.after)
     if base is None:
         base = _common_heading(ours, theirs)
-    result = merged(base, ours, theirs)
+    result = merged_document(base, ours, theirs) if is_profile(changed.path) else merged(base, ours, theirs)
     if result is None:
         raise UndoRefused(f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first.")
     return Edit(path=changed.path, expected=version, data=result)

@@ -30,14 +30,17 @@ class ProfileStore(Protocol):
         """Return the profile as the medium has it now."""
         ...
 
-    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "") -> Saved:
+    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
         """Save `profile`, made from `base`, durably and whole, as the next revision, and return it.
 
-        When somebody else saved since `base`, what both changed elsewhere is brought together. Raises:
-        VersionConflict when both changed the same fact or summary; then nothing is written.
+        When somebody else saved since `base`, what both changed elsewhere is brought together; facts that both add in
+        the same words are added once. What changed carries the time and, if it is a fact, one more revision, unless
+        its writer has set them. With `forget` the facts that leave by this are not learned again. Where nothing
+        changes, nothing is written. Raises: VersionConflict when both changed the same fact or summary; then nothing
+        is written.
         """
         ...
 
     async def clear(self, *, by: str, why: str = "") -> Saved:
-        """Save an empty profile."""
+        """Save an empty profile, also in the place of one that can't be read; its facts are not learned again."""
         ...

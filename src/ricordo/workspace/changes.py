@@ -20,8 +20,9 @@ from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
 from ricordo.uncut import uncut
-from ricordo.workspace.layout import is_memory
+from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.merge import merged
+from ricordo.workspace.profile_merge import merged_document
 
 __all__ = ["Change", "ChangeSets", "Edit", "FileChange", "cut_off", "replaced_memory"]
 
@@ -149,6 +150,9 @@ class ChangeSets:
         except StorageError as error:
             # a conflict wrote nothing; any other error may have come after the rename
             written = reached - isinstance(error, VersionConflict)
+            # nor is it on record then, although its record may be there
+            with suppress(StorageError, FileMissing):
+                await self._files.delete(f"{_CHANGES}/{change.id}.json")
             with suppress(StorageError, FileMissing):
                 await self._roll_back(change, change.files[:written])
             raise
@@ -194,7 +198,8 @@ class ChangeSets:
         if version == changed.after:
             await self._write(changed.path, before, version)
             return True
-        restored = _restored(before, after, found.data) if found else None
+        undone = _without if is_profile(changed.path) else _restored
+        restored = undone(before, after, found.data) if found else None
         if restored is None:
             return False
         if found and restored != found.data:
@@ -272,6 +277,11 @@ def _restored(before: bytes | None, after: bytes | None, found: bytes) -> bytes 
         closing = b"" if before.endswith(b"\n") or tail.startswith(b"\n") else b"\n"
         return before + closing + tail
     return merged(after, found, before or b"") if after else None
+
+
+def _without(before: bytes | None, after: bytes | None, found: bytes) -> bytes | None:
+    """Return the profile `found` without the change from `before` to `after`; None where others changed the same."""
+    return merged_document(after or b"", found, before or b"")
 
 
 def _lines(data: bytes | None) -> set[bytes]:

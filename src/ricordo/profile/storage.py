@@ -1,0 +1,192 @@
+"""Profiles as files of the workspace: one JSON document each, replaced whole, each time by one change set.
+
+A profile that was read is kept in memory, and served from there until the file says that it was written since. Whoever
+saves names the profile that the change was made from; what others saved meanwhile is brought together with it.
+
+Invariants: a save that fails leaves the file and what is kept in memory as they were. A record that can't be read
+leaves the document only into a file beside it; a document that can't be read is never replaced by a save.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, rfc3339
+from ricordo.errors import DocumentInvalid, FileMissing, VersionConflict
+from ricordo.files import ABSENT, FileInfo, FileStore
+from ricordo.guard.redact import Redactor
+from ricordo.profile.contract import Saved
+from ricordo.profile.independent import independent
+from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.layout import TOMBSTONES
+from ricordo.workspace.profile import Fact, Profile, new_profile
+from ricordo.workspace.profile_codec import BrokenRecord, document_of, parse_profile, profile_in, written_json
+from ricordo.workspace.profile_merge import merged_profile, says_the_same, stamped
+from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
+
+if TYPE_CHECKING:
+    from ricordo.messages.types import JsonValue
+
+__all__ = ["FileProfileStore"]
+
+_LOG = logging.getLogger(__name__)
+_LOCK = "profiles"
+_ACT = "profile"
+_TRIES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """A profile as it was read: the version of its file, and what told then that it is this one."""
+
+    profile: Profile
+    version: str
+    mark: tuple[int, int, str] | None
+    broken: tuple[BrokenRecord, ...] = ()
+
+
+class FileProfileStore:
+    """The profile at `path`. Several may be open on one file, in this process and in others."""
+
+    def __init__(
+        self, files: FileStore, changes: ChangeSets, *, path: str, redactor: Redactor, key: bytes, clock: Clock
+    ) -> None:
+        """Read from `files` and write through `changes`; `key` is the root's secret for what is forgotten."""
+        self.path = path
+        self._files = files
+        self._changes = changes
+        self._redactor = redactor
+        self._key = key
+        self._clock = clock
+        self._held: _Held | None = None
+
+    @property
+    def broken(self) -> tuple[BrokenRecord, ...]:
+        """What of the document could not be read when it was loaded last."""
+        return self._held.broken if self._held else ()
+
+    async def load(self) -> Profile:
+        """Return the profile; a new empty one when none was saved. No file is read while it is unchanged.
+
+        Raises: DocumentInvalid for a document that can't be read; it says what to do.
+        """
+        return independent((await self._current()).profile)
+
+    async def reload(self) -> Profile:
+        """Return the profile as the file has it now. Raises as `load` does."""
+        self._held = None
+        return await self.load()
+
+    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
+        """Save `profile`, made from `base`, as one change set by `by`; nothing is written where nothing changes.
+
+        With `forget` the facts that leave the profile by this are not learned again. Raises: VersionConflict where
+        somebody else changed the same fact or summary since `base`; DocumentInvalid; StorageFull and its siblings.
+        """
+        async with self._files.lock(_LOCK):
+            for _ in range(_TRIES):
+                current = await self._current()
+                merged = merged_profile(base, profile, current.profile)
+                if current.version != ABSENT and not current.broken and says_the_same(merged, current.profile):
+                    return Saved(profile=independent(current.profile))
+                try:
+                    return await self._written(merged, current, by=by, why=why, forget=forget)
+                except VersionConflict:
+                    # a person or another program wrote the file without our lock
+                    self._held = None
+        raise VersionConflict(f"{self.path} is being changed again and again: repeat the edit.")
+
+    async def clear(self, *, by: str, why: str = "") -> Saved:
+        """Save an empty profile; its facts are not learned again. A document that can't be read is kept beside it."""
+        async with self._files.lock(_LOCK):
+            try:
+                current = await self._current()
+            except DocumentInvalid:
+                current = await self._aside(by)
+            return await self._written(new_profile(self._clock.now()), current, by=by, why=why, forget=True)
+
+    async def _current(self) -> _Held:
+        """Return the profile as the file has it, from memory where the file was not written since."""
+        info = await self._files.info(self.path)
+        if self._held is None or self._held.mark != _mark(info):
+            self._held = await self._read(info)
+        return self._held
+
+    async def _read(self, info: FileInfo | None) -> _Held:
+        try:
+            stored = await self._files.read(self.path)
+        except FileMissing:
+            return _Held(profile=new_profile(self._clock.now()), version=ABSENT, mark=None)
+        try:
+            read = await run_sync(parse_profile, stored.data, self.path)
+        except DocumentInvalid as error:
+            raise DocumentInvalid(
+                f"{error} Mend the file, take its last change back with `ricordo undo`, or begin anew with "
+                "`ricordo profile clear`, which keeps it beside the new one."
+            ) from error
+        if read.broken:
+            places = ", ".join(each.where for each in read.broken)
+            _LOG.warning("%s: what can't be read is left out, and kept when it is saved: %s", self.path, places)
+        return _Held(profile=read.profile, version=stored.version, mark=_mark(info), broken=read.broken)
+
+    async def _written(self, profile: Profile, current: _Held, *, by: str, why: str, forget: bool) -> Saved:
+        saved = await run_sync(self._outward, stamped(profile, current.profile, self._clock.now()))
+        data = await run_sync(lambda: written_json(document_of(saved)))
+        edits = [Edit(path=self.path, expected=current.version, data=data)]
+        if current.broken:
+            edits.append(await self._kept(current.broken))
+        gone = [fact for fact in current.profile.facts if saved.fact(fact.id) is None] if forget else []
+        if gone:
+            edits.append(await self._forgotten(gone, saved))
+        change = await self._changes.apply(edits, act=_ACT, who=by, why=self._redactor.clean(why))
+        # what the file has now is read, so that nothing is served that somebody else has replaced already
+        self._held = None
+        return Saved(profile=independent(saved), change=change.id)
+
+    def _outward(self, profile: Profile) -> Profile:
+        """Return a profile with marks in the place of secrets, in every text that it carries."""
+        document = document_of(profile)
+        cleaned = self._redactor.clean_json(cast("JsonValue", document))
+        return profile_in(cleaned).profile if cleaned != document and isinstance(cleaned, dict) else profile
+
+    async def _kept(self, broken: Sequence[BrokenRecord]) -> Edit:
+        """Return the edit that keeps what can't be read in a file of its own."""
+        records: list[JsonValue] = [{"where": each.where, "why": each.why, "record": each.record} for each in broken]
+        kept = {"from": self.path, "at": rfc3339(self._clock.now()), "records": self._redactor.clean_json(records)}
+        return Edit(path=await self._free(), expected=ABSENT, data=written_json(kept))
+
+    async def _forgotten(self, gone: Sequence[Fact], saved: Profile) -> Edit:
+        """Return the edit that remembers what is not to be learned again."""
+        stones = await read_tombstones(self._files)
+        still = {content_digest(fact.content, self._key) for fact in saved.facts}
+        new = [
+            Tombstone(id=fact.id, digest=digest, session=fact.source.thread if fact.source.messages else "",
+                      message=fact.source.messages[0] if fact.source.messages else "")
+            for fact in gone
+            if (digest := content_digest(fact.content, self._key)) not in still
+        ]  # fmt: skip
+        return Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(new))
+
+    async def _aside(self, by: str) -> _Held:
+        """Move a document that can't be read out of the way, by a change set of its own."""
+        stored = await self._files.read(self.path)
+        edits = [
+            Edit(path=await self._free(), expected=ABSENT, data=stored.data),
+            Edit(path=self.path, expected=stored.version, data=None),
+        ]
+        await self._changes.apply(edits, act=_ACT, who=by, why="the document could not be read")
+        return _Held(profile=new_profile(self._clock.now()), version=ABSENT, mark=None)
+
+    async def _free(self) -> str:
+        """Return a name that no file has, for what can't be read."""
+        stem, number = self.path.removesuffix(".json"), 1
+        while await self._files.info(f"{stem}.broken-{number}.json") is not None:
+            number += 1
+        return f"{stem}.broken-{number}.json"
+
+
+def _mark(info: FileInfo | None) -> tuple[int, int, str] | None:
+    return (info.size, info.modified_ns, info.stamp) if info else None
