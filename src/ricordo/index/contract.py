@@ -13,6 +13,7 @@ __all__ = [
     "EVERYTHING",
     "MEMORY_SORTS",
     "SUPERSEDES",
+    "TELLING",
     "Candidates",
     "Chunk",
     "Curated",
@@ -38,6 +39,9 @@ MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note"
 
 SUPERSEDES = "[supersedes:: "
 """What the markup of an entry holds that took the place of another."""
+
+TELLING = ("[confidence:: ", "[confirmed:: ", "[pinned:: ", "[since:: ")
+"""What the markup of an entry holds whose fields alone do not tell how much it counts."""
 
 
 @dataclass(frozen=True, kw_only=True)

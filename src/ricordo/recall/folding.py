@@ -80,7 +80,7 @@ def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
 
 def _loss(row: Scored, loss: float, shown: Mapping[tuple[str, str], int]) -> float:
     """Return what a row loses for the better ones of its session, at most all that it has."""
-    return 0.0 if row.memory else min(loss * shown.get(company_of(row.passage), 0), row.score)
+    return 0.0 if row.passage.match.chunk.markup else min(loss * shown.get(company_of(row.passage), 0), row.score)
 
 
 def _marks(row: Scored) -> _Marks:

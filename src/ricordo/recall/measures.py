@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
-from ricordo.index.contract import Chunk
+from ricordo.index.contract import TELLING, Chunk
 from ricordo.language import content_words
 from ricordo.recall.asked import Asked, company_of, nearness, place_of, reply_to
 from ricordo.recall.config import RecallConfig
@@ -29,6 +29,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 """The time of what has none."""
 
 _ROUNDING = 1e-9
+_STATE = "[state:: "
 _ENTRIES_KEPT = 4_096
 
 
@@ -36,17 +37,22 @@ _ENTRIES_KEPT = 4_096
 class Scored:
     """A passage with its score, and why it has it.
 
-    `score` may be above 1 here, so that the best stay apart. `memory` is the entry that it holds, None for any other
-    passage; `successor` is what took the place of that entry. `lost` is what others of its session cost it.
+    `score` may be above 1 here, so that the best stay apart. `successor` is what took the place of the entry that it
+    holds. `lost` is what others of its session cost it.
     """
 
     passage: Passage
-    memory: Entry | None
     score: float
     asked: Asked
     lost: float = 0.0
     outdated: bool = False
     successor: Passage | None = None
+
+    @cached_property
+    def memory(self) -> Entry | None:
+        """The entry that it holds, None for any other passage; read of the few that are shown."""
+        found = _memory(self.passage.match.chunk)
+        return replace(found, state="superseded") if found and self.successor else found
 
     @cached_property
     def signals(self) -> Mapping[str, float]:
@@ -79,12 +85,15 @@ class Scored:
     @cached_property
     def time(self) -> datetime:
         """When it was said or became true, else when it was saved."""
-        return _time(self.memory, self.passage.match.chunk) or NEVER
+        chunk = self.passage.match.chunk
+        return _time(_telling(chunk, self.asked), chunk) or NEVER
 
     @property
     def holds(self) -> bool:
         """Tell whether it may be shown: it was not superseded, or by something that is seen."""
-        return self.successor is not None or self.memory is None or self.memory.state != "superseded"
+        if self.successor is not None or _STATE not in self.passage.match.chunk.markup:
+            return True
+        return self.memory is None or self.memory.state != "superseded"
 
 
 def best_first(passages: Iterable[Passage], asked: Asked) -> Iterator[Scored]:
@@ -102,8 +111,7 @@ def best_first(passages: Iterable[Passage], asked: Asked) -> Iterator[Scored]:
     for most, known, at, passage in waiting:
         while ready and ready[0][2].score > most:
             yield heapq.heappop(ready)[2]
-        memory = _memory(passage.match.chunk)
-        row = Scored(passage=passage, memory=memory, score=known + _read(passage, memory, asked), asked=asked)
+        row = Scored(passage=passage, score=known + _read(passage, asked), asked=asked)
         heapq.heappush(ready, (order(row), at, row))
     while ready:
         yield heapq.heappop(ready)[2]
@@ -124,9 +132,8 @@ def _most_read(asked: Asked) -> tuple[float, float]:
 
 def measured(passage: Passage, asked: Asked) -> Scored:
     """Return a passage with its score, which is 0 where nothing is asked."""
-    memory = _memory(passage.match.chunk)
-    score = 0.0 if asked.blank else _certain(passage, asked) + _read(passage, memory, asked)
-    return Scored(passage=passage, memory=memory, score=score, asked=asked)
+    score = 0.0 if asked.blank else _certain(passage, asked) + _read(passage, asked)
+    return Scored(passage=passage, score=score, asked=asked)
 
 
 def is_reply(passage: Passage, asked: Asked) -> bool:
@@ -218,9 +225,10 @@ def _certain(passage: Passage, asked: Asked) -> float:
     return known + config.dates * _closeness(chunk.time, asked) if asked.spans else known
 
 
-def _read(passage: Passage, memory: Entry | None, asked: Asked) -> float:
+def _read(passage: Passage, asked: Asked) -> float:
     """Return what a passage scores besides, by what is read in its text and its entry."""
     config, chunk = asked.config, passage.match.chunk
+    memory = _telling(chunk, asked)
     more = config.recency * _freshness(memory, chunk, asked)
     if holds_expected(passage.match.content, asked.question.expected):
         more += config.expected
@@ -253,6 +261,12 @@ def _memory(chunk: Chunk) -> Entry | None:
     if (found.id, found.content) == (chunk.entry_id, content):
         return found
     return replace(found, id=chunk.entry_id, content=content)
+
+
+def _telling(chunk: Chunk, asked: Asked) -> Entry | None:
+    """Return the entry that a chunk holds if its line tells more that counts than the chunk itself."""
+    more = chunk.markup and (asked.spans or any(mark in chunk.markup for mark in TELLING))
+    return _memory(chunk) if more else None
 
 
 def _made_up(chunk: Chunk) -> Entry:

@@ -20,22 +20,22 @@ _CORRECTION = "correction"
 
 def standing(row: Scored, chain: Successions) -> Scored:
     """Return the row with the state and the successor that other entries give it."""
-    successor = chain.entries.get(chain.successor.get(row.memory.id, "")) if row.memory else None
-    if row.memory is None or successor is None:
-        return row
-    return replace(row, successor=successor, memory=replace(row.memory, state="superseded"))
+    chunk = row.passage.match.chunk
+    successor = chain.entries.get(chain.successor.get(chunk.entry_id, "")) if chunk.markup else None
+    return row if successor is None else replace(row, successor=successor)
 
 
 def successors_first(rows: Sequence[Scored], offered: Mapping[str, Scored], chain: Successions) -> list[Scored]:
     """Put what took the place of a memory above it: what holds now, and what held between where it is a hit too."""
     placed = list(rows)
     for row in rows:
-        later = chain.after(row.memory.id) if row.memory else ()
+        chunk = row.passage.match.chunk
+        later = chain.after(chunk.entry_id) if chunk.markup else ()
         if not later:
             continue
         at = next(at for at, other in enumerate(placed) if other.entry == row.entry and other.passage == row.passage)
         for newer_id in later:
-            stands = next((at for at, other in enumerate(placed) if other.entry.id == newer_id), None)
+            stands = next((at for at, other in enumerate(placed) if _id(other) == newer_id), None)
             if stands is not None and stands < at:
                 at = stands
                 continue
@@ -63,7 +63,7 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
             for other in placed[at + 1 :]
         ]
         placed[at + 1 :] = sorted(placed[at + 1 :], key=_score_order)
-    corrections = [row for row in placed if row.memory and _CORRECTION in row.memory.tags]
+    corrections = [row for row in placed if _is_correction(row)]
     return [
         replace(row, outdated=True) if any(_corrects(other, row) for other in corrections) else row for row in placed
     ]
@@ -72,7 +72,7 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
 def _first_replaced(row: Scored, placed: Sequence[Scored], config: RecallConfig) -> int:
     """Return the place of the first that `row` takes the place of, the end where there is none."""
     if row.passage.match.chunk.markup:
-        time, corrects = row.time, _CORRECTION in row.entry.tags
+        time, corrects = row.time, _is_correction(row)
         for at, other in enumerate(placed):
             # most are told apart by their time and their score
             near = corrects or other.score - row.score <= config.near
@@ -89,16 +89,29 @@ def _replaces(row: Scored, other: Scored, config: RecallConfig) -> bool:
     """Tell whether `row`, which ranks below `other`, is the memory that holds now."""
     if not _is_later_memory(row, other):
         return False
-    near = other.score - row.score <= config.near and row.entry.kind == other.entry.kind
+    near = other.score - row.score <= config.near and _kind(row) == _kind(other)
     return _corrects(row, other) or (near and overlap(row.words, other.words) >= _SAME_SUBJECT)
 
 
 def _corrects(row: Scored, other: Scored) -> bool:
     """Tell whether `row` is tagged as a correction and is later and on the subject of `other`."""
-    if _CORRECTION not in row.entry.tags or not _is_later_memory(row, other):
+    if not _is_correction(row) or not _is_later_memory(row, other):
         return False
     on_subject = overlap(row.words, other.words) >= _SAME_SUBJECT or len(row.words & other.words) >= _SHARED
     return on_subject and set(row.passage.match.words) >= set(other.passage.match.words)
+
+
+def _is_correction(row: Scored) -> bool:
+    chunk = row.passage.match.chunk
+    return bool(chunk.markup) and _CORRECTION in chunk.tags
+
+
+def _kind(row: Scored) -> str:
+    return row.passage.match.chunk.kind
+
+
+def _id(row: Scored) -> str:
+    return row.passage.match.chunk.entry_id
 
 
 def _is_later_memory(row: Scored, other: Scored) -> bool:
