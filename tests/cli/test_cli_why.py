@@ -65,6 +65,19 @@ def test_why_of_an_id_tells_what_it_rests_on_what_changed_it_and_whether_it_is_i
     assert "said in" in shown
 
 
+def test_why_of_an_id_tells_how_often_it_was_shown_used_and_confirmed(root: Path) -> None:
+    saved = _id(root, "called harbour")
+    assert "never shown; never used; never confirmed" in ricordo("why", saved, "--root", root).out
+    ricordo("recall", "staging cluster called", "--limit", "1", "--root", root)
+    ricordo("memory", "show", saved, "--root", root)
+    ricordo("confirm", saved, "--root", root)
+    ricordo("confirm", saved, "--root", root)
+    usage = ricordo("why", saved, "--root", root, "--json").document["usage"]
+    assert {act: known["count"] for act, known in usage.items()} == {"shown": 1, "used": 1, "confirmed": 2}
+    assert usage["confirmed"]["first"] <= usage["confirmed"]["last"]
+    assert "shown once, last 20" in ricordo("why", saved, "--root", root).out
+
+
 def test_words_that_look_like_an_id_are_looked_for(root: Path) -> None:
     assert "harbour" in ricordo("why", "harbour", "--root", root).out
     assert ricordo("why", "0" * 26, "--root", root).code == 0

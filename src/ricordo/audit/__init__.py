@@ -5,12 +5,15 @@ from ricordo.audit.forget import Forgotten, forget
 from ricordo.audit.history import HistoryItem, history
 from ricordo.audit.marking import MarkAct, Marked, mark
 from ricordo.audit.undo import chosen_item, undo
+from ricordo.audit.usage import MemoryUsage, UsageAct
 
 __all__ = [
     "Forgotten",
     "HistoryItem",
     "MarkAct",
     "Marked",
+    "MemoryUsage",
+    "UsageAct",
     "chosen_id",
     "chosen_item",
     "find_entry",

@@ -12,7 +12,7 @@ from ricordo.clock import rfc3339
 from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
-    from ricordo.audit import HistoryItem
+    from ricordo.audit import HistoryItem, MemoryUsage
     from ricordo.recall.hits import Answer, Explained, Hit
     from ricordo.sessions import SessionInfo
     from ricordo.workspace.entry import Entry
@@ -24,6 +24,7 @@ __all__ = [
     "explained_document",
     "hit_document",
     "session_document",
+    "usage_document",
 ]
 
 
@@ -51,6 +52,15 @@ def entry_document(entry: "Entry") -> dict[str, JsonValue]:
             "quote": entry.source.quote,
             "origin": entry.source.origin,
         },
+    }
+
+
+def usage_document(usage: "MemoryUsage") -> dict[str, JsonValue]:
+    """Describe how often a memory was shown, used and confirmed, and the first and the last time."""
+    counts = {"shown": usage.shown, "used": usage.used, "confirmed": usage.confirmed}
+    return {
+        act: {"count": counted.count, "first": _time(counted.first), "last": _time(counted.last)}
+        for act, counted in counts.items()
     }
 
 

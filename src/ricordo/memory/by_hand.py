@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 
-from ricordo.audit import HistoryItem
+from ricordo.audit import HistoryItem, MemoryUsage
 from ricordo.runtime import Workspace
 from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Layers
+from ricordo.stores.capabilities import Layers, NotesUse
 from ricordo.workspace.entry import Entry
 
 __all__ = ["ByHand"]
@@ -47,6 +47,26 @@ class ByHand(ABC):
     async def confirm(self, entry_id: str) -> Entry:
         """Say that a memory holds: it is sure, and as fresh as if it was learned now. Raises `EntryNotFound`."""
         return await self._layers.mark(entry_id, "confirm", who="user")
+
+    async def used(self, entry_id: str, *, how: str = "used") -> Entry:
+        """Note that a memory was used, such as opened or acted on, and return it; `how` is one word.
+
+        It makes no memory fresher: that is for `confirm`. Raises `EntryNotFound`.
+        """
+        entry = await self._layers.get(entry_id)
+        notes = self._workspace.store.offers(NotesUse)
+        if notes:
+            notes.note_use("used", [entry.id], how=how, session=self.scope.session or "")
+        return entry
+
+    async def usage(self, entry_id: str) -> MemoryUsage:
+        """Return how often a memory was shown, used and confirmed, and when; nothing where that is not noted.
+
+        Raises `EntryNotFound`.
+        """
+        entry = await self._layers.get(entry_id)
+        notes = self._workspace.store.offers(NotesUse)
+        return await notes.usage(entry.id) if notes else MemoryUsage()
 
     @property
     @abstractmethod

@@ -29,6 +29,7 @@ from ricordo.runtime.roots import nearest_root
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
+from ricordo.stores.noting import note_shown
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
@@ -138,7 +139,7 @@ class Memory(ByHand):
         """
         asked = Query(text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, sorts=MEMORY_SORTS)
         found = await self._workspace.store.recall(asked, limit if budget is None else _MOST_PACKED * limit)
-        return packed(found, limit, budget)[0]
+        return self._shown(packed(found, limit, budget)[0], "recall")
 
     async def search(self, query: str | Query, *, limit: int = 10) -> list[Hit]:
         """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results.
@@ -149,7 +150,7 @@ class Memory(ByHand):
             asked = Query(text=query) if isinstance(query, str) else query
             hits = await search(await self._sources(), asked, limit=limit, now=self._workspace.place.clock.now())
             progress.counts["entries"] = len(hits)
-            return hits
+            return self._shown(hits, "search")
 
     async def explain(
         self, query: str | Query, *, limit: int = 5, rejected: int = 10, budget: Tokens | None = None
@@ -171,6 +172,7 @@ class Memory(ByHand):
         with self._workspace.emitter.stage("answer", self.scope) as progress:
             found = await answer(await self._sources(), question, now=self._workspace.place.clock.now())
             progress.counts["entries"] = int(found.found)
+            self._shown([found.hit] if found.hit else [], "answer")
             return found
 
     async def preamble(self, budget: Tokens | None = None) -> str:
@@ -247,6 +249,11 @@ class Memory(ByHand):
 
     async def _sources(self) -> list[Source]:
         return [await place.source() for place in await self._layers.places()]
+
+    def _shown(self, hits: list[Hit], how: str) -> list[Hit]:
+        """Note that these are shown, which waits for nothing, and return them."""
+        note_shown(self._workspace.store, hits, how=how, session=self.scope.session or "")
+        return hits
 
     def _transcript(self, agent: str, session: str) -> Transcript:
         place = self._workspace.place

@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 __all__ = ["HALF_LIVES", "RecallConfig"]
 
 HALF_LIVES: Mapping[str, float] = {
+    "user": 365.0,
     "preference": 365.0,
-    "convention": 365.0,
+    "feedback": 180.0,
+    "convention": 180.0,
     "lesson": 180.0,
+    "reference": 120.0,
     "fact": 120.0,
     "decision": 120.0,
+    "project": 45.0,
     "goal": 45.0,
     "session-summary": 45.0,
 }
-"""Days after which a memory of this kind counts half in a tie."""
+"""Days after which a memory of this kind counts half in a tie, by the types of topic files and the kinds like them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,6 +61,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         keeps = workspace is not None and await run_sync(_is_writable, root)
         if workspace and not keeps:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
+            if workspace.place.usage:
+                workspace.place.usage.stop()
         memory = await stack.enter_async_context(
             opened_store(
                 options.store, options.scope, parts, root=root, workspace=workspace, required=options.require_memory

@@ -2,17 +2,19 @@
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.audit.doctor import Check, inspect
+from ricordo.audit.usage import UsageLog
 from ricordo.beside import beside
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
 from ricordo.compaction.collect import collect
@@ -117,12 +119,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
     Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder` raises.
     """
-    embedding = _Embedding()
+    serving = _Serving()
     parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder))
     with parts.emitter.stage("open", scope):
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)
-    embedding.begin(place)
-    wider = _Wider(scope, parts, embedding)
+    serving.begin(place)
+    wider = _Wider(scope, parts, serving)
     inbox = _inbox(root, place.files, parts)
     try:
         clock = SavingClock(parts.clock)
@@ -147,7 +149,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             scope=scope,
             workers=parts.settings.inbox.workers,
         )
-        async with beside(embedding.serve), worker.at_work(closing_seconds=_CLOSING_SECONDS):
+        async with beside(serving.serve), worker.at_work(closing_seconds=_CLOSING_SECONDS):
             yield Workspace(
                 scope=scope,
                 place=place,
@@ -162,7 +164,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             )
     finally:
         await inbox.close()
-        await place.index.close()
+        await _close_place(place)
         await wider.close()
 
 
@@ -206,18 +208,20 @@ def chosen_embedder(named: Embedder | str | None) -> Embedder | None:
         return None
 
 
-class _Embedding:
-    """Embeds what the open indexes lack, beside everything else."""
+class _Serving:
+    """Does beside everything else what open places need: embeds what an index lacks, and writes what was noted."""
 
     def __init__(self) -> None:
-        self._waiting: list[KeywordIndex] = []
+        self._waiting: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._has_begun = anyio.Event()
 
     def begin(self, place: Place) -> None:
-        """Embed for the index of this place from now on."""
+        """Work for this place from now on."""
         if isinstance(place.index, KeywordIndex):
-            self._waiting.append(place.index)
-            self._has_begun.set()
+            self._waiting.append(place.index.serve)
+        if place.usage:
+            self._waiting.append(place.usage.serve)
+        self._has_begun.set()
 
     async def serve(self) -> None:
         """Do it until this is cancelled."""
@@ -226,15 +230,15 @@ class _Embedding:
                 await self._has_begun.wait()
                 self._has_begun = anyio.Event()
                 while self._waiting:
-                    group.start_soon(self._waiting.pop().serve)
+                    group.start_soon(self._waiting.pop())
 
 
 class _Wider:
     """Opens the user's own root when a project's memory is open, at the first use."""
 
-    def __init__(self, scope: Scope, parts: Parts, embedding: _Embedding) -> None:
+    def __init__(self, scope: Scope, parts: Parts, serving: _Serving) -> None:
         self._scope = scope
-        self._embedding = embedding
+        self._serving = serving
         self._parts = parts
         self._place: Place | None = None
         self._opening = anyio.Lock()
@@ -250,7 +254,7 @@ class _Wider:
                 if self._place is None and (create or await _is_root(folder, self._parts)):
                     scope = Scope(user=user, tenant=self._scope.tenant)
                     self._place = await _open_place(folder, scope, "user", self._parts)
-                    self._embedding.begin(self._place)
+                    self._serving.begin(self._place)
         return self._place
 
     @property
@@ -264,7 +268,7 @@ class _Wider:
 
     async def close(self) -> None:
         if self._place is not None:
-            await self._place.index.close()
+            await _close_place(self._place)
 
 
 async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Place:
@@ -288,7 +292,14 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         key=key,
         clock=parts.clock,
         ids=parts.ids,
+        usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
     )
+
+
+async def _close_place(place: Place) -> None:
+    if place.usage:
+        await place.usage.close()
+    await place.index.close()
 
 
 def _due(settings: Settings) -> ConsolidationDue | None:

@@ -32,7 +32,7 @@ from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.opening_context import OpeningContext, first_words
 from ricordo.runtime.plain_memory import PlainMemory
 from ricordo.runtime.tool_sets import MEMORY_TOOLS
-from ricordo.stores.capabilities import Layers, Lists
+from ricordo.stores.capabilities import Layers, Lists, NotesUse
 from ricordo.stores.place import Place
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
@@ -85,6 +85,7 @@ class Prompt:
         self._store = self._memory.store if self._memory and self._memory.keeps else None
         self._layers = self._store.offers(Layers) if self._store else None
         self._lists = self._store.offers(Lists) if self._store else None
+        self._notes = self._store.offers(NotesUse) if self._store else None
         self._plain: PlainMemory | None = None
         if self._store and self._memory and budget and not self._layers:
             self._plain = PlainMemory(self._store, budget, self._memory.folder)
@@ -108,7 +109,8 @@ class Prompt:
         written = await run_sync(partial(instructions, [*([agents] if agents else []), *project_rules], room))
         self.shown = await self.now()
         opening = first_words(request.window)
-        self.preamble = await self._remembered(room_left(self._most, guidance, written), notice, opening)
+        room = room_left(self._most, guidance, written)
+        self.preamble = await self._remembered(room, notice, opening, request.turn.session)
         self.written += 1
         return system_prompt(
             base=request.system,
@@ -158,7 +160,7 @@ class Prompt:
         except RicordoError:
             return True
 
-    async def _remembered(self, room: int, notice: str, opening: str) -> str:
+    async def _remembered(self, room: int, notice: str, opening: str, session: str) -> str:
         """Return the preamble as far as there is room, with what memory holds about `opening`; else a notice.
 
         Memory that can't be read ends no turn, and is not shown as an empty one.
@@ -176,6 +178,8 @@ class Prompt:
                 text = await self._opening.with_preamble(text, most, opening, now=self._clock.now())
             if self._plain:
                 await self._plain.showing(text)
+            if self._notes and text not in {notice, ""}:
+                self._notes.note_prompt(text, session=session)
         except RicordoError as error:
             _LOG.warning("Memory can't be read for the prompt: %s", error)
             text = _UNREADABLE

@@ -62,7 +62,8 @@ class Settings:
     a model has only where they are named: `forget`, and `memory`, which keeps notes of its own.
 
     `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `hashing` or provider:model,
-    `auto` for `static` where it is installed; with None it is found by words alone.
+    `auto` for `static` where it is installed; with None it is found by words alone. With `usage` (RICORDO_USAGE) it
+    is noted when a memory is shown, used and confirmed.
 
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
     `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None.
@@ -84,6 +85,7 @@ class Settings:
     model: str | None = None
     base_url: str | None = None
     embedder: str | None = None
+    usage: bool = True
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
     preamble_tokens: int = DEFAULT_BUDGET.count

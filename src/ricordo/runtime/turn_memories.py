@@ -27,6 +27,7 @@ from ricordo.recall.relevance import asked_for
 from ricordo.runtime.opening_context import OpeningContext, first_words, shortened, unseen
 from ricordo.state import KeepsStanding
 from ricordo.stores.contract import Store
+from ricordo.stores.noting import note_shown
 from ricordo.tools.recall import quoted
 
 if TYPE_CHECKING:
@@ -95,7 +96,11 @@ class TurnMemories:
             return []
         look = partial(self._choice, hits, text, request, self._chosen, self._keeper.standing.delivered)
         shown = await run_sync(look)
-        self._chosen = shown if self._chosen is None else self._chosen
+        if self._chosen is None:
+            names = {each.name for each in shown}
+            chosen = [hit for hit in hits if _name(hit) in names]
+            note_shown(self._context.store, chosen, how="turn", session=request.turn.session)
+            self._chosen = shown
         return shown
 
     def _choice(

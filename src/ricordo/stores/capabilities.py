@@ -1,16 +1,17 @@
 """Capabilities: what a backend may offer beyond save, recall and preamble, found by type with `store.offers(...)`."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
 
-from ricordo.audit import HistoryItem, MarkAct
+from ricordo.audit import HistoryItem, MarkAct, MemoryUsage, UsageAct
 from ricordo.messages import Usage
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Closes", "Forgets", "KeepsSessions", "Layers", "Lists", "Marks", "SessionNotes", "Undoes"]
+__all__ = ["Closes", "Forgets", "KeepsSessions", "Layers", "Lists", "Marks", "NotesUse", "SessionNotes", "Undoes"]
 
 
 @runtime_checkable
@@ -96,6 +97,29 @@ class KeepsSessions(Protocol):
 
     async def pending_sessions(self) -> tuple[str, ...]:
         """Return the ids of the sessions that have no summary yet, oldest first."""
+        ...
+
+
+@runtime_checkable
+class NotesUse(Protocol):
+    """A backend that notes when a memory was shown, used and confirmed, apart from what the memory says.
+
+    Noting waits for nothing and writes nothing at once; no ranking goes by it.
+    """
+
+    def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
+        """Note what happens now to the memories with these ids.
+
+        `how` is one word, such as `recall`; `source` is the label of their place, as a hit has it.
+        """
+        ...
+
+    def note_prompt(self, text: str, *, session: str = "") -> None:
+        """Note that a prompt shows the memories in `text`."""
+        ...
+
+    async def usage(self, entry_id: str) -> MemoryUsage:
+        """Return what is known of one memory, by its whole id. Raises `StorageError`."""
         ...
 
 

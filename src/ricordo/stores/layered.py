@@ -8,9 +8,25 @@ means: in the ledger, synced, and known to the index.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
-from ricordo.audit import HistoryItem, MarkAct, chosen_id, chosen_item, forget, history, located_by_id, mark, undo
+from anyio.to_thread import run_sync
+
+from ricordo.audit import (
+    HistoryItem,
+    MarkAct,
+    MemoryUsage,
+    UsageAct,
+    chosen_id,
+    chosen_item,
+    forget,
+    history,
+    located_by_id,
+    mark,
+    undo,
+)
+from ricordo.audit.usage import ids_shown
 from ricordo.clock import Clock, milliseconds
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
@@ -95,11 +111,15 @@ class LayeredDriver:
         self._sessions = PlaceSessions(place)
         self._damage: dict[str, DamageWatch] = {}
         self._readings: dict[str, PlaceReading] = {}
+        self._known = {place.label: place}
 
     async def places(self) -> list[Place]:
         """Return the visible places that exist, narrowest first."""
         wider = await self._open_wider(create=False)
-        return [self._place, wider] if wider else [self._place]
+        if wider is None:
+            return [self._place]
+        self._known[wider.label] = wider
+        return [self._place, wider]
 
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` to today's ledger of its place, durably, and index it."""
@@ -207,7 +227,29 @@ class LayeredDriver:
             await where.index.refresh()
             if where.label == place.label:
                 found = replace(found, entry=marked.entry)
+        if act == "confirm":
+            self.note_use("confirmed", [found.entry.id], how=act, source=place.label)
         return place.outward(found.entry)
+
+    def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
+        """Note what happens now to memories of the place with the label `source`, else of the narrowest."""
+        log = self._known.get(source, self._place).usage
+        if log:
+            log.note(act, ids, how=how, session=session)
+
+    def note_prompt(self, text: str, *, session: str = "") -> None:
+        """Note that a prompt shows the memories in `text`; which ones is looked for beside."""
+        for place in self._known.values():
+            if place.usage:
+                place.usage.note("shown", partial(self._shown_of, place, text), how="prompt", session=session)
+
+    async def usage(self, entry_id: str) -> MemoryUsage:
+        """Return what is known of one memory, in all visible places together."""
+        found = MemoryUsage()
+        for place in await self.places():
+            known = (await place.usage.all()).get(entry_id) if place.usage else None
+            found = found.joined(known) if known else found
+        return found
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes to the visible places, newest first."""
@@ -222,6 +264,20 @@ class LayeredDriver:
         await undo(place.files, place.changes, item, who=who)
         await self._refresh(place)
         return item
+
+    async def _shown_of(self, place: Place, text: str) -> set[str]:
+        """Return the ids of a place's memories that a prompt shows; what only its id names is the narrowest's."""
+        named, shown = ids_shown(text), said(text)
+        found: dict[str, set[str]] = {}
+        for each in [*self._known.values()]:
+            reading = self._readings.setdefault(each.label, PlaceReading(each.files))
+            await reading.look()
+            standing = [one.entry for one in await reading.curated()]
+            standing += [entry for _, entry in [*await reading.pinned(), *(await reading.newest_saved())[0]]]
+            found[each.label] = await run_sync(_ids_in, standing, named, shown)
+        if place.label == self._place.label:
+            return found[place.label] | (named - set().union(*found.values()))
+        return found[place.label]
 
     async def _refresh(self, place: Place) -> None:
         """Bring the caches of a place to what its files say."""
@@ -295,6 +351,11 @@ async def _newest_open(place: Place) -> HistoryItem | None:
         if open_items or len(items) < _FEW:
             return open_items[0] if open_items else None
     return None
+
+
+def _ids_in(entries: Iterable[Entry], named: frozenset[str], shown: str) -> set[str]:
+    """Return the ids of those entries that a text names by id, or has the words of."""
+    return {entry.id for entry in entries if entry.id in named or f" {said(entry.content)} " in f" {shown} "}
 
 
 def _says_something(document: bytes) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ricordo.audit.usage import UsageLog
 from ricordo.clock import Clock, Ids
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
@@ -20,7 +21,8 @@ __all__ = ["Place"]
 class Place:
     """A root that is open: `label` names it to people, `scope` is whose memory all of it is.
 
-    `key` is the root's secret for digests. `folder` is where it lies, for people.
+    `key` is the root's secret for digests. `folder` is where it lies, for people. `usage` is where it is noted when
+    a memory was shown, used and confirmed; None where that is not noted.
     """
 
     label: str
@@ -33,6 +35,7 @@ class Place:
     key: bytes
     clock: Clock
     ids: Ids
+    usage: UsageLog | None = None
 
     async def source(self) -> Source:
         """Return what recall searches here, without the messages whose teaching was forgotten."""

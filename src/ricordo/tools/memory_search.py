@@ -9,8 +9,9 @@ from typing import Annotated
 from ricordo.clock import Clock, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.stores import Store
+from ricordo.stores.noting import note_shown
 from ricordo.tokens import Tokens
-from ricordo.tools.contract import Tool
+from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.tools.recall import DEFAULT_BUDGET, MOST_HITS, fenced_hits
 
@@ -22,6 +23,7 @@ def memory_search_tool(store: Store, *, budget: Tokens = DEFAULT_BUDGET, clock: 
     ticking = clock or SystemClock()
 
     async def memory_search(
+        context: ToolContext,
         query: Annotated[str, "words that the line holds"],
         limit: Annotated[int, "how many lines at most"] = 10,
     ) -> str:
@@ -34,6 +36,7 @@ def memory_search_tool(store: Store, *, budget: Tokens = DEFAULT_BUDGET, clock: 
         if not 1 <= limit <= MOST_HITS:
             raise ToolFailed(f"The limit is from 1 to {MOST_HITS}, not {limit}.")
         hits = await store.recall(query, limit)
+        note_shown(store, hits, how="memory_search", session=context.session)
         return fenced_hits(hits, budget, now=ticking.now(), brief=True)
 
     return tool(memory_search, effect="reads")

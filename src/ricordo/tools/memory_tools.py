@@ -26,5 +26,5 @@ def memory_tools(
     """
     saving: tuple[Tool, ...] = (remember_tool(store), recall_tool(store, budget=budget, clock=clock))
     finding = () if store is None else (memory_search_tool(store, budget=budget, clock=clock),)
-    reading = () if files is None else (memory_get_tool(files),)
+    reading = () if files is None else (memory_get_tool(files, store),)
     return (*saving, *finding, *reading)

@@ -13,8 +13,9 @@ from ricordo.errors import ToolFailed
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.recall.hits import Hit
 from ricordo.stores import Store
+from ricordo.stores.noting import note_shown
 from ricordo.tokens import Tokens, cut_text, estimate_text
-from ricordo.tools.contract import Tool
+from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.tools.memory_paths import MEMORIES
 from ricordo.workspace.layout import WORKSPACE
@@ -41,6 +42,7 @@ def recall_tool(store: Store | None, *, budget: Tokens = DEFAULT_BUDGET, clock: 
     ticking = clock or SystemClock()
 
     async def recall(
+        context: ToolContext,
         query: Annotated[str, "what you want to know, in plain words; empty for the newest memories"],
         limit: Annotated[int, "how many memories at most"] = 5,
     ) -> str:
@@ -51,6 +53,8 @@ def recall_tool(store: Store | None, *, budget: Tokens = DEFAULT_BUDGET, clock: 
         if not 1 <= limit <= MOST_HITS:
             raise ToolFailed(f"The limit is from 1 to {MOST_HITS}, not {limit}.")
         hits = await store.recall(query, limit) if store else []
+        if store:
+            note_shown(store, hits, how="recall", session=context.session)
         return fenced_hits(hits, budget, now=ticking.now())
 
     return tool(recall, effect="reads")

@@ -22,6 +22,7 @@ __all__ = [
     "SESSIONS",
     "TOMBSTONES",
     "TOPICS",
+    "USAGE",
     "WORKSPACE",
     "agent_of",
     "compactions_path",
@@ -47,6 +48,7 @@ LEDGERS = f"{WORKSPACE}/memory"
 TOPICS = f"{LEDGERS}/topics"
 SESSIONS = f"{WORKSPACE}/sessions"
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
+USAGE = f"{WORKSPACE}/usage.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
 ROOT_TASKS = f"{WORKSPACE}/tasks.json"
 PROJECT = "project.json"

@@ -171,7 +171,7 @@ def show(
     target = existing(root, user, project)
 
     async def look(memory: "Memory") -> "tuple[Entry, Position | None, list[Origin]]":
-        entry = await memory.entry(entry_id)
+        entry = await memory.used(entry_id, how="show")
         return entry, await position_of(target, entry.id), await origins_of(target, memory, entry)
 
     entry, position, origins = with_memory(target, look)

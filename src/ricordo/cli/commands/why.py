@@ -7,7 +7,7 @@ import typer
 
 from ricordo.cli.context import Target, existing, with_memory
 from ricordo.cli.deeds import Deed, deeds_of
-from ricordo.cli.documents import change_document, entry_document, explained_document
+from ricordo.cli.documents import change_document, entry_document, explained_document, usage_document
 from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_explained
 from ricordo.cli.locate import Origin, Position, origins_of, position_of
@@ -16,6 +16,7 @@ from ricordo.cli.render import dim, emit, say, shown, wrapped
 from ricordo.errors import EntryNotFound
 
 if TYPE_CHECKING:
+    from ricordo.audit import MemoryUsage
     from ricordo.memory import Memory
     from ricordo.messages.types import JsonValue
     from ricordo.recall.hits import Explained
@@ -37,6 +38,7 @@ class _Known:
     deeds: list[Deed]
     successor: str
     prompted: bool
+    usage: "MemoryUsage"
     found: "Explained | None"
 
     @property
@@ -68,7 +70,8 @@ def why(
 ) -> None:
     """Show why memory is as it is.
 
-    For the id of a memory: what it rests on, what changed it, where it stands, and whether it is in the prompt. For
+    For the id of a memory: what it rests on, what changed it, where it stands, whether it is in the prompt, and how
+    often it was shown, used and confirmed. For
     words: what is found with what each signal gave, where it was said, and what was left out and why.
     """
     target = existing(root, user, project)
@@ -99,6 +102,7 @@ async def _known(memory: "Memory", entry: "Entry", target: Target, asked: str, l
         deeds=[deed for deed in deeds if entry.id in {*deed.ids, *deed.item.entries}],
         successor=successor,
         prompted=_holds(await memory.preamble(), entry),
+        usage=await memory.usage(entry.id),
         found=await memory.explain(asked, limit=limit) if asked else None,
     )
 
@@ -115,6 +119,7 @@ def _print(known: _Known, target: Target) -> None:
     say(dim(f"  {entry.kind}, saved by {shown(entry.by)}; id {entry.id}"))
     say(f"  {shown(str(known.position)) if known.position else 'stands in no file'}")
     say(wrapped(known.standing, "  "))
+    say(wrapped(_used(known.usage), "  "))
     for origin in known.origins:
         speaker = origin.message.name or origin.message.role
         say(f"  said in {shown(str(origin.position))} by {shown(speaker)}, message {shown(origin.message.id)}")
@@ -124,6 +129,16 @@ def _print(known: _Known, target: Target) -> None:
     if known.found:
         say("")
         print_explained(known.found, target)
+
+
+def _used(usage: "MemoryUsage") -> str:
+    """Return how often it was shown, used and confirmed, and when last."""
+    parts = []
+    for act, counted in (("shown", usage.shown), ("used", usage.used), ("confirmed", usage.confirmed)):
+        times = "once" if counted.count == 1 else f"{counted.count:,} times"
+        last = f", last {counted.last.astimezone():%Y-%m-%d}" if counted.last else ""
+        parts.append(f"{act} {times}{last}" if counted.count else f"never {act}")
+    return "; ".join(parts)
 
 
 def _document(known: _Known, target: Target) -> "dict[str, JsonValue]":
@@ -145,6 +160,7 @@ def _document(known: _Known, target: Target) -> "dict[str, JsonValue]":
         "superseded_by": known.successor or None,
         "in_prompt": known.prompted,
         "standing": known.standing,
+        "usage": usage_document(known.usage),
         "changes": [change_document(each.item) for each in known.deeds],
         "explained": explained_document(known.found, target) if known.found else None,
     }
