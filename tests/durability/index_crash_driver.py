@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -110,7 +111,7 @@ def is_sound(path: Path) -> bool:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
         ranges = connection.execute("SELECT first, last FROM segment ORDER BY first").fetchall()
-        apart = all(before[1] < after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+        apart = all(before[1] < after[0] for before, after in pairwise(ranges))
         return apart and connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -28,6 +28,8 @@ class Stored:
 class FileInfo:
     """What a listing tells of a file: its path, size in bytes, and time of modification in nanoseconds.
 
+    `changed_ns` is when the file system last wrote anything of it, its name and times too, which nobody can set back;
+    0 where the backend has none.
     `stamp` is another one after every write, also where size and time are set to what they were; empty where the
     backend has none. Two that differ in nothing else are equal.
     """
@@ -35,6 +37,7 @@ class FileInfo:
     path: str
     size: int
     modified_ns: int
+    changed_ns: int = 0
     stamp: str = field(default="", compare=False)
 
 

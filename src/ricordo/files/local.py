@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -164,7 +165,13 @@ class LocalFiles:
             raise _unreadable(error, path) from error
         # nobody can set the time of the last change, as that of the last modification can be
         stamp = f"{found.st_ino}-{found.st_ctime_ns}"
-        return FileInfo(path=safe_path(path), size=found.st_size, modified_ns=found.st_mtime_ns, stamp=stamp)
+        return FileInfo(
+            path=safe_path(path),
+            size=found.st_size,
+            modified_ns=found.st_mtime_ns,
+            changed_ns=_changed(found),
+            stamp=stamp,
+        )
 
     def _append(self, path: str, data: bytes, header: bytes) -> Appended:
         with self._writing(path) as real:
@@ -320,7 +327,9 @@ def _walk(folder: str, path: str, closed: list[str]) -> Iterator[FileInfo]:
                 yield from _walk(entry.path, inside, closed)
             elif entry.is_file(follow_symlinks=False) and not _TEMPORARY.fullmatch(entry.name):
                 found = entry.stat(follow_symlinks=False)
-                yield FileInfo(path=inside, size=found.st_size, modified_ns=found.st_mtime_ns)
+                yield FileInfo(
+                    path=inside, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_changed(found)
+                )
         except FileNotFoundError:
             continue
         except OSError:
@@ -334,6 +343,11 @@ def _is_safe(path: str) -> bool:
         return safe_path(path) == path
     except PathRefused:
         return False
+
+
+def _changed(found: os.stat_result) -> int:
+    """Return when anything of the file changed; Windows tells when it was created, which says nothing."""
+    return 0 if sys.platform == "win32" else found.st_ctime_ns
 
 
 def _unreadable(error: OSError, path: str) -> StorageError:

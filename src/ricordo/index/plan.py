@@ -43,7 +43,7 @@ class Checksum:
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What the index knows of a document: its size, time of modification and checksum, and when it was read."""
+    """What the index knows of a document: its size, times of change and checksum, and when it was read."""
 
     path: str
     sort: Sort
@@ -52,6 +52,7 @@ class Known:
     checked_ns: int
     checksum: Checksum
     lines: int
+    changed_ns: int = 0
 
     def holds(self, info: FileInfo) -> bool:
         """Tell whether the file is surely the one that was read.
@@ -61,7 +62,12 @@ class Known:
         """
         coarse = self.modified_ns % _SECOND_NS == 0
         settled = abs(self.checked_ns - self.modified_ns) > (_COARSE_TICK_NS if coarse else _FINE_TICK_NS)
-        return settled and self.size == info.size and self.modified_ns == info.modified_ns
+        return (
+            settled
+            and self.size == info.size
+            and self.modified_ns == info.modified_ns
+            and self.changed_ns == info.changed_ns
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,7 +107,7 @@ class Intake:
 
     async def _write(self, read: _Read) -> bool:
         """Write what was read; False when another process wrote the document since."""
-        if read.same and read.before is not None and read.known.modified_ns == read.before.modified_ns:
+        if read.same and read.before is not None and _times(read.known) == _times(read.before):
             # looked at again as it had been written a moment ago: that it had not changed need not be stored
             return True
         if read.same or (read.base is not None and reads_alone(read.document, read.tail)):
@@ -143,6 +143,7 @@ class Intake:
             checked_ns=time.time_ns(),
             checksum=base.checksum.after(data),
             lines=base.lines + data.count(b"\n"),
+            changed_ns=info.changed_ns if info else 0,
         )
         read = _Read(document=document, data=data, known=known, before=base, base=base)
         taken = await self._database.write(lambda connection: _write_block(connection, read, data))
@@ -178,10 +179,15 @@ def _compare(document: Document, info: FileInfo, data: bytes, before: Known | No
         checked_ns=time.time_ns(),
         checksum=start.after(rest),
         lines=(base.lines if base else 0) + rest.count(b"\n"),
+        changed_ns=info.changed_ns,
     )
     return _Read(
         document=document, data=data, known=known, before=before, base=base, same=base is not None and not rest
     )
+
+
+def _times(known: Known) -> tuple[int, int]:
+    return known.modified_ns, known.changed_ns
 
 
 def _known_since(connection: Connection, version: int) -> tuple[int, dict[str, Known] | None]:

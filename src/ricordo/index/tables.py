@@ -25,6 +25,7 @@ SCHEMA = Schema(
     steps=(
         (),
         (),
+        (),
         (
             # the tables of earlier steps are not worth bringing over: they are made anew from the files
             *(f"DROP TABLE IF EXISTS {table}" for table in _EARLIER),
@@ -53,6 +54,8 @@ SCHEMA = Schema(
                 id INTEGER PRIMARY KEY AUTOINCREMENT, first INTEGER NOT NULL, last INTEGER NOT NULL,
                 chunks INTEGER NOT NULL, change INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL)""",
         ),
+        # what was taken in before is looked at once more
+        ("ALTER TABLE document ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",),
     ),
 )
 
@@ -63,7 +66,7 @@ _COPIED = """document, line, end_line, part, place, twin, meaning, kind, tags, t
 
 def known_documents(connection: Connection) -> dict[str, Known]:
     """Return what is known of each document, by path."""
-    rows = connection.execute("SELECT path, sort, size, modified, checked, checksum, lines FROM document")
+    rows = connection.execute("SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document")
     return {row[0]: _known(row) for row in rows}
 
 
@@ -138,12 +141,12 @@ def _is_stored(connection: Connection, path: str, known: Known | None) -> bool:
 
 def _stored(connection: Connection, path: str) -> Known | None:
     row = connection.execute(
-        "SELECT path, sort, size, modified, checked, checksum, lines FROM document WHERE path = ?", (path,)
+        "SELECT path, sort, size, modified, checked, checksum, lines, changed FROM document WHERE path = ?", (path,)
     ).fetchone()
     return _known(row) if row else None
 
 
-def _known(row: tuple[str, str, int, int, int, str, int]) -> Known:
+def _known(row: tuple[str, str, int, int, int, str, int, int]) -> Known:
     return Known(
         path=row[0],
         sort=cast("Sort", row[1]),
@@ -152,15 +155,18 @@ def _known(row: tuple[str, str, int, int, int, str, int]) -> Known:
         checked_ns=row[4],
         checksum=Checksum.parse(row[5]),
         lines=row[6],
+        changed_ns=row[7],
     )
 
 
 def _put_known(connection: Connection, known: Known) -> int:
     """Write what is known of a document and return its number."""
     number: int = connection.execute(
-        """INSERT INTO document (path, sort, size, modified, checked, checksum, lines) VALUES (?, ?, ?, ?, ?, ?, ?)
+        """INSERT INTO document (path, sort, size, modified, checked, checksum, lines, changed)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (path) DO UPDATE SET size = excluded.size, modified = excluded.modified,
-            checked = excluded.checked, checksum = excluded.checksum, lines = excluded.lines
+            checked = excluded.checked, checksum = excluded.checksum, lines = excluded.lines,
+            changed = excluded.changed
         RETURNING id""",
         (
             known.path,
@@ -170,6 +176,7 @@ def _put_known(connection: Connection, known: Known) -> int:
             known.checked_ns,
             str(known.checksum),
             known.lines,
+            known.changed_ns,
         ),
     ).fetchall()[0][0]
     return number
