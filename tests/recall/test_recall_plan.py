@@ -170,6 +170,23 @@ def test_what_the_one_who_is_asked_about_said_goes_first() -> None:
     assert [hit.signals["speaker"] for hit in both] == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("What did Priya say to Ines about beer?", "Priya"),
+        ("What does Ines think of Priya's tea?", "Ines"),
+        ("Which tool did Priya take?", "Priya"),
+        ("Which tool was it?", "tool"),
+        ("What do Ines & Priya drink?", ""),
+        ("Was trinken Ines und Priya?", ""),
+    ],
+)
+def test_of_several_who_are_named_the_first_is_asked_about_unless_they_are_as_one(question: str, about: str) -> None:
+    said = [message("Tea or beer.", 0.5, speaker=who, line=at) for at, who in enumerate(("Ines", "Priya", "tool"), 1)]
+    found = {hit.speaker for hit in ranked(*said, question=question) if hit.signals["speaker"]}
+    assert found == ({about} if about else set())
+
+
 def test_good_company_in_a_session_lifts_a_passage() -> None:
     alone = message("Lonely.", 0.4, session="s1")
     company = [message(f"Company {number}.", 0.4, session="s2", line=number) for number in range(1, 4)]

@@ -22,8 +22,11 @@ Place: TypeAlias = tuple[str, str, int, int]
 """Label of the source, path, line and part: where a passage stands."""
 
 _BEST_OF_SESSION = 3
+_PARTS = frozenset({"user", "assistant", "tool"})
 _ASKING_END = 200
 _QUESTION_MARK = re.compile("[？؟]")
+_TOGETHER = re.compile(r"\s*(?:,|&|/|and|or|und|oder|et|ou|y|o|e|и|или|और|या|和|与|與|と)\s*")
+"""What stands between two who are asked about as one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,11 +97,22 @@ def _absent(passages: Iterable[Passage]) -> frozenset[str]:
 
 
 def _named(question: Question, people: Collection[str]) -> str:
-    """Return the one speaker whom the question is about; empty when it names none or several."""
-    found = [name for name in sorted(people) if re.search(rf"\b{re.escape(name)}\b", question.text)]
-    if len(found) == 1:
-        return found[0]
-    return "user" if not found and question.about_me else ""
+    """Return the one speaker whom the question is about; empty when it names none, or begins with several as one.
+
+    Of several it is about the first: "What did Ann say to Bo about it?" asks for words of Ann. A name goes before
+    the word for a part in a conversation, as in "Which tool did Ann take?".
+    """
+    places = sorted(
+        (match.start(), match.end(), name)
+        for name in people
+        if (match := re.search(rf"\b{re.escape(name)}\b", question.text))
+    )
+    found = [place for place in places if place[2] not in _PARTS] or places
+    if not found:
+        return "user" if question.about_me else ""
+    if len(found) > 1 and _TOGETHER.fullmatch(question.text[found[0][1] : found[1][0]]):
+        return ""
+    return found[0][2]
 
 
 def nearness(passage: Passage, config: RecallConfig) -> float:
