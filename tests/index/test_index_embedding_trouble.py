@@ -15,9 +15,11 @@ from ricordo.errors import ModelOverflow, ModelUnavailable
 from ricordo.files.local import LocalFiles
 from ricordo.index import meanings
 from ricordo.index.contract import Match
+from ricordo.index.corpus import Corpus
+from ricordo.index.dense import Sense, Standing
 from ricordo.index.keyword import KeywordIndex
 from ricordo.index.meanings import Meanings
-from ricordo.index.vector_cache import VectorCache
+from ricordo.index.vector_cache import VectorCache, Vectors
 from ricordo.workspace.layout import INDEX
 
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the check breaks the file itself")]
@@ -46,6 +48,24 @@ def contents(matches: list[Match]) -> list[str]:
 
 
 DOG = ["The dog sleeps in the kitchen."]
+
+
+def test_a_search_with_vectors_from_before_those_that_were_seen_last_finds_by_its_own() -> None:
+    corpus = Corpus()
+    corpus.count, corpus.touched = 3, set()
+    corpus._held = {
+        name: np.arange(3) if name == "meaning" else np.zeros(3, dtype=column.dtype)
+        for name, column in corpus._held.items()
+    }
+    rows = np.eye(3, dtype=np.float32)
+    newer = Vectors(1, np.arange(3), rows)
+    older = Vectors(1, np.arange(2), rows[:2])
+    standing = Standing()
+    for vectors in (newer, older, newer):
+        near = Sense(standing=standing, vectors=vectors, vector=rows[1], most=1.0).near(corpus, {})
+        assert near is not None
+        assert near.own.tolist() == [0.0, 1.0, 0.0]
+        assert near.known is None if vectors is newer else near.known is not None
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ class Standing:
         if anew:
             self.at = np.zeros(0, dtype=np.int32)
             self.beside = np.zeros((2, 0), dtype=np.int32)
-        if vectors.generation != self._vectors.generation:
+        # a search may come with vectors from before those that were followed last
+        if vectors.generation != self._vectors.generation or len(vectors.meanings) < len(self._vectors.meanings):
             self.at = np.zeros(0, dtype=np.int32)
         self._find(corpus, vectors)
         if len(self.beside[0]) < corpus.count:
