@@ -1,7 +1,8 @@
 """Search by words and by meaning: what shares no word is found, nothing that words find is lost, nothing goes stale."""
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -262,3 +263,29 @@ async def test_a_chunk_is_embedded_as_it_was_stored(tmp_path: Path) -> None:
         await index.refresh()
         (found,) = await index.search("walk")
     assert embedder.asked[0] == embedded_text(found.chunk) == "Trips: A \ud7ff walk."
+
+
+async def test_a_date_is_no_part_of_what_is_embedded(tmp_path: Path) -> None:
+    row = encode(Message(role="user", name="Ines", id="m1", time=NOON, parts=(Text(text="A walk."),)))
+    place(tmp_path, LOG, row.decode())
+    place(tmp_path, "workspace/memory/2026-11-21.md", "# 2026-11-21\n\n- A boat. [time:: 2026-11-21]\n")
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+    assert sorted(embedder.asked) == ["A boat.", "Ines: A walk."]
+
+
+async def test_an_index_that_embedded_other_texts_of_its_chunks_is_made_anew(tmp_path: Path) -> None:
+    home(tmp_path)
+    async with opened(tmp_path, Concepts()) as index:
+        await index.refresh()
+    with closing(sqlite3.connect(tmp_path / INDEX, isolation_level=None)) as database:
+        database.execute("UPDATE chunk SET meaning = meaning + 1")
+        (steps,) = database.execute("PRAGMA user_version").fetchone()
+        database.execute(f"PRAGMA user_version = {steps - 1}")
+    embedder = Concepts()
+    async with opened(tmp_path, embedder) as index:
+        await index.refresh()
+        assert index.freshness().not_embedded == 0
+        assert contents(await index.search("puppy")) == ["The dog sleeps in the kitchen."]
+    assert embedder.asked == ["puppy"]

@@ -3,7 +3,6 @@
 Vectors belong to texts and not to chunks: a chunk that moves, comes back or stands twice has its vector already.
 """
 
-from datetime import UTC
 from hashlib import blake2b
 
 from ricordo.index.contract import Chunk
@@ -12,16 +11,14 @@ __all__ = ["embedded_text", "hashed", "meaning_of"]
 
 
 def embedded_text(chunk: Chunk) -> str:
-    """Return when, by whom and under which heading it stands, and the text itself; neighbours are left out.
+    """Return by whom and under which heading it stands, and the text itself; neighbours are left out.
 
-    A piece of a long entry has its time from the bullet that points to it, so it is embedded without.
+    Its date is left out too: that is found as words, and of a short text it would be half of what it means.
     """
-    time = chunk.time.astimezone(UTC) if chunk.time and chunk.sort != "long" else None
-    date = f"[{time.day} {time:%B %Y}] " if time else ""
-    # the heading of a ledger is a date, which is said already
+    # the heading of a ledger is a date
     heading = chunk.heading if any(map(str.isalpha, chunk.heading)) else ""
     about = "".join(f"{name}: " for name in (chunk.speaker, heading) if name)
-    return f"{date}{about}{chunk.content}"
+    return f"{about}{chunk.content}"
 
 
 def meaning_of(chunk: Chunk) -> int:

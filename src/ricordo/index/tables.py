@@ -25,7 +25,6 @@ SCHEMA = Schema(
     steps=(
         (),
         (),
-        (),
         (
             # the tables of earlier steps are not worth bringing over: they are made anew from the files
             *(f"DROP TABLE IF EXISTS {table}" for table in _EARLIER),
@@ -56,6 +55,10 @@ SCHEMA = Schema(
         ),
         # what was taken in before is looked at once more
         ("ALTER TABLE document ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",),
+        # a row tells by now whether its line says more
+        ("DELETE FROM segment",),
+        # what is embedded of a chunk is another text
+        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
     ),
 )
 
