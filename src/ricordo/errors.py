@@ -10,6 +10,8 @@ is its default message; backends translate their drivers' errors at their own ed
     │   └── ReasonRequired
     ├── InvalidInput              the caller's value can't be used
     │   ├── InvalidEntry
+    │   ├── InvalidFact
+    │   ├── DuplicateFact
     │   ├── InvalidScope
     │   ├── InvalidMessage
     │   ├── InvalidSetting
@@ -18,6 +20,7 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── RootNotFound
     │   ├── FileMissing
     │   ├── EntryNotFound
+    │   ├── FactNotFound
     │   ├── SessionNotFound
     │   ├── ChangeNotFound
     │   ├── CompactionNotFound
@@ -45,6 +48,7 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── ModelRateLimited
     │   ├── ModelUnavailable
     │   ├── ModelTimeout
+    │   ├── SpendingLimitReached
     │   └── ReplyInvalid
     ├── TaskCancelled
     ├── ToolFailed                raised by a tool: its message is what the model is told
@@ -57,13 +61,16 @@ __all__ = [
     "ChangeNotFound",
     "CompactionNotFound",
     "DocumentInvalid",
+    "DuplicateFact",
     "EditRefused",
     "EntryNotFound",
     "ExtraMissing",
+    "FactNotFound",
     "FileMissing",
     "HistoryUnreadable",
     "IndexUnavailable",
     "InvalidEntry",
+    "InvalidFact",
     "InvalidInput",
     "InvalidMessage",
     "InvalidQuery",
@@ -90,6 +97,7 @@ __all__ = [
     "ScopeMismatch",
     "ScopeRequired",
     "SessionNotFound",
+    "SpendingLimitReached",
     "StorageBusy",
     "StorageError",
     "StorageFailed",
@@ -136,6 +144,14 @@ class InvalidEntry(InvalidInput):
     """An entry needs content of at most 2 MiB."""
 
 
+class InvalidFact(InvalidInput):
+    """A fact needs content, a category and a confidence between 0 and 1."""
+
+
+class DuplicateFact(InvalidInput):
+    """The profile holds this fact already."""
+
+
 class InvalidScope(InvalidInput):
     """A scope needs at least one part, each a non-empty text of at most 200 characters."""
 
@@ -166,6 +182,10 @@ class FileMissing(NotFound):
 
 class EntryNotFound(NotFound):
     """No memory has this id: `ricordo memory list` shows the ids."""
+
+
+class FactNotFound(NotFound):
+    """The profile has no fact with this id: `ricordo profile show` shows the ids."""
 
 
 class SessionNotFound(NotFound):
@@ -291,6 +311,10 @@ class ModelUnavailable(ModelError):
 
 class ModelTimeout(ModelError):
     """The provider did not answer in time."""
+
+
+class SpendingLimitReached(ModelError):
+    """The daily limit for the requests of memory is reached, and it goes on by rules: `ricordo spending` shows it."""
 
 
 class ReplyInvalid(ModelError):

@@ -23,6 +23,7 @@ from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
 from ricordo.messages import jsontext
 from ricordo.queue import JobRecord, Queue
+from ricordo.queue.plan import not_done_since
 from ricordo.tasks.codec import decode
 from ricordo.tasks.listing import no_documents
 from ricordo.workspace.changes import cut_off
@@ -84,16 +85,14 @@ async def inspect_inbox(inbox: Queue) -> Check:
     except StorageError as error:
         return Check(name="inbox", ok=False, count=0, detail=f"the inbox can't be used: {error}")
     waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
-    done_since: set[str] = set()
-    failed: list[str] = []
-    for record in newest_first:
-        if record.state == "done":
-            done_since.add(record.job.key)
-        elif record.state == "failed" and record.job.key not in done_since:
-            failed.append(f"{record.job.kind} {record.job.session}".rstrip() + f": {_error_of(record)}")
+    failed = [
+        f"{record.job.kind} {record.job.session}".rstrip() + f": {_error_of(record)}"
+        for record in not_done_since(newest_first)
+    ]
     detail = "jobs that wait in the inbox"
     if failed:
-        detail += f"; {len(failed)} failed too often and are not tried again: {', '.join(failed)}"
+        told = ", ".join(failed)
+        detail += f"; {len(failed)} failed too often, and `ricordo maintain --retry` tries them again: {told}"
     return Check(name="inbox", ok=not failed, count=len(waiting), detail=detail)
 
 

@@ -19,9 +19,11 @@ from ricordo.cli.commands import (
     doctor,
     ingest,
     listing,
+    maintain,
     remembering,
     replay,
     sessions,
+    spending,
     status,
     store,
     tasks,
@@ -91,6 +93,8 @@ app.command("confirm", cls=Command)(remembering.confirm)
 app.command("undo", cls=Command)(changes.undo)
 app.command("history", cls=Command)(changes.history)
 app.command("doctor", cls=Command)(doctor.doctor)
+app.command("maintain", cls=Command)(maintain.maintain)
+app.command("spending", cls=Command)(spending.spending)
 
 _config.command("show", cls=Command)(config.show)
 app.add_typer(_config, name="config")

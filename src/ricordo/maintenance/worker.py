@@ -29,6 +29,7 @@ from ricordo.scopes import Scope
 __all__ = ["Drained", "Pace", "Worker"]
 
 _T = TypeVar("_T")
+_LOOK_AGAIN = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +119,15 @@ class Worker:
                         else:
                             break
         return Drained(done=ended[True], failed=ended[False], left=len(await self._unended(wanted)))
+
+    async def settle(self, *, seconds: float) -> int:
+        """Drain, wait for what others work on, all for at most `seconds`, and return how many jobs are left."""
+        with anyio.move_on_after(seconds):
+            await self.drain(seconds=math.inf)
+            while await self._has_due():
+                await anyio.sleep(_LOOK_AGAIN)
+                await self.drain(seconds=math.inf)
+        return (await self.drain(seconds=0)).left
 
     async def serve(self) -> None:
         """Drain whenever something is due or `wake` is called, until cancelled."""
@@ -311,6 +321,12 @@ class Worker:
         except StorageError as error:
             self._report(error)
         self.wake()
+
+    async def _has_due(self) -> bool:
+        """Tell whether a job runs, or waits for nothing but a worker."""
+        now = self._clock.now()
+        unended = await self._unended(self._kinds)
+        return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in unended)
 
     async def _until_due(self) -> float:
         """Return how many seconds to sleep."""

@@ -1,12 +1,13 @@
 """How jobs of one key become one: pure decisions about what waits."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from ricordo.queue.contract import Job
+from ricordo.queue.contract import Job, JobRecord
 
-__all__ = ["is_same_work", "key_of", "widened"]
+__all__ = ["is_same_work", "key_of", "not_done_since", "widened"]
 
 
 def key_of(job: Job) -> str:
@@ -28,6 +29,18 @@ def is_same_work(one: Job, other: Job) -> bool:
 
 def _has_made_key(job: Job) -> bool:
     return key_of(job) == key_of(replace(job, key=""))
+
+
+def not_done_since(newest_first: Iterable[JobRecord]) -> list[JobRecord]:
+    """Return the jobs that failed for good and whose work was not done since, newest first, one for each key."""
+    settled: set[str] = set()
+    found = []
+    for record in newest_first:
+        if record.state == "failed" and record.job.key not in settled:
+            found.append(record)
+        if record.state in {"done", "failed"}:
+            settled.add(record.job.key)
+    return found
 
 
 def widened(waiting: Job, job: Job) -> Job:

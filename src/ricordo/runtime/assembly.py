@@ -41,6 +41,7 @@ from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
+from ricordo.spending import Meter
 from ricordo.state import StateStore
 from ricordo.state.files import FileStates
 from ricordo.stores.contract import Backend, Store, StoreParts
@@ -97,7 +98,7 @@ class Workspace:
     """An open root with its store, and what works on its sessions; `backend` is what `store` was bound from.
 
     `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
-    of ledgers; None when it is switched off.
+    of ledgers; None when it is switched off. `meter` counts what memory asks models for.
     """
 
     scope: Scope
@@ -109,6 +110,7 @@ class Workspace:
     inbox: Queue
     worker: Worker
     states: StateStore
+    meter: Meter
     emitter: Emitter
 
 
@@ -160,6 +162,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 inbox=inbox,
                 worker=worker,
                 states=FileStates(place.files, place.redactor),
+                meter=Meter(place.files, parts.settings.spending, parts.clock),
                 emitter=parts.emitter,
             )
     finally:
@@ -171,6 +174,17 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
 def files_of(root: Path) -> FileStore:
     """Return the files of a root as they are; nothing is opened, made or mended by this."""
     return LocalFiles(root)
+
+
+@asynccontextmanager
+async def look_into(root: Path, parts: Parts) -> AsyncIterator[tuple[Queue, FileStore]]:
+    """Give the inbox and the files of a root to look at; nothing is worked off."""
+    files = LocalFiles(root, disk=parts.disk)
+    inbox = _inbox(root, files, parts)
+    try:
+        yield inbox, files
+    finally:
+        await inbox.close()
 
 
 def working_files(folder: Path, root: Path, parts: Parts) -> FileStore:

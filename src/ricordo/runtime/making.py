@@ -219,9 +219,17 @@ class Making:
             now=self._handover(on, name) if flush else None,
             recorded=self.keeps,
             original=keeper.recorded,
+            metered=partial(self._metered, purpose="summary", session=name),
             base_url=self.parts.settings.base_url,
             clock=self.parts.clock,
         )
+
+    def _metered(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
+        """Return the model as memory asks it; where no root keeps a record, and offline, nothing is counted."""
+        if self.workspace is None or not self.keeps or model.name == OFFLINE:
+            return model
+        scope = replace(self.options.scope, agent=self._agent, session=session)
+        return self.workspace.meter.metered(model, purpose, scope=scope)
 
     def _handover(self, on: Reductions, name: str) -> Handover | None:
         """Return who takes what leaves the window, so that the request for its summary learns from it."""
@@ -273,7 +281,8 @@ class Making:
             return await still_said(self.workspace.place, self._agent, session)
 
         return SessionClosing(
-            session=name, scope=options.scope, model=model, keeps=keeps, mode=mode, said=said, tally=tally,
+            session=name, scope=options.scope, keeps=keeps,
+            model=self._metered(model, purpose="closing summary", session=name), mode=mode, said=said, tally=tally,
             todos=lambda: beside.keeper.standing.todos, emitter=self.parts.emitter,
         )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Reductions of an agent: which are on, by whom, and the strategies that carry them out, in their order."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -82,8 +82,8 @@ class Surroundings:
 
     Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
     its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and
-    `original` gives a message back as it was. A model for summaries of the
-    same provider is reached at `base_url`.
+    `original` gives a message back as it was. `metered` counts what a model for summaries is asked for. A model for
+    summaries of the same provider is reached at `base_url`.
     """
 
     redactor: Redactor
@@ -92,6 +92,7 @@ class Surroundings:
     now: Handover | None = None
     recorded: bool = True
     original: Original | None = None
+    metered: Callable[[ChatModel], ChatModel] | None = None
     base_url: str | None = None
     clock: Clock = field(default_factory=SystemClock)
 
@@ -175,6 +176,7 @@ async def _summary(config: CompactionConfig, model: ChatModel, around: Surroundi
         model = await run_sync(partial(load_model, config.model, base_url=around.base_url if alike else None))
     elif config.model is not None:
         model = config.model
+    model = around.metered(model) if around.metered else model
     return ModelSummary(model, config, fell_back=_tell, clock=around.clock)
 
 

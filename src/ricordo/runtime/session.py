@@ -1,13 +1,10 @@
 """Session: one session of an agent, open, and what can be asked of it besides the next reply."""
 
-import math
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import overload
 
-import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import SystemClock
@@ -15,7 +12,6 @@ from ricordo.compaction import CompactionConfig, Report, Strategy
 from ricordo.compaction.ladder import Noted
 from ricordo.compaction.plan import thresholds
 from ricordo.consolidation.consolidate import Consolidated
-from ricordo.errors import StorageError
 from ricordo.events import Emitter
 from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation
@@ -43,7 +39,6 @@ from ricordo.tools import Tool
 __all__ = ["Compacted", "Session"]
 
 _ASKED = "asked"
-_PAUSE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,12 +165,7 @@ class Session:
             return 0
         if seconds > 0:
             await workspace.worker.hasten()
-        with anyio.move_on_after(seconds), suppress(StorageError):
-            await workspace.worker.drain(seconds=math.inf)
-            while await _has_due(workspace):
-                await anyio.sleep(_PAUSE)
-                await workspace.worker.drain(seconds=math.inf)
-        return (await workspace.worker.drain(seconds=0)).left
+        return await workspace.worker.settle(seconds=seconds)
 
     async def flushed(self, *, seconds: float) -> bool:
         """Settle, and tell whether nothing is left in the inbox and nothing failed for good meanwhile."""
@@ -239,11 +229,3 @@ class Session:
 async def _failed(workspace: Workspace) -> set[str]:
     """Return the jobs that failed for good."""
     return {record.job.id for record in await workspace.inbox.jobs(states={"failed"}, limit=1000)}
-
-
-async def _has_due(workspace: Workspace) -> bool:
-    """Tell whether a job runs, or waits for nothing but a worker."""
-    kinds = {"flush", "consolidate"} if workspace.curation else {"flush"}
-    unended = await workspace.inbox.jobs(states={"waiting", "running"}, kinds=kinds, limit=1000)
-    now = workspace.place.clock.now()
-    return any(each.state == "running" or each.job.after is None or each.job.after <= now for each in unended)

@@ -30,6 +30,7 @@ from ricordo.recall.relevance import MOST_RECALLED
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
+from ricordo.spending import SpendingConfig
 from ricordo.stores.opening import parse_address
 from ricordo.stores.preamble import DEFAULT_BUDGET
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
@@ -98,6 +99,7 @@ class Settings:
     turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
     inbox: InboxConfig = field(default_factory=InboxConfig)
+    spending: SpendingConfig = field(default_factory=SpendingConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,143 @@
+"""`maintain`: what waits in the inbox, shown and worked off."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import Target, existing, run, scope_of, tell_trouble
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.render import age, bold, counted, dim, emit, say, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ricordo.maintenance.overdue import Overdue
+    from ricordo.messages.types import JsonValue
+    from ricordo.queue import Job, JobRecord, Queue
+
+__all__ = ["maintain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Worked:
+    """What was done of it: the jobs that ended meanwhile, and how many are left."""
+
+    ended: "Sequence[JobRecord]"
+    left: int
+
+    def count(self, state: str) -> int:
+        return sum(record.state == state for record in self.ended)
+
+
+def maintain(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what waits and change nothing.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed too often.")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.0, help="Work for at most so long.")] = 300.0,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Work off what waits in the inbox now: sessions to learn from, ledgers to consolidate.
+
+    Sessions that hold more than was learned are found in the files too. The exit code is 1 if something is left.
+    """
+    target = existing(root, user, project)
+    tell_trouble(target)
+    found, worked = run(lambda: _maintained(target, dry_run=dry_run, retry=retry, seconds=seconds))
+    left = bool(worked and (worked.left or worked.count("failed") or (found.failed and not retry)))
+    if as_json:
+        emit(_document(found, worked))
+    else:
+        _print_found(found)
+        if worked:
+            _print_worked(worked)
+    if left:
+        raise typer.Exit(1)
+
+
+async def _maintained(
+    target: Target, *, dry_run: bool, retry: bool, seconds: float
+) -> "tuple[Overdue, _Worked | None]":
+    from ricordo.maintenance.overdue import overdue, take_up
+    from ricordo.runtime.assembly import Parts, look_into, open_workspace
+
+    if dry_run:
+        async with look_into(target.root, Parts.standard(settings=target.settings)) as (inbox, files):
+            return await overdue(inbox, files), None
+    scope, parts = await scope_of(target), Parts.standard(settings=target.settings)
+    async with open_workspace(target.root, scope, parts) as workspace:
+        began = workspace.place.clock.now()
+        found = await overdue(workspace.inbox, workspace.place.files)
+        await take_up(workspace.inbox, found, retry=retry)
+        left = await workspace.worker.settle(seconds=seconds)
+        return found, _Worked(
+            ended=[each for each in await _ended(workspace.inbox) if each.changed >= began], left=left
+        )
+
+
+async def _ended(inbox: "Queue") -> "Sequence[JobRecord]":
+    return await inbox.jobs(states={"done", "failed"}, limit=1_000)
+
+
+def _print_found(found: "Overdue") -> None:
+    if not (found.waiting or found.failed or found.behind):
+        say("Nothing waits in the inbox, and every session was learned from to its end.")
+    for record in reversed(found.waiting):
+        say(f"{bold(_name(record.job))}  {_state(record)}  {dim(f'asked for {age(record.created)} ago')}")
+    for job in found.behind:
+        say(f"{bold(_name(job))}  holds more than was learned from it")
+    for record in found.failed:
+        error = (record.outcome.error if record.outcome else None) or "no error is known"
+        say(f"{bold(_name(record.job))}  failed too often, {shown(error)}  {dim(f'{age(record.changed)} ago')}")
+
+
+def _print_worked(worked: _Worked) -> None:
+    failed = f", {counted(worked.count('failed'), 'job')} failed for good" if worked.count("failed") else ""
+    left = f", {counted(worked.left, 'job')} left" if worked.left else ""
+    say(f"Did {counted(worked.count('done'), 'job')}{failed}{left}")
+
+
+def _state(record: "JobRecord") -> str:
+    if record.state == "running":
+        return "is being worked on"
+    error = f", {shown(record.outcome.error)} before" if record.outcome and record.outcome.error else ""
+    after = record.job.after
+    pause = (after - datetime.now(UTC)).total_seconds() if after else 0.0
+    return f"waits for {pause:,.0f} s more{error}" if pause > 0 else f"is due{error}"
+
+
+def _name(job: "Job") -> str:
+    user = f" of {job.user}" if job.user else ""
+    return shown(f"{job.kind} {job.session}".rstrip() + user)
+
+
+def _document(found: "Overdue", worked: _Worked | None) -> "dict[str, JsonValue]":
+    done: dict[str, JsonValue] | None = None
+    if worked:
+        done = {"done": worked.count("done"), "failed": worked.count("failed"), "left": worked.left}
+    return {
+        "waiting": [_record(each) for each in found.waiting],
+        "failed": [_record(each) for each in found.failed],
+        "behind": [{"agent": job.agent, "session": job.session} for job in found.behind],
+        "worked": done,
+    }
+
+
+def _record(record: "JobRecord") -> "dict[str, JsonValue]":
+    job = record.job
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "agent": job.agent,
+        "session": job.session,
+        "user": job.user,
+        "state": record.state,
+        "attempts": job.attempts,
+        "created": record.created.isoformat(),
+        "after": job.after.isoformat() if job.after else None,
+        "error": record.outcome.error if record.outcome else None,
+    }

@@ -1,0 +1,51 @@
+"""What is to be done in a root and was not: jobs that wait, jobs that failed for good, sessions that nobody asked for.
+
+Invariant: looking changes nothing, and taking up asks for no work that waits already.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ricordo.files import FileStore
+from ricordo.flush.backlog import backlog
+from ricordo.queue import Job, JobRecord, Queue
+from ricordo.queue.plan import is_same_work, not_done_since
+
+__all__ = ["Overdue", "overdue", "take_up"]
+
+_MOST = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overdue:
+    """Jobs that wait or run, and those that failed too often and were not done since, each newest first.
+
+    `behind` are jobs for sessions that hold more than was extracted, for which no job waits, such as those of an inbox
+    that was deleted.
+    """
+
+    waiting: Sequence[JobRecord] = ()
+    failed: Sequence[JobRecord] = ()
+    behind: Sequence[Job] = ()
+
+
+async def overdue(queue: Queue, files: FileStore) -> Overdue:
+    """Return what is to be done. Raises: StorageError when the inbox or a transcript can't be read."""
+    newest_first = await queue.jobs(limit=_MOST)
+    waiting = [record for record in newest_first if record.state in {"waiting", "running"}]
+    failed = not_done_since(newest_first)
+    known = [record.job for record in (*waiting, *failed)]
+    sessions = [Job(kind="flush", agent=agent, session=session) for agent, session in await backlog(files)]
+    behind = [job for job in sessions if not any(is_same_work(job, each) for each in known)]
+    return Overdue(waiting=waiting, failed=failed, behind=behind)
+
+
+async def take_up(queue: Queue, found: Overdue, *, retry: bool = False) -> None:
+    """Make all of it due at once; with `retry` what failed for good too, which begins its attempts anew."""
+    again = [
+        Job(kind=job.kind, agent=job.agent, session=job.session, user=job.user)
+        for job in (record.job for record in found.failed)
+    ]
+    for job in (*found.behind, *(again if retry else ())):
+        await queue.put(job)
+    await queue.hasten()

@@ -1,0 +1,134 @@
+"""`maintain` and `spending`: what waits and what it cost, seen and worked off from the command line."""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from command_line import ricordo
+from ricordo import Memory, Message, Scope
+from ricordo.clock import MonotonicIds, SystemClock
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
+from ricordo.messages import Text
+from ricordo.queue import Job
+from ricordo.queue.inbox import Inbox
+from ricordo.workspace.layout import transcript_path
+from ricordo.workspace.transcript import Transcript
+
+ROOT = Path(".ricordo")
+
+
+@pytest.fixture(autouse=True)
+def root() -> None:
+    """Make a root in the working directory."""
+    ROOT.mkdir()
+    (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
+
+
+def _said(session: str, text: str) -> None:
+    """Record a message that nobody has learned from yet."""
+
+    async def record() -> None:
+        transcript = Transcript(
+            LocalFiles(ROOT), transcript_path("main", session), session=session, redactor=Redactor(b"k" * 32)
+        )
+        await transcript.append([Message(role="user", parts=(Text(text=text),))])
+
+    anyio.run(record)
+
+
+def _put(*jobs: Job) -> None:
+    async def put() -> None:
+        clock = SystemClock()
+        inbox = Inbox(ROOT / "queue.db", clock=clock, ids=MonotonicIds(clock))
+        for job in jobs:
+            await inbox.put(job)
+        await inbox.close()
+
+    anyio.run(put)
+
+
+def _fail(session: str) -> None:
+    with closing(sqlite3.connect(ROOT / "queue.db")) as queue:
+        queue.execute("UPDATE job SET state = 'failed', error = 'ModelTimeout' WHERE session = ?", (session,))
+        queue.commit()
+
+
+def test_what_waits_is_shown_with_its_pause_and_nothing_changes() -> None:
+    _said("monday", "We deploy only from main.")
+    _said("tuesday", "We use uv.")
+    _put(Job(kind="flush", agent="main", session="monday", after=datetime.now(UTC) + timedelta(seconds=90)))
+    before = (ROOT / "queue.db").read_bytes()
+    shown = ricordo("maintain", "--dry-run").out
+    assert "flush monday  waits for" in shown
+    assert "flush tuesday  holds more than was learned from it" in shown
+    document = ricordo("maintain", "--dry-run", "--json").document
+    assert [job["session"] for job in document["waiting"]] == ["monday"]
+    assert document["behind"] == [{"agent": "main", "session": "tuesday"}]
+    assert document["worked"] is None
+    assert not (ROOT / "workspace" / "memory").exists()
+    assert (ROOT / "queue.db").read_bytes() == before
+
+
+def test_what_waits_and_what_nobody_asked_for_is_worked_off_at_once() -> None:
+    _said("monday", "We deploy only from main.")
+    _said("tuesday", "We always use uv, never pip.")
+    _put(Job(kind="flush", agent="main", session="monday", after=datetime.now(UTC) + timedelta(seconds=90)))
+    assert "left" not in ricordo("maintain").out
+    contents = {memory["content"] for memory in ricordo("memory", "list", "--json").document["entries"]}
+    assert contents == {"We deploy only from main.", "We always use uv, never pip."}
+    assert "Nothing waits" in ricordo("maintain").out
+
+
+def test_what_failed_too_often_is_tried_again_only_when_it_is_asked_for() -> None:
+    _said("monday", "We deploy only from main.")
+    _put(Job(kind="flush", agent="main", session="monday"))
+    _fail("monday")
+    result = ricordo("maintain")
+    assert result.code == 1
+    assert "failed too often, ModelTimeout" in result.out
+    assert "maintain --retry" in ricordo("doctor").out
+    assert "Did 1 job" in ricordo("maintain", "--retry").out
+    assert "inbox" in ricordo("doctor").out
+    assert "We deploy only from main." in ricordo("memory", "list").out
+
+
+def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
+    assert "0 requests, 0 of 2,000,000 tokens" in ricordo("spending").out
+    today = SystemClock().today()
+    day = today.isoformat()
+    (ROOT / "spending").mkdir()
+    lines = [
+        f'{{"day":"{day}","at":"x","purpose":"flush","model":"m1","input":900,"output":100,"cost":"0.02"}}',
+        f'{{"day":"{day}","at":"x","purpose":"flush","model":"m1","input":500,"output":10,"cost":"0.01"}}',
+        f'{{"day":"{day}","at":"x","purpose":"summary","model":"m2","error":"ModelTimeout"}}',
+        f'{{"day":"{day}","at":"x","purpose":"summary","model":"m2","input":7}}',
+    ]
+    (ROOT / "spending" / f"{today:%Y-%m}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    document = ricordo("spending", "--json").document
+    assert document["today"] == {
+        "requests": 4, "failed": 1, "input": 1407, "output": 110, "cost": 0.03, "unpriced": 1,
+    }  # fmt: skip
+    assert [(each["purpose"], each["requests"]) for each in document["days"]] == [("flush", 2), ("summary", 2)]
+    shown = ricordo("spending").out
+    assert "4 requests, 1,517 of 2,000,000 tokens, $0.0300 of $5.00" in shown
+    assert "the price of 1 request is not known" in shown
+    assert "limit is reached" not in shown
+    (ROOT / "config.toml").write_text("[spending]\ndaily_tokens = 1000\n", encoding="utf-8")
+    assert "1,517 of 1,000 tokens are used" in ricordo("spending").out
+    assert ricordo("spending", "--json").document["limit"] == {"tokens": 1000, "cost": 5.0, "reached": True}
+
+
+def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:
+    async def live() -> None:
+        async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:
+            await memory.ingest([Message(role="user", parts=(Text(text="We deploy only from main."),))], session="s")
+
+    anyio.run(live)
+    assert ricordo("maintain", "--dry-run", "--json").document == {
+        "waiting": [], "failed": [], "behind": [], "worked": None,
+    }  # fmt: skip
