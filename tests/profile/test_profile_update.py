@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hand_clock import HandClock
-from ricordo.clock import MonotonicIds
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.gate import counted
 from ricordo.profile.merging import sources_of
-from ricordo.profile.plan import AUDIT, applied, fact_id, shortened
+from ricordo.profile.plan import AUDIT, applied, shortened
 from ricordo.profile.types import Applied, Confirmation, Labels, NewFact, ProfileUpdate, Removal, SummaryEdit
 from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary, moment_of, written
 
@@ -53,7 +51,6 @@ def update(
         asked,
         now=now,
         config=config,
-        ids=MonotonicIds(HandClock(now), lambda bits: len(profile.facts)),
         confirmed_by_signal=signal,
         forgotten=lambda content: content == forgotten,
     )
@@ -349,22 +346,6 @@ def test_what_was_forgotten_is_not_learned_again() -> None:
 def test_an_update_that_asks_for_nothing_changes_nothing() -> None:
     profile = Profile(facts=(known(1),), last_updated="yesterday", extra={"mine": 1})
     assert update(profile).profile == profile
-
-
-def test_an_id_that_is_taken_is_not_given_again() -> None:
-    class Twice:
-        given = ("a", "a", "b")
-
-        def __init__(self) -> None:
-            self.at = -1
-
-        def new(self) -> str:
-            self.at += 1
-            return self.given[self.at]
-
-    ids = Twice()
-    first = fact_id(ids, ())
-    assert fact_id(ids, {first}) != first
 
 
 @given(

@@ -4,16 +4,14 @@ Confirmations, summaries, the review of old facts, new facts, removals, the trim
 before anything has to leave for want of it, and what takes a removed fact's place is known to stand.
 
 Invariants: an item that is turned down changes nothing and stops no other; a fact that is to be replaced goes only
-when its replacement stands under another id; what a person gave or pinned never goes; the same profile, update, time
-and ids give the same result.
+when its replacement stands under another id; what a person gave or pinned never goes; the same profile, update and
+time give the same result.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import blake2b
 
-from ricordo.clock import Ids
 from ricordo.language.sentences import split_sentences
 from ricordo.messages.types import JsonValue
 from ricordo.profile.config import ProfileConfig
@@ -22,9 +20,9 @@ from ricordo.profile.merging import alike, merged, said_again
 from ricordo.profile.staleness import reviewed
 from ricordo.profile.trimming import trimmed
 from ricordo.profile.types import Applied, Evicted, NewFact, ProfileUpdate, Rejection, Removal, SummaryEdit
-from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, Profile, Summary, moment_of, written
+from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, Profile, Summary, fact_id, moment_of, written
 
-__all__ = ["AUDIT", "applied", "fact_id", "shortened"]
+__all__ = ["AUDIT", "applied", "shortened"]
 
 AUDIT = "evictions"
 """The further field of a profile that holds what left for want of room: ids, categories and scores, no content."""
@@ -44,7 +42,6 @@ class _Work:
     profile: Profile
     now: datetime
     config: ProfileConfig
-    ids: Ids
     rejections: list[Rejection] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -65,7 +62,6 @@ def applied(
     *,
     now: datetime,
     config: ProfileConfig,
-    ids: Ids,
     confirmed_by_signal: bool = False,
     forgotten: Callable[[str], bool] = _nothing_forgotten,
     shown: Collection[str] = (),
@@ -79,7 +75,7 @@ def applied(
     old facts showed. `uploads` are the names of files that were handed over: what names one of them is of that moment,
     and not kept. With `needs_source` a new fact has to name the messages that it rests on.
     """
-    work = _Work(profile=profile, now=now, config=config, ids=ids)
+    work = _Work(profile=profile, now=now, config=config)
     _confirm(work, update, by_signal=confirmed_by_signal)
     for edit in update.summaries:
         _summarise(work, edit, uploads)
@@ -102,14 +98,6 @@ def applied(
             work.stands[at] = _learned(work, fact)
     paired = _remove(work, [removal for removal in update.removals if not removal.stale])
     return _finished(work, update, paired, base=profile)
-
-
-def fact_id(ids: Ids, taken: Collection[str]) -> str:
-    """Return a new id, "fact_" and eight hex digits, that is none of `taken`."""
-    while True:
-        found = "fact_" + blake2b(ids.new().encode(), digest_size=4).hexdigest()
-        if found not in taken:
-            return found
 
 
 def shortened(text: str, limit: int) -> str:
@@ -215,7 +203,7 @@ def _learned(work: _Work, fact: NewFact) -> str:
         return same.id
     moment = written(work.now)
     new = Fact(
-        id=fact_id(work.ids, {old.id for old in work.profile.facts}),
+        id=fact_id(content, {old.id for old in work.profile.facts}),
         content=content,
         category=fact.category.strip().casefold()[:_LONGEST_CATEGORY] or "context",
         confidence=surety,
@@ -271,8 +259,8 @@ def _finished(work: _Work, update: ProfileUpdate, paired: Collection[str], *, ba
     cut = trimmed(work.profile.facts, now=work.now, config=work.config, kept=paired)
     gone = {fact.id for fact in cut.left}
     new_ids: list[str] = []
-    for _ in update.mergings:
-        new_ids.append(fact_id(work.ids, {*new_ids, *(fact.id for fact in cut.facts)}))
+    for merging in update.mergings:
+        new_ids.append(fact_id(merging.fact.content, {*new_ids, *(fact.id for fact in cut.facts)}))
     joined = merged(cut.facts, update.mergings, now=work.now, config=work.config, ids=new_ids)
     taken = {fact.id for fact in joined.taken}
     profile = replace(work.profile, facts=joined.facts, extra=_audited(work, cut.evicted))

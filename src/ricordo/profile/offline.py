@@ -1,0 +1,139 @@
+"""An update without a model: from what rules found in the messages, and from the profile itself. Pure.
+
+Facts are what was found. A correction takes the place of the fact that it contradicts. The summaries are made anew each
+time from the facts of the profile, the newest first, so they stay a few sentences however long a conversation is; only
+what the user is at now is also read off their last messages, as the names that these repeat.
+
+Invariant: deterministic, and every sentence of a summary is a fact or a list of names that the user wrote.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ricordo.language.cues import is_correction
+from ricordo.language.duplicates import contradicts, same_statement
+from ricordo.language.names import find_names
+from ricordo.messages.types import Message
+from ricordo.profile.config import ProfileConfig
+from ricordo.profile.gate import sure
+from ricordo.profile.trimming import confirmed_last
+from ricordo.profile.types import Labels, NewFact, ProfileUpdate, Removal, SummaryEdit
+from ricordo.workspace.profile import CORRECTION, Fact, FactSource, Profile, written
+
+__all__ = ["LABELLED", "offline_update"]
+
+LABELLED = Labels(scope="user", durability="durable", authority="descriptive")
+"""The labels of what the rules find: they take nothing that passes, and no order."""
+
+_WORK = re.compile(
+    r"\b(?:work\w*|job|jobs|project\w*|team\w*|deploy\w*|compan(?:y|ies)|employ\w*|engineer\w*|develop\w*|manag\w*|"
+    r"client\w*|customer\w*|office|code|codebase|repo\w*|release\w*|server\w*|database\w*|test\w*|branch\w*|api|"
+    r"program\w*|software|backend|frontend|arbeit\w*|beruf\w*|firma|projekt\w*|kund\w+|travail\w*|projet\w*|"
+    r"entreprise\w*|équipe\w*|métier|trabaj\w*|proyecto\w*|empresa\w*|equipo\w*|lavor\w*|progett\w*|aziend\w*|"
+    r"trabalh\w*|projeto\w*|equipe)\b|工作|项目|公司|团队|部署|仕事|会社|プロジェクト|開発",
+    re.IGNORECASE,
+)
+_MOST_SENTENCES = 5
+_MOST_TOPICS = 5
+_LAST_MESSAGES = 6
+_RECENT, _EARLIER = timedelta(days=90), timedelta(days=365)
+_END = ".!?。！？…"
+_NOW = (("workContext", True), ("personalContext", False))
+
+
+def offline_update(
+    profile: Profile, messages: Sequence[Message], facts: Sequence[NewFact], *, now: datetime, config: ProfileConfig
+) -> ProfileUpdate:
+    """Return the update that `facts`, found in `messages` by rules, and the profile itself ask for."""
+    found, removals = _superseding(profile, [replace(fact, labels=LABELLED) for fact in facts])
+    gone = {removal.id for removal in removals}
+    known = [fact for fact in profile.facts if fact.id not in gone]
+    fresh = [_as_fact(fact, now) for fact in found if (sure(fact.confidence) or 0) >= config.fact_confidence_threshold]
+    return ProfileUpdate(
+        summaries=tuple(_summaries([*known, *fresh], fresh, messages, now=now, config=config)),
+        facts=tuple(found),
+        removals=tuple(removals),
+    )
+
+
+def _superseding(profile: Profile, facts: Sequence[NewFact]) -> tuple[list[NewFact], list[Removal]]:
+    """Return the facts, each correction with what was wrong before, and the removals of what they correct."""
+    found: list[NewFact] = []
+    removals: list[Removal] = []
+    for at, fact in enumerate(facts):
+        old = _corrected(profile, fact, {removal.id for removal in removals})
+        if old is None:
+            found.append(fact)
+            continue
+        removals.append(Removal(id=old.id, reason="the user set it right", labels=LABELLED, replacement=at))
+        found.append(replace(fact, category=CORRECTION, source_error=fact.source_error or old.content))
+    return found, removals
+
+
+def _corrected(profile: Profile, fact: NewFact, gone: set[str]) -> Fact | None:
+    if fact.category != CORRECTION and not is_correction(fact.content):
+        return None
+    # the newest statement is the one that a correction answers
+    for old in reversed(profile.facts):
+        if old.id not in gone and not old.is_kept and contradicts(fact.content, old.content):
+            return old
+    return None
+
+
+def _as_fact(fact: NewFact, now: datetime) -> Fact:
+    moment = written(now)
+    content = " ".join(fact.content.split())
+    return Fact(id="", content=content, category=fact.category, created_at=moment, source=FactSource())
+
+
+def _summaries(
+    facts: Sequence[Fact], fresh: Sequence[Fact], messages: Sequence[Message], *, now: datetime, config: ProfileConfig
+) -> Iterator[SummaryEdit]:
+    newest = sorted(facts, key=lambda fact: (confirmed_last(fact) or now) if fact.created_at else now, reverse=True)
+    lasting = [fact for fact in newest if fact.category != "goal"]
+    for name, working in _NOW:
+        yield from _edit(name, [each for each in lasting if bool(_WORK.search(each.content)) is working], config)
+    at_hand = [*reversed(fresh), *(fact for fact in newest if fact.category == "goal")]
+    yield from _edit("topOfMind", at_hand or newest[:2], config, topics=_topics(messages))
+    for name, within in (
+        ("recentMonths", lambda age: age <= _RECENT),
+        ("earlierContext", lambda age: _RECENT < age <= _EARLIER),
+        ("longTermBackground", lambda age: age > _EARLIER),
+    ):
+        yield from _edit(name, _of_age(newest, within, now), config)
+
+
+def _of_age(facts: Sequence[Fact], within: Callable[[timedelta], bool], now: datetime) -> list[Fact]:
+    dated = [(fact, confirmed_last(fact)) for fact in facts]
+    return [fact for fact, last in dated if last is not None and within(max(now - last, timedelta(0)))]
+
+
+def _edit(name: str, facts: Sequence[Fact], config: ProfileConfig, *, topics: str = "") -> Iterator[SummaryEdit]:
+    """Yield a summary of whole facts, as many as its length allows; none where nothing is known."""
+    limit = config.summary_characters.get(name, 0) or 1_000
+    chosen: list[str] = []
+    left = limit - len(topics)
+    for fact in facts:
+        sentence = _sentence(fact.content)
+        known = any(same_statement(sentence, other) for other in chosen)
+        if len(chosen) < _MOST_SENTENCES and not known and sentence and len(sentence) < left:
+            chosen.append(sentence)
+            left -= len(sentence) + 1
+    if chosen or topics:
+        yield SummaryEdit(name=name, summary=" ".join([*chosen, *filter(None, [topics])]), labels=LABELLED)
+
+
+def _sentence(content: str) -> str:
+    plain = " ".join(content.split())
+    return plain if not plain or plain[-1] in _END else f"{plain}."
+
+
+def _topics(messages: Sequence[Message]) -> str:
+    """Return the names that the last messages of the user repeat, the most frequent first; empty for none."""
+    said = [message.text for message in messages if message.role == "user"][-_LAST_MESSAGES:]
+    counts = Counter(mention.text for text in said for mention in find_names(text[:2_000]))
+    named = sorted(counts, key=lambda name: (-counts[name], name))[:_MOST_TOPICS]
+    return f"({', '.join(named)})" if named else ""
