@@ -17,7 +17,8 @@ from anyio.to_thread import run_sync
 from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
 from ricordo.guard import Redactor
 from ricordo.harness.prompt import MEMORY_FILES
-from ricordo.runtime.assembly import Parts, Workspace, new_key
+from ricordo.runtime.assembly import Parts, Workspace
+from ricordo.runtime.guard_key import new_key
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.store_folders import at_home
 from ricordo.runtime.stores import Opener, close_store, default_store

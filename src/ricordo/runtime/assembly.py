@@ -1,7 +1,6 @@
 """Assembly: the one place that names concrete backends and puts a root together."""
 
 import os
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from ricordo.beside import beside
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
 from ricordo.compaction.collect import collect
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.errors import AlreadyExists, DocumentInvalid, ExtraMissing, FileMissing, StorageError, StorageReadOnly
+from ricordo.errors import ExtraMissing, StorageError
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
@@ -37,6 +36,7 @@ from ricordo.models import Embedder
 from ricordo.models.embedding import load_embedder
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
+from ricordo.runtime.guard_key import guard_key
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.settings import Settings
@@ -50,11 +50,10 @@ from ricordo.stores.place import Place
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.tasks.files import FileTasks
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import GUARD_KEY, INDEX, PROJECT, QUEUE, ROOT_TASKS
+from ricordo.workspace.layout import INDEX, PROJECT, QUEUE, ROOT_TASKS
 
-__all__ = ["Parts", "Workspace", "files_of", "guard_key", "inspect_root", "new_key", "open_workspace", "working_files"]
+__all__ = ["Parts", "Workspace", "files_of", "inspect_root", "look_into", "open_workspace", "working_files"]
 
-_KEY_BYTES = 32
 _CLOSING_SECONDS = 2.0
 
 
@@ -372,35 +371,3 @@ def _writable(root: Path, parts: Parts) -> Path:
 
 async def _is_root(folder: Path, parts: Parts) -> bool:
     return await read_marker(LocalFiles(folder, disk=parts.disk)) is not None
-
-
-def new_key() -> bytes:
-    """Return a secret for what has no root to keep one in."""
-    return secrets.token_bytes(_KEY_BYTES)
-
-
-async def guard_key(files: FileStore) -> bytes:
-    """Return a root's secret, which is made when there is none. Raises `DocumentInvalid`, `StorageFull`."""
-    try:
-        key = (await files.read(GUARD_KEY)).data
-    except FileMissing:
-        key = await _stored_key(files)
-    if len(key) != _KEY_BYTES:
-        raise DocumentInvalid(
-            f"{GUARD_KEY} is damaged: restore it from a backup, or delete it, which lets what was forgotten come back."
-        )
-    return key
-
-
-async def _stored_key(files: FileStore) -> bytes:
-    """Store a new secret and return it, or the one that another process stored meanwhile.
-
-    In a root that can only be read it holds for this process: nothing is written that would need it later.
-    """
-    key = new_key()
-    with suppress(StorageReadOnly):
-        try:
-            await files.create(GUARD_KEY, key)
-        except AlreadyExists:
-            return (await files.read(GUARD_KEY)).data
-    return key

@@ -32,7 +32,8 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
 from ricordo.index.keyword import KeywordIndex
 from ricordo.models import Embedder
-from ricordo.runtime.assembly import Parts, guard_key, new_key, open_workspace
+from ricordo.runtime.assembly import Parts, open_workspace
+from ricordo.runtime.guard_key import guard_key, new_key
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.settings import Settings
