@@ -82,7 +82,7 @@ def test_the_save_stamps_what_changed_and_nothing_else() -> None:
     at = "2026-11-21T08:00:00.000Z"
     assert (saved.revision, saved.last_updated) == (5, at)
     assert [(fact.id, fact.revision, fact.updated_at, fact.created_at) for fact in saved.facts] == [
-        ("f1", 2, at, ""), ("f2", 1, "", ""), ("f3", 1, "", at),
+        ("f1", 2, at, ""), ("f2", 1, "", ""), ("f3", 1, "", ""),
     ]  # fmt: skip
     assert saved.facts[1] is COFFEE
     dated = {name: each.updated_at for name, each in saved.summaries.items() if each.updated_at}

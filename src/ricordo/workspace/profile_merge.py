@@ -138,9 +138,7 @@ def _dated(summary: Summary, before: Summary | None, at: str) -> Summary:
 
 
 def _counted(fact: Fact, before: Fact | None, at: str) -> Fact:
-    if before is None:
-        return fact if fact.created_at else replace(fact, created_at=at)
-    if _uncounted(fact) == _uncounted(before) or fact.revision != before.revision:
+    if before is None or _uncounted(fact) == _uncounted(before) or fact.revision != before.revision:
         return fact
     updated = at if fact.updated_at == before.updated_at else fact.updated_at
     return replace(fact, revision=before.revision + 1, updated_at=updated)

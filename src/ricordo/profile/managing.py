@@ -1,0 +1,259 @@
+"""What a person does to a profile: look at it, find facts, and change, keep and remove them, each act a change set.
+
+What is not named in a change stays as it is. A fact that is removed is not learned again; one that a person gave is
+never dropped by itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TypeVar
+
+from ricordo.clock import Clock
+from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidQuery, VersionConflict
+from ricordo.profile.contract import ProfileStore, Saved
+from ricordo.profile.importing import Imported, ImportMode, Preferred, imported
+from ricordo.profile.injection import InjectionConfig
+from ricordo.profile.rendering import Rendered, rendered
+from ricordo.profile.search import found_facts
+from ricordo.tokens import Tokens
+from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary, fact_id, written
+from ricordo.workspace.profile_codec import render_profile
+from ricordo.workspace.tombstones import content_digest
+
+__all__ = ["FactPage", "ManagedProfile"]
+
+MANUAL = "manual"
+"""The source of a fact that a person gave."""
+
+_LONGEST = 10_000
+_LONGEST_NAME = 100
+_KEY = b""
+_BY = "user"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactPage:
+    """Some of the facts that were asked for: those from number `offset` on, of `total`."""
+
+    facts: tuple[Fact, ...]
+    total: int
+    offset: int = 0
+
+
+class ManagedProfile:
+    """The profile of one scope, for a person. Every call may raise DocumentInvalid, StorageError."""
+
+    def __init__(self, store: ProfileStore, *, clock: Clock, config: InjectionConfig | None = None) -> None:
+        """Manage what `store` keeps; `config` is how it is shown in prompts."""
+        self._store = store
+        self._clock = clock
+        self._config = config or InjectionConfig()
+
+    async def show(self) -> Profile:
+        """Return the whole profile; a new empty one when nothing is known."""
+        return await self._store.load()
+
+    async def rendered(self, *, query: str | None = None, budget: Tokens | None = None) -> Rendered:
+        """Return the block that a prompt shows, within `budget` tokens, with what is shown and what is left out."""
+        return rendered(await self._store.load(), budget=budget, query=query, config=self._config)
+
+    async def facts(
+        self, *, query: str = "", category: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> FactPage:
+        """Return the facts of a category that have to do with `query`, best first; all as they stand without them.
+
+        At most `limit` of them, all when None, from number `offset` on. Raises: InvalidQuery for a limit below 1 or an
+        offset below 0.
+        """
+        if (limit is not None and limit < 1) or offset < 0:
+            raise InvalidQuery(f"A page has a limit of at least 1 and an offset of at least 0, not {limit}, {offset}.")
+        found = found_facts((await self._store.load()).facts, query, category)
+        return FactPage(facts=found[offset:][:limit], total=len(found), offset=offset)
+
+    async def fact(self, fact_id: str) -> Fact:
+        """Return one fact. Raises `FactNotFound`."""
+        return _needed(await self._store.load(), fact_id)
+
+    async def add_fact(
+        self,
+        content: str,
+        *,
+        category: str = "context",
+        confidence: float = 1.0,
+        source_error: str | None = None,
+        valid_days: int | None = None,
+        pinned: bool = False,
+    ) -> Fact:
+        """Add a fact and return it; `source_error` says what was wrong before, `valid_days` how long it holds.
+
+        Raises: InvalidFact; DuplicateFact if the profile says it already.
+        """
+        base = await self._store.load()
+        fact = _checked(
+            Fact(
+                id=fact_id(content if isinstance(content, str) else "", [each.id for each in base.facts]),
+                content=content,
+                category=category,
+                confidence=confidence,
+                created_at=written(self._clock.now()),
+                source=FactSource(thread=MANUAL),
+                source_error=source_error or None,
+                valid_days=valid_days,
+                pinned=pinned,
+            )
+        )
+        _refuse_known(base.facts, fact)
+        saved = await self._saved(replace(base, facts=(*base.facts, fact)), base)
+        # somebody may have added the same meanwhile, and the same is added once
+        return saved.fact(fact.id) or next(each for each in saved.facts if _said(each) == _said(fact))
+
+    async def update_fact(
+        self,
+        fact_id: str,
+        *,
+        content: str | None = None,
+        category: str | None = None,
+        confidence: float | None = None,
+        source_error: str | None = None,
+        valid_days: int | None = None,
+        revision: int | None = None,
+    ) -> Fact:
+        """Change what is named of a fact and return it; an empty `source_error` and 0 `valid_days` take those off.
+
+        With a `revision` only if the fact still has that one. Raises: FactNotFound, InvalidFact, DuplicateFact,
+        VersionConflict.
+        """
+        base = await self._store.load()
+        old = _needed(base, fact_id)
+        if revision is not None and revision != old.revision:
+            raise VersionConflict(f"{fact_id} has revision {old.revision} by now, not {revision}: look at it again.")
+        fact = _checked(
+            replace(
+                old,
+                content=_given(content, old.content),
+                category=_given(category, old.category),
+                confidence=_given(confidence, old.confidence),
+                source_error=_given(source_error, old.source_error) or None,
+                valid_days=_given(valid_days, old.valid_days) or None,
+            )
+        )
+        if _said(fact) != _said(old):
+            _refuse_known(base.facts, fact)
+        return await self._changed(base, fact)
+
+    async def pin(self, fact_id: str, *, on: bool = True) -> Fact:
+        """Keep a fact whatever else there is, or no longer, and return it. Raises `FactNotFound`."""
+        base = await self._store.load()
+        return await self._changed(base, replace(_needed(base, fact_id), pinned=on))
+
+    async def remove_fact(self, fact_id: str, *, why: str = "") -> Fact:
+        """Remove a fact and return it; it is not learned again, and `undo` brings it back. Raises `FactNotFound`."""
+        base = await self._store.load()
+        fact = _needed(base, fact_id)
+        kept = tuple(each for each in base.facts if each.id != fact_id)
+        await self._store.save(replace(base, facts=kept), base=base, by=_BY, why=why, forget=True)
+        return fact
+
+    async def set_summary(self, name: str, text: str) -> Summary:
+        """Write a summary, such as `topOfMind`, and return it; an empty text takes it off. Raises `InvalidFact`."""
+        if name not in {*USER_LEVEL, *HISTORY_LEVEL}:
+            raise InvalidFact(f"A profile has no summary {name!r}: it has {', '.join((*USER_LEVEL, *HISTORY_LEVEL))}.")
+        if not isinstance(text, str) or len(text) > _LONGEST:
+            raise InvalidFact(f"A summary is a text of at most {_LONGEST:,} characters.")
+        base = await self._store.load()
+        old = base.summaries[name]
+        section = replace(old, summary=text.strip())
+        saved = await self._saved(replace(base, summaries={**base.summaries, name: section}), base)
+        return saved.summaries[name]
+
+    async def replace_all(self, profile: Profile, *, base: Profile, why: str = "") -> Saved:
+        """Save `profile`, made from `base` by hand; the facts that it leaves out are not learned again.
+
+        Raises: InvalidFact, DuplicateFact, VersionConflict.
+        """
+        before = {fact.id: fact for fact in base.facts}
+        for at, fact in enumerate(profile.facts):
+            if before.get(fact.id) != fact:
+                _checked(fact)
+                _refuse_known(profile.facts[:at], fact)
+        return await self._store.save(profile, base=base, by=_BY, why=why, forget=True)
+
+    async def clear(self, *, why: str = "") -> Saved:
+        """Forget the whole profile; nothing of it is learned again. A document that can't be read is kept beside."""
+        return await self._store.clear(by=_BY, why=why)
+
+    async def export_document(self) -> str:
+        """Return the whole profile as JSON, in the shape that DeerFlow's memory has; it loses nothing."""
+        return render_profile(await self._store.load()).decode()
+
+    async def import_document(
+        self,
+        document: str | bytes,
+        *,
+        mode: ImportMode = "merge",
+        prefer: Preferred | None = None,
+        dry_run: bool = False,
+    ) -> Imported:
+        """Take in a profile in JSON, and return what that changes; with `dry_run` nothing is changed.
+
+        `merge` adds what is missing; where both know a fact or a summary and say different things, `prefer` says
+        whether the `document` or the `profile` is right. `replace` makes the profile what the document says. Raises:
+        DocumentInvalid if something of it can't be read; VersionConflict, without `prefer`, which names what differs.
+        """
+        base = await self._store.load()
+        found = imported(base, document, mode=mode, prefer=prefer)
+        if dry_run or not found.changes_something:
+            return found
+        if found.conflicts and prefer is None:
+            names = ", ".join(found.conflicts)
+            raise VersionConflict(f"The document says something else about {names}: name what to prefer.")
+        saved = await self._store.save(found.profile, base=base, by=_BY, why=f"import, {mode}")
+        return replace(found, profile=saved.profile, is_saved=True)
+
+    async def _changed(self, base: Profile, fact: Fact) -> Fact:
+        facts = tuple(fact if each.id == fact.id else each for each in base.facts)
+        return _needed(await self._saved(replace(base, facts=facts), base), fact.id)
+
+    async def _saved(self, profile: Profile, base: Profile) -> Profile:
+        return (await self._store.save(profile, base=base, by=_BY)).profile
+
+
+def _needed(profile: Profile, fact_id: str) -> Fact:
+    fact = profile.fact(fact_id)
+    if fact is None:
+        raise FactNotFound(f"The profile has no fact {fact_id!r}: `ricordo profile show` shows the ids.")
+    return fact
+
+
+def _given(value: _T | None, old: _T) -> _T:
+    return old if value is None else value
+
+
+def _checked(fact: Fact) -> Fact:
+    """Return a fact with its texts trimmed. Raises `InvalidFact`."""
+    if not isinstance(fact.content, str) or not 0 < len(fact.content.strip()) <= _LONGEST:
+        raise InvalidFact(f"The content of a fact is a text of 1 to {_LONGEST:,} characters.")
+    if not isinstance(fact.category, str) or not 0 < len(fact.category.strip()) <= _LONGEST_NAME:
+        raise InvalidFact(f"The category of a fact is a text of 1 to {_LONGEST_NAME} characters.")
+    value: object = fact.confidence
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or not 0 <= value <= 1:
+        raise InvalidFact(f"The confidence of a fact is a number from 0 to 1, not {value!r}.")
+    if fact.source_error is not None and (not isinstance(fact.source_error, str) or len(fact.source_error) > _LONGEST):
+        raise InvalidFact(f"What was wrong before is a text of at most {_LONGEST:,} characters.")
+    days: object = fact.valid_days
+    if days is not None and (isinstance(days, bool) or not isinstance(days, int) or days < 1):
+        raise InvalidFact(f"A fact holds for a whole number of days of at least 1, not {days!r}.")
+    return replace(fact, content=fact.content.strip(), category=fact.category.strip(), confidence=float(value))
+
+
+def _refuse_known(facts: Sequence[Fact], fact: Fact) -> None:
+    known = next((each for each in facts if each.id != fact.id and _said(each) == _said(fact)), None)
+    if known:
+        raise DuplicateFact(f"The profile says this already: it is {known.id}.")
+
+
+def _said(fact: Fact) -> str:
+    """Return what is equal for facts in the same words."""
+    return content_digest(fact.content, _KEY)
