@@ -1,0 +1,184 @@
+"""Updating a profile without a model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from conversation_strategies import said
+from hand_clock import HandClock
+from ricordo.messages import Message
+from ricordo.profile.config import ProfileConfig
+from ricordo.profile.in_memory import InMemoryProfileStore
+from ricordo.profile.types import Applied, NewFact
+from ricordo.profile.updater import ProfileUpdater
+from ricordo.workspace.categories import category_of, kind_of
+from ricordo.workspace.profile import CATEGORIES, HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, moment_of
+
+pytestmark = pytest.mark.anyio
+PLACES = ("Rome", "Oslo", "Lima", "Cairo", "Quito", "Turin", "Perth", "Osaka", "Leeds", "Minsk")
+
+
+def turn(text: str, at: int = 0) -> list[Message]:
+    return [
+        replace(said(text, role="user"), id=f"m{at}"),
+        replace(said("I see.", role="assistant"), id=f"a{at}"),
+    ]
+
+
+def found(content: str, *, at: int = 0, category: str = "context", quote: str = "", confidence: float = 0.9) -> NewFact:
+    source = FactSource(messages=(f"m{at}",), quote=quote or content)
+    return NewFact(content=content, category=category, confidence=confidence, source=source)
+
+
+class Person:
+    """Somebody who talks, and whose profile is written without a model."""
+
+    def __init__(self, config: ProfileConfig | None = None) -> None:
+        self.clock = HandClock()
+        self.store = InMemoryProfileStore(self.clock)
+        self.updater = ProfileUpdater(self.store, config=config, clock=self.clock)
+        self.turns = 0
+
+    async def says(self, text: str, *categories: str, content: str = "") -> Applied:
+        at = self.turns = self.turns + 1
+        facts = [found(content or text, at=at, category=category, quote=text) for category in categories]
+        done = await self.updater.update(turn(text, at), facts=facts, thread="s-1")
+        assert done is not None
+        return done
+
+    async def profile(self) -> Profile:
+        return await self.store.load()
+
+
+def texts(profile: Profile, names: Sequence[str] = (*USER_LEVEL, *HISTORY_LEVEL)) -> list[str]:
+    return [profile.summaries[name].summary for name in names]
+
+
+async def test_what_rules_find_becomes_facts_and_summaries() -> None:
+    ana = Person()
+    await ana.says(
+        "I work at the shipping company Maersk", "context", content="User works at the shipping company Maersk"
+    )
+    await ana.says("I prefer trains to planes", "preference", content="User prefers trains to planes")
+    await ana.says("I want to learn Dutch", "goal", content="User wants to learn Dutch")
+    profile = await ana.profile()
+    assert [fact.category for fact in profile.facts] == ["context", "preference", "goal"]
+    work, personal, mind, recent, earlier, background = texts(profile)
+    assert work == "User works at the shipping company Maersk."
+    assert personal == "User prefers trains to planes."
+    assert mind.startswith("User wants to learn Dutch.")
+    assert "Dutch" in mind.rpartition("(")[2]
+    assert recent == "User works at the shipping company Maersk."
+    assert (earlier, background) == ("", "")
+    assert profile.facts[0].source == FactSource(
+        thread="s-1", messages=("m1",), quote="I work at the shipping company Maersk"
+    )
+
+
+async def test_history_follows_the_age_of_facts() -> None:
+    ana = Person()
+    await ana.says("I keep bees", "context", content="User keeps bees")
+    ana.clock.turn(days=120)
+    await ana.says("I own a boat", "context", content="User owns a boat")
+    ana.clock.turn(days=400)
+    await ana.says("I play chess", "context", content="User plays chess")
+    recent, earlier, background = texts(await ana.profile(), HISTORY_LEVEL)
+    assert recent == "User plays chess."
+    assert earlier == "User keeps bees."
+    assert background == "User owns a boat. User keeps bees."
+
+
+async def test_a_correction_takes_the_place_of_what_it_contradicts() -> None:
+    ana = Person()
+    await ana.says("I live in Berlin", "context", content="User lives in Berlin")
+    await ana.says("I keep bees", "context", content="User keeps bees")
+    done = await ana.says("No, I live in Hamburg", "correction", content="User lives in Hamburg")
+    profile = await ana.profile()
+    assert [fact.content for fact in profile.facts] == ["User keeps bees", "User lives in Hamburg"]
+    assert len(done.removed) == 1
+    corrected = profile.facts[-1]
+    assert (corrected.category, corrected.source_error) == ("correction", "User lives in Berlin")
+    assert "Berlin" not in " ".join(texts(profile, USER_LEVEL))
+    await ana.says("No, I don't keep bees", "correction", content="User does not keep bees")
+    assert [fact.content for fact in (await ana.profile()).facts] == [
+        "User lives in Hamburg",
+        "User does not keep bees",
+    ]
+
+
+async def test_without_a_correction_two_statements_stand_side_by_side() -> None:
+    ana = Person()
+    await ana.says("I like Rome", "preference", content="User likes Rome")
+    await ana.says("I like Oslo", "preference", content="User likes Oslo")
+    assert len((await ana.profile()).facts) == 2
+
+
+async def test_a_correction_leaves_what_a_person_wrote() -> None:
+    ana = Person()
+    base = await ana.profile()
+    manual = Fact(id="fact_00000001", content="User lives in Berlin", source=FactSource(thread="manual"))
+    await ana.store.save(replace(base, facts=(manual,)), base=base, by="ana")
+    await ana.says("No, I live in Hamburg", "correction", content="User lives in Hamburg")
+    assert len((await ana.profile()).facts) == 2
+
+
+async def test_what_was_not_said_is_not_learned() -> None:
+    ana = Person()
+    done = await ana.updater.update(turn("Hello there", 1), facts=[found("User owns a yacht", at=1)])
+    assert done is not None
+    assert [each.reason for each in done.rejections] == ["unsupported"]
+    assert (await ana.profile()).facts == ()
+
+
+async def test_an_unsure_finding_stands_in_no_summary() -> None:
+    ana = Person()
+    unsure = found("User owns a yacht", at=1, quote="I own a yacht", confidence=0.4)
+    await ana.updater.update(turn("I own a yacht", 1), facts=[unsure])
+    assert (await ana.profile()).facts == ()
+    assert not any("yacht" in text for text in texts(await ana.profile()))
+
+
+async def _grown(turns: int) -> tuple[Profile, str]:
+    """A person who tells something else in each turn, over a year."""
+    ana = Person(ProfileConfig(max_facts=20))
+    whole = ""
+    for at in range(turns):
+        text = f"I visited number {at} in {PLACES[at % 10]} and it was a long and lovely day with many things to see"
+        await ana.says(text, ("context", "preference", "goal", "behavior")[at % 4])
+        ana.clock.turn(seconds=timedelta(days=400).total_seconds() / turns)
+        whole += text
+    return await ana.profile(), whole
+
+
+@pytest.mark.req("DF-STRUCT")
+async def test_a_profile_keeps_its_size_while_the_turns_grow_tenfold() -> None:
+    config = ProfileConfig()
+    (few, short), (many, long) = await _grown(12), await _grown(120)
+    for profile, whole in ((few, short), (many, long)):
+        for name in (*USER_LEVEL, *HISTORY_LEVEL):
+            assert len(profile.summaries[name].summary) <= config.summary_characters[name]
+        assert len(profile.facts) <= 20
+        assert sum(map(len, texts(profile))) < len(whole) // 2 or whole is short
+        assert moment_of(profile.summaries["topOfMind"].updated_at) is not None
+    assert len(few.facts) == 12
+    assert len(many.facts) == 20
+    sizes = [sum(map(len, texts(profile))) for profile in (few, many)]
+    assert sizes[1] <= 2 * sizes[0]
+    assert len(long) > 9 * len(short)
+    newest = "I visited number 119"
+    assert newest in many.summaries["topOfMind"].summary
+    assert not any("number 3 " in text for text in texts(many, USER_LEVEL)), "what is old is no longer the present"
+
+
+async def test_the_same_words_and_times_give_the_same_profile() -> None:
+    assert (await _grown(8))[0] == (await _grown(8))[0]
+
+
+def test_kinds_and_categories_are_told_in_both_directions() -> None:
+    assert [category_of(kind) for kind in ("fact", "preference", "convention", "goal", "lesson", "diet")] == [
+        "context", "preference", "behavior", "goal", "knowledge", "diet",
+    ]  # fmt: skip
+    assert {kind_of(category) for category in CATEGORIES} <= {"fact", "preference", "convention", "goal"}
+    assert kind_of("diet") == "fact"
