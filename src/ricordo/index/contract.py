@@ -122,12 +122,17 @@ class Cut:
     """Which candidates of a search are worth reading: those that may be among the `least` best.
 
     A candidate is near by the mean of its signals, with `weights`; what its text tells besides moves it by at most
-    `leeway` of nearness.
+    `leeway` of nearness. One of now is nearer by `newness`, of which half is left when it is as old as its kind's half
+    life, in days; an entry whose line tells more of it may be as near as one of now.
     """
 
     weights: Mapping[str, float]
     leeway: float
     least: int
+    newness: float = 0.0
+    now: datetime | None = None
+    half_lives: Mapping[str, float] = field(default_factory=dict)
+    default_half_life: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +146,8 @@ class Curated:
 class Candidates:
     """What a search found and what is needed to rank it.
 
-    `unseen` is how near the nearest candidate is that was found and left out, None when nothing was. `curated` is all
+    `unseen` is how near the nearest candidate is that was found and left out, with what newness gives it, None when
+    nothing was. `curated` is all
     of curated memory where an entry was found.
     """
 

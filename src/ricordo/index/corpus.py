@@ -16,9 +16,9 @@ from ricordo.index.contract import EVERYTHING
 from ricordo.index.postings import COLUMNS, IN_OWN, Array, Block, IndexedRow, Postings, packed
 from ricordo.index.scoring import K1, USUAL_LENGTH, B
 
-__all__ = ["ENTRY", "MESSAGE", "Corpus"]
+__all__ = ["ENTRY", "MESSAGE", "TELLS", "Corpus"]
 
-MESSAGE, ENTRY = 1, 2
+MESSAGE, ENTRY, TELLS = 1, 2, 4
 _LONGEST_TAIL = 8_192
 _FILTERS_KEPT = 16
 _MOST_PARTS, _MOST_DEAD = 8, 0.25

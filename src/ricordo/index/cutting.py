@@ -8,15 +8,20 @@ Invariant: what is left out is an entry that stands once, and it is no nearer th
 """
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 import numpy as np
 
 from ricordo.index.contract import Cut
-from ricordo.index.corpus import ENTRY, Corpus
+from ricordo.index.corpus import ENTRY, TELLS, Corpus
 from ricordo.index.lexical import Found, Ranked
-from ricordo.index.postings import Array
+from ricordo.index.plan import stamp
+from ricordo.index.postings import NO_TIME, Array
 
 __all__ = ["worth_reading"]
+
+_DAY = 86_400_000
+_ROUNDING = 1e-7
 
 
 def worth_reading(
@@ -29,7 +34,9 @@ def worth_reading(
     if len(found) <= cut.least:
         return found.each(), None
     near, rows = _nearness(found, cut.weights), found.rows
-    least = np.partition(near, len(near) - cut.least)[len(near) - cut.least] - cut.leeway
+    if cut.newness and cut.now is not None:
+        near += cut.newness * _newness(corpus, rows, cut, cut.now)
+    least = np.partition(near, len(near) - cut.least)[len(near) - cut.least] - cut.leeway - _ROUNDING
     entry = (corpus["shape"][rows] & ENTRY) > 0
     keep = ~entry | (near >= least)
     if not np.all(entry):
@@ -49,6 +56,19 @@ def _companies(corpus: Corpus, rows: Array) -> Array:
     sessions, none = corpus["session"][rows], corpus.names["session"].get("", -1)
     companies: Array = np.where(sessions == none, -1 - corpus["document"][rows], sessions)
     return companies
+
+
+def _newness(corpus: Corpus, rows: Array, cut: Cut, now: datetime) -> Array:
+    """Return 1 for rows of now, 0.5 after the half-life of their kind, 0 without a time, 1 where the line tells it."""
+    kinds = corpus.names["kind"]
+    half_lives = np.full(max(len(kinds), 1), cut.default_half_life)
+    for kind, days in cut.half_lives.items():
+        if kind in kinds:
+            half_lives[kinds[kind]] = days
+    times = corpus["time"][rows]
+    days = np.maximum(stamp(now) - times, 0) / _DAY
+    newness = np.where(times == NO_TIME, 0.0, 0.5 ** (days / half_lives[corpus["kind"][rows]]))
+    return np.where(corpus["shape"][rows] & TELLS > 0, 1.0, newness)
 
 
 def _nearness(found: Ranked, weights: Mapping[str, float]) -> Array:

@@ -35,8 +35,8 @@ COLUMNS: dict[str, str] = {
     "entry": "<i8", "shape": "|u1", "own": "<u4", "around": "<u4", "kind": "<i4", "tags": "<i4", "session": "<i4",
     "meaning": "<i8",
 }  # fmt: skip
-"""The columns of a block. `shape` is 1 for a message and 2 for an entry, `own` and `around` are numbers of terms, and
-`kind`, `tags` and `session` are places in the lists of names."""
+"""The columns of a block. `shape` is 1 for a message, 2 for an entry and 6 for one whose line tells more, `own` and
+`around` are numbers of terms, and `kind`, `tags` and `session` are places in the lists of names."""
 
 
 class IndexedRow(NamedTuple):

@@ -19,8 +19,8 @@ import anyio.to_thread
 import numpy as np
 
 from ricordo.database.sqlite import Connection, Database
-from ricordo.index.contract import SUPERSEDES, Chunk, Curated, Cut
-from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
+from ricordo.index.contract import SUPERSEDES, TELLING, Chunk, Curated, Cut
+from ricordo.index.corpus import ENTRY, MESSAGE, TELLS, Corpus
 from ricordo.index.cutting import worth_reading
 from ricordo.index.dense import Lacking, Sense
 from ricordo.index.hybrid import search as hybrid_search
@@ -38,8 +38,9 @@ _LEAST_FOLDED = 1_000
 _TIMES_AS_LARGE = 4
 _AT_ONCE, _FEW = 2_000, 250
 _POSTINGS: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
-_ROWS = """SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', kind, tags,
-    session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
+_TELLS = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in TELLING)
+_ROWS = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', {_TELLS},
+    kind, tags, session, own, around, meaning FROM chunk JOIN words ON words.rowid = chunk.id
     WHERE chunk.id >= ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?"""
 
 
@@ -262,12 +263,12 @@ def _rows(connection: Connection, first: int, last: int, limit: int) -> list[Ind
 
 def _row(row: tuple[Any, ...]) -> IndexedRow:
     (
-        number, document, line, part, place, twin, time, entry, message, markup, kind, tags, session, own, around,
-        meaning,
+        number, document, line, part, place, twin, time, entry, message, markup, tells, kind, tags, session, own,
+        around, meaning,
     ) = row  # fmt: skip
     return IndexedRow(
         number, document, line, part, place, twin, NO_TIME if time is None else time, hashed(entry) if entry else 0,
-        (MESSAGE if message else 0) | (ENTRY if markup else 0), kind, tags, session, own, around, meaning,
+        MESSAGE * bool(message) | ENTRY * bool(markup) | TELLS * bool(tells), kind, tags, session, own, around, meaning,
     )  # fmt: skip
 
 

@@ -118,9 +118,9 @@ def best_first(passages: Iterable[Passage], asked: Asked) -> Iterator[Scored]:
 
 
 def most_of(near: float, asked: Asked) -> float:
-    """Return the most that an entry can score which is so near."""
+    """Return the most that an entry can score which is so near, what its newness gives counted."""
     config = asked.config
-    return near * (config.own + config.context + config.session) + _most_read(asked)[1]
+    return near * (config.own + config.context + config.session) + _most_read(asked)[1] - config.recency
 
 
 def _most_read(asked: Asked) -> tuple[float, float]:

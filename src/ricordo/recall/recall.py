@@ -132,13 +132,18 @@ def _asked(query: Query | str, limit: int) -> Query:
 
 def _cut(question: Question, limit: int, now: datetime, config: RecallConfig) -> Cut:
     """Return which candidates may be among the best, as far as the question tells it."""
-    unread = config.recency + config.expected * bool(question.expected) + config.speaker * question.about_me
+    unread = config.expected * bool(question.expected) + config.speaker * question.about_me
     if config.dates and asked_spans(question.said, now.date()):
         unread += config.dates
+    scale = config.own + config.context + config.session
     return Cut(
         weights={name: getattr(config, at) for name, at in _NEARNESS.items()},
-        leeway=unread / (config.own + config.context + config.session),
+        leeway=unread / scale,
         least=SPARE * limit + _FOLDED,
+        newness=config.recency / scale,
+        now=now,
+        half_lives=config.half_lives,
+        default_half_life=config.default_half_life,
     )
 
 
