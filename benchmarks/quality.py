@@ -38,7 +38,7 @@ __all__ = ["main"]
 _HERE = Path(__file__).resolve().parent
 _CACHE = _HERE.parent / "build" / "quality"
 _DEPTH = 50
-_NOT_WEIGHTS = {"default_half_life", "floor", "duplicate"}
+_NOT_WEIGHTS = {"default_half_life", "floor", "duplicate", "said"}
 _RETRIEVERS: Mapping[str, Callable[[], Retriever]] = {
     "SQLite FTS5": PlainFts5, "Ricordo": factory, "Ricordo, transcripts only": lambda: factory(over="transcripts"),
 }  # fmt: skip

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from ricordo.index.contract import Chunk, Match, Sort
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit, Passage
-from ricordo.recall.plan import rank
+from ricordo.recall.plan import explain, rank
 from ricordo.recall.question import holds_expected, read_question
 from ricordo.recall.quoting import best_to_quote
 from ricordo.workspace.entry import Entry, State
+from ricordo.workspace.entry import Source as Origin
 from ricordo.workspace.entry_codec import render_entry
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -21,12 +22,13 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 def memory(
     content: str, near: float, *, kind: str = "fact", days: int = 10, number: int = 0, state: State = "active",
-    pinned: bool = False, nearness: int = 0,
+    pinned: bool = False, nearness: int = 0, messages: tuple[str, ...] = (),
 ) -> Passage:  # fmt: skip
     """Return an entry of a ledger that was found with this nearness."""
     entry = Entry(
-        content=content, kind=kind, id=f"01jd{number:022d}", time=NOW - timedelta(days=days), state=state, pinned=pinned
-    )
+        content=content, kind=kind, id=f"01jd{number:022d}", time=NOW - timedelta(days=days), state=state,
+        pinned=pinned, source=Origin(session="s1" if messages else None, messages=messages),
+    )  # fmt: skip
     chunk = Chunk(
         path="workspace/memory/2026-11-21.md", line_number=number + 3, end_line=number + 3, content=content,
         sort="ledger", markup=render_entry(entry), entry_id=entry.id, kind=kind, time=entry.time,
@@ -308,3 +310,20 @@ def test_a_later_message_is_quoted_before_curated_memory_only_where_it_says_othe
     said = hit(later, 0.6, days=4)
     assert quoted(said, curated) == (said if is_news else curated).entry.content
     assert quoted(said, stored) == said.entry.content
+
+
+def test_a_memory_stands_for_the_message_below_it_that_it_says_most_of() -> None:
+    said = message("We deploy from main on Mondays, as you know.", 0.5, line=4)
+    brief = message("We deploy from main, and the tram to the office was late again.", 0.5, line=5)
+    learned = memory("Deploy from main on Mondays.", 0.9, messages=("s1-4",))
+    short = memory("They deploy from main.", 0.9, messages=("s1-5",), number=1)
+    assert contents(ranked(learned, said)) == ["Deploy from main on Mondays."]
+    assert (
+        len(ranked(learned, replace(said, match=replace(said.match, chunk=replace(said.match.chunk, message=""))))) == 2
+    )
+    assert len(ranked(short, brief)) == 2
+    # where the message is the better one both are shown
+    assert len(ranked(replace(learned, match=replace(learned.match, signals={}, score=0.1)), said)) == 2
+    told = explain([learned, said], read_question("deploy"), limit=5, now=NOW, config=RecallConfig())
+    ((reason, instead),) = [(each.reason, each.instead) for each in told.rejected]
+    assert (reason, instead) == ("duplicate", f"{learned.match.path}:{learned.match.line_number}")

@@ -20,6 +20,7 @@ __all__ = ["NOT_IN_MEMORY", "answer"]
 
 NOT_IN_MEMORY = "not in memory"
 _LOOKED_AT = 12
+_NEVER = 2.0
 _ASKED_AGAIN = 5
 _OTHERS = 4
 _MOST_CURATED = 200
@@ -37,8 +38,8 @@ async def answer(
 
     Raises: `StorageError` when no source can be searched.
     """
-    # one passage is quoted for what it says itself, not for where it stands
-    weights = replace(config or RecallConfig(), breadth=0.0, reply=0.0, company=0.0)
+    # one passage is quoted for what it says itself, not for where it stands, and a memory of it may lack what is asked
+    weights = replace(config or RecallConfig(), breadth=0.0, reply=0.0, company=0.0, said=_NEVER)
     asked = Query(text=question) if isinstance(question, str) else question
     # what is asked day by day must not take all the places
     found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)

@@ -49,7 +49,8 @@ class RecallConfig:
 
     `candidates` is how many matches each source gives at most. `floor` is the fitness in 0..1 below which `answer` says
     "not in memory". `near` is the difference of scores up to which the newer of two statements on one subject wins.
-    `duplicate` is the similarity in 0..1 from which two hits count as one.
+    `duplicate` is the similarity in 0..1 from which two hits count as one, `said` the part of a message's words from
+    which a better memory that was learned from it stands for it; above 1 none does.
     """
 
     own: float = 0.25
@@ -82,3 +83,4 @@ class RecallConfig:
     floor: float = 0.29
     near: float = 0.08
     duplicate: float = 0.9
+    said: float = 0.6

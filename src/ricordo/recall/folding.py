@@ -1,6 +1,7 @@
 """Which of the best passages are shown: each thing once, and of several sessions where the answer may be spread. Pure.
 
-Invariant: nothing is dropped but what says the same as something that is kept.
+Invariant: nothing is dropped but what says the same as something that is kept, or is the message that a better memory
+was learned from and says most of.
 """
 
 import re
@@ -37,6 +38,7 @@ def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
     found = Folded()
     kept, marks = found.kept, list[_Marks]()
     places: set[tuple[str, str, int | str]] = set()
+    learned: dict[tuple[str, str], list[Scored]] = {}
     for row in scored:
         chunk = row.passage.match.chunk
         # the pieces of one message or entry are one hit
@@ -44,11 +46,16 @@ def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
         if place in places:
             continue
         places.add(place)
+        if (memory := _learned_from(row, learned, config.said)) is not None:
+            found.repeated.append((row, memory))
+            continue
         mark = _marks(row)
         twin = _twin(row, mark, kept, marks, config.duplicate)
         if twin is None:
             kept.append(row)
             marks.append(mark)
+            if row.memory is not None and len(row.memory.source.messages) == 1:
+                learned.setdefault((row.passage.label, row.memory.source.messages[0]), []).append(row)
         elif _stands_for(row, kept[twin], config):
             found.repeated.append((kept[twin], row))
             kept[twin], marks[twin] = replace(row, score=kept[twin].score), mark
@@ -81,6 +88,13 @@ def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
 def _loss(row: Scored, loss: float, shown: Mapping[tuple[str, str], int]) -> float:
     """Return what a row loses for the better ones of its session, at most all that it has."""
     return 0.0 if row.passage.match.chunk.markup else min(loss * shown.get(company_of(row.passage), 0), row.score)
+
+
+def _learned_from(row: Scored, learned: Mapping[tuple[str, str], Sequence[Scored]], said: float) -> Scored | None:
+    """Return the better memory that was learned from this message and holds `said` of its words; None without one."""
+    message = row.passage.match.chunk.message
+    memories = learned.get((row.passage.label, message), ()) if message else ()
+    return next((each for each in memories if len(row.words & each.words) >= said * len(row.words)), None)
 
 
 def _marks(row: Scored) -> _Marks:
