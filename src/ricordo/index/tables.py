@@ -57,8 +57,6 @@ SCHEMA = Schema(
         ("ALTER TABLE document ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",),
         # a row tells by now whether its line says more
         ("DELETE FROM segment",),
-        # a row tells by now whether its line says more
-        ("DELETE FROM segment",),
         # what is embedded of a chunk is another text
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
     ),
