@@ -279,15 +279,16 @@ async def test_forgetting_what_another_has_forgotten_meanwhile_is_not_found() ->
 )
 async def test_a_hand_written_pointer_reaches_no_other_file(pointer: str) -> None:
     room = Room()
+    kept = b"kept\n\n## Topics\n\n1. [a](memory/topics/a.md)\n"
     for path in (MEMORY, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
-        await room.files.create(path, b"kept\n")
+        await room.files.create(path, kept)
     await room.files.create("workspace/memory/topics/a.md", f"- Look here. [long:: {pointer}]\n- Other.\n".encode())
     [trap, _] = [found.entry for found in await read_memory(room.files)]
     assert trap.content == "Look here."
     await room.forget(trap)
     assert await room.contents() == ["Other."]
     for path in (MEMORY, "guard.key", "workspace/agents/main/sessions/s1.log.jsonl"):
-        assert (await room.files.read(path)).data == b"kept\n"
+        assert (await room.files.read(path)).data == kept
 
 
 async def test_the_beginning_of_an_id_takes_back_only_what_it_names_alone() -> None:

@@ -5,21 +5,19 @@ entry goes too, the line that lists a topic and the files of sessions say nothin
 tombstone keeps extraction from learning the same again, and answers from quoting the message it rested on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anyio.to_thread import run_sync
-
 from ricordo.audit.find import find_entry, located_by_id
+from ricordo.audit.listing import with_listing
 from ricordo.audit.told_sessions import without_telling
-from ricordo.consolidation.placing import relisted
 from ricordo.consolidation.topics import described_anew
-from ricordo.errors import EntryNotFound, FileMissing
+from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
-from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE
+from ricordo.workspace.layout import TOMBSTONES, TOPICS, WORKSPACE
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
 __all__ = ["Forgotten", "forget"]
@@ -56,16 +54,12 @@ async def forget(
 async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) -> list[Edit]:
     """Return the edits that cut an entry out wherever it stands now."""
     edits = []
-    cut: dict[str, bytes] = {}
-    told: set[str] = set()
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
         rest = without_entries(stored.data, path, {found.entry.id for found in standing})
-        cut[path] = described_anew(path, stored.data, rest) if path.startswith(_TOPICS) else rest
-        told |= {path} if cut[path] != rest else set()
-        edits.append(Edit(path=path, expected=stored.version, data=cut[path]))
-    if told:
-        edits = [edit for edit in edits if edit.path != MEMORY] + await _listing(files, cut)
+        cut = described_anew(path, stored.data, rest) if path.startswith(_TOPICS) else rest
+        edits.append(Edit(path=path, expected=stored.version, data=cut))
+    edits = await with_listing(files, edits)
     stones = await read_tombstones(files)
     buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
     edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
@@ -74,18 +68,6 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
-
-
-async def _listing(files: FileStore, cut: Mapping[str, bytes]) -> list[Edit]:
-    """Return the edit of MEMORY.md in which what was cut is told of no topic any more; none where nothing changes."""
-    try:
-        stored = await files.read(MEMORY)
-    except FileMissing:
-        return []
-    paths = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
-    topics = {path: cut[path] if path in cut else (await files.read(path)).data for path in paths}
-    shown = await run_sync(relisted, cut.get(MEMORY, stored.data), topics)
-    return [Edit(path=MEMORY, expected=stored.version, data=shown)] if shown != stored.data else []
 
 
 def _tombstone(entry: Entry, key: bytes) -> Tombstone:

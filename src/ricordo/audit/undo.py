@@ -10,6 +10,7 @@ from itertools import takewhile
 
 from ricordo.audit.find import names
 from ricordo.audit.history import HistoryItem, blocks, undone_ids
+from ricordo.audit.listing import with_listing
 from ricordo.audit.retraction import retraction
 from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.consolidate import ACT
@@ -46,8 +47,12 @@ async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who:
             runs = (change.id for change in records if change.act == ACT and change.id not in undone)
             edits = await retraction(files, standing[0], last_run=next(runs, ""))
             contents = [found.entry.content for found in standing[0]]
-            return [*edits, *await without_telling(files, contents, item.entries)]
-        return [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
+            return await with_listing(files, [*edits, *await without_telling(files, contents, item.entries)])
+        reversals = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
+        # where nothing was written since, every byte is as it was before
+        exact = all(edit.data == before for edit, before in reversals)
+        edits = [edit for edit, _ in reversals]
+        return edits if exact else await with_listing(files, edits)
 
     # one at a time: whether a change is undone can be told only between two undos
     async with files.lock(_LOCK):
@@ -79,8 +84,8 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
     return named[0]
 
 
-async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> Edit:
-    """Return the edit that gives a file what the change took and takes what it gave."""
+async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> tuple[Edit, bytes | None]:
+    """Return the edit that gives a file what the change took and takes what it gave, and the content before it."""
     try:
         stored = await files.read(changed.path)
         ours, version = stored.data, stored.version
@@ -88,7 +93,7 @@ async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -
         ours, version = b"", ABSENT
     before = await changes.content(changed.before)
     if version == changed.after:
-        return Edit(path=changed.path, expected=version, data=before)
+        return Edit(path=changed.path, expected=version, data=before), before
     theirs = before or b""
     base = await changes.content(changed.after)
     if base is None:
@@ -96,7 +101,7 @@ async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -
     result = merged_document(base, ours, theirs) if is_profile(changed.path) else merged(base, ours, theirs)
     if result is None:
         raise UndoRefused(f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first.")
-    return Edit(path=changed.path, expected=version, data=result)
+    return Edit(path=changed.path, expected=version, data=result), before
 
 
 def _common_heading(ours: bytes, theirs: bytes) -> bytes:

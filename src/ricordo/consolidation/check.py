@@ -5,18 +5,20 @@ a whole.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import SECTIONS, fits, is_movable
 from ricordo.consolidation.plan import Material
-from ricordo.consolidation.sheet import Sheet, parse_sheet
-from ricordo.consolidation.topics import LISTED, is_ours
+from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
+from ricordo.consolidation.topics import LISTED, is_ours, tells_its_entries
 from ricordo.consolidation.types import Proposal
 from ricordo.workspace.layout import MEMORY, ledger_date
 
 __all__ = ["faults"]
 
+_FRONT_LINES = 5
+"""How many lines the front matter of a topic has that we wrote."""
 _TITLES = frozenset(f"## {title}".encode() for title in (*SECTIONS.values(), "Notes", "Topics"))
 
 
@@ -71,6 +73,17 @@ def _by_hand(sheets: Mapping[str, Sheet]) -> Counter[tuple[str, bytes]]:
         (path, part.data.rstrip(b"\n"))
         for path, sheet in sheets.items()
         if not (is_ours(sheet.data) and not sheet.entries)
-        for part in sheet.parts
+        for part in _written(path, sheet)
         if not part.is_blank and not part.is_named and not LISTED.match(part.data) and part.data.strip() not in _TITLES
     )
+
+
+def _written(path: str, sheet: Sheet) -> Sequence[Part]:
+    """Return the parts of a document without the description that we gave a topic, which goes with its entries."""
+    if path == MEMORY or not tells_its_entries(path, sheet.data):
+        return sheet.parts
+    return [
+        part
+        for number, part in enumerate(sheet.parts)
+        if number >= _FRONT_LINES or not part.data.startswith(b"description: ")
+    ]

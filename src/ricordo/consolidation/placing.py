@@ -190,12 +190,17 @@ class _Arranging:
         for one in outside:
             groups[topic_name(one.entry, self._subjects, self._config.subject_entries)].append(one)
         for name in [name for name, group in groups.items() if len(group) < _FEWEST_IN_TOPIC]:
-            if new_topic(name, [groups[name][0].entry])[0] not in self._topics:
+            # it may have got company from one that was looked at before it
+            if len(groups[name]) < _FEWEST_IN_TOPIC and self._begins(name, groups[name][0]):
                 (one,) = groups.pop(name)
                 groups[topic_name(one.entry, {}, 1)].append(one)
         return {
             name: sorted(groups[name], key=lambda one: usefulness(one.entry), reverse=True) for name in sorted(groups)
         }
+
+    def _begins(self, name: str, one: Fresh) -> bool:
+        """Tell whether there is no topic of this name yet."""
+        return new_topic(name, [one.entry])[0] not in self._topics
 
     def _moved(self, one: Fresh, section: str) -> Part:
         standing = (part for part in self._memory.parts if part.entry and part.entry.id == one.entry.id)

@@ -29,6 +29,7 @@ __all__ = [
     "named_subjects",
     "new_topic",
     "read_topic",
+    "tells_its_entries",
     "topic_name",
     "type_of",
 ]
@@ -106,15 +107,18 @@ def described_anew(path: str, before: bytes, after: bytes) -> bytes:
 
     So the line that lists it tells what is in it now, and nothing of what was taken out.
     """
-    if not is_ours(before) or not is_ours(after):
+    if not tells_its_entries(path, before) or not is_ours(after):
         return after
-    topic = read_topic(path, before)
-    if topic.description != _one_line(_description(topic.name, _entries(path, before))):
-        return after
-    told = json.dumps(_description(topic.name, _entries(path, after)), ensure_ascii=False)
+    told = json.dumps(_description(read_topic(path, before).name, _entries(path, after)), ensure_ascii=False)
     front, rest = after.split(b"\ndescription: ", 1)
     line = told.encode("utf-8", "replace")
     return b"".join([front, b"\ndescription: ", line, b"\n", rest.split(b"\n", 1)[1]])
+
+
+def tells_its_entries(path: str, document: bytes) -> bool:
+    """Tell whether the description of a topic is the one that we give to its entries, so that it goes with them."""
+    topic = read_topic(path, document)
+    return is_ours(document) and topic.description == _one_line(_description(topic.name, _entries(path, document)))
 
 
 def is_ours(document: bytes) -> bool:
