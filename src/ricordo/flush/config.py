@@ -111,7 +111,9 @@ class FlushConfig:
         ):
             _check_whole(name, getattr(self, name), least, most)
         if self.flush_prompt is not None:
-            _check_prompt(self.flush_prompt, self.max_input_tokens // 2)
+            _check_prompt(self.flush_prompt)
+            if self.max_input_tokens < self.least_tokens:
+                raise InvalidSetting("flush_prompt takes at most half of max_input_tokens; this one is longer.")
         if not _is_number(self.flush_seconds) or not 0 < self.flush_seconds < math.inf:
             raise InvalidSetting(f"flush_seconds is a number above 0, not {self.flush_seconds!r}.")
 
@@ -127,6 +129,12 @@ class FlushConfig:
         return self.flush_trigger != NEVER
 
     @property
+    def least_tokens(self) -> int:
+        """The least that `max_input_tokens` can be with this prompt."""
+        prompt = estimate_text(self.flush_prompt) if self.flush_prompt else 0
+        return max(_LEAST_TOKENS, 2 * prompt)
+
+    @property
     def has_own_request(self) -> bool:
         """Whether a flush is asked for in a way of its own, so that no other request can do it too."""
         return self.flush_prompt is not None or self.model is not None
@@ -135,7 +143,7 @@ class FlushConfig:
         return self.flush_trigger in {ALWAYS, NEVER} or _THROTTLED.fullmatch(self.flush_trigger) is not None
 
 
-def _check_prompt(prompt: object, most: int) -> None:
+def _check_prompt(prompt: object) -> None:
     if not isinstance(prompt, str) or MESSAGES not in prompt:
         raise InvalidSetting(f"flush_prompt holds {MESSAGES} where the conversation goes; this one does not.")
     unknown = sorted({*_PLACE.findall(prompt)} - {MESSAGES, MEMORY, LEDGER})
@@ -143,8 +151,6 @@ def _check_prompt(prompt: object, most: int) -> None:
         raise InvalidSetting(
             f"flush_prompt holds {MESSAGES}, {MEMORY} and {LEDGER}, but nothing is known for {', '.join(unknown)}."
         )
-    if estimate_text(prompt) > most:
-        raise InvalidSetting(f"flush_prompt takes at most half of max_input_tokens, {most} tokens; this one is longer.")
 
 
 def _check_whole(name: str, value: object, least: int, most: int | None) -> None:

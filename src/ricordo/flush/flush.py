@@ -2,17 +2,16 @@
 
 A cursor per session says how far it was extracted. Before a block goes to the ledger the cursor keeps the block
 itself, so whoever finds it there after a crash writes what is missing of it, and nothing is lost or added twice.
-Extraction holds no lock: who finds that somebody else moved the cursor meanwhile begins anew.
+Extraction holds no lock: who finds that somebody else moved the cursor meanwhile begins anew. A model reads a long
+delta in parts, each of which is written and settled before the next one is asked for.
 
 What somebody else learned from messages goes the same way, so no message is extracted by both.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from zlib import crc32
-
-from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, Ids, milliseconds
 from ricordo.errors import VersionConflict
@@ -20,8 +19,12 @@ from ricordo.files import FileStore
 from ricordo.flush.backlog import log_after
 from ricordo.flush.cursor import Cursor, load_cursor, save_cursor
 from ricordo.flush.extract import extract
+from ricordo.flush.extraction import Delta, Extracted, Extraction, Rules, RulesExtraction, accepted
 from ricordo.flush.recovery import ever_extracted, settled_cursor
+from ricordo.flush.reference import known_words
+from ricordo.flush.repeats import Recalled
 from ricordo.flush.saved import saved_words
+from ricordo.flush.section import SectionMaker
 from ricordo.flush.types import Finding
 from ricordo.guard.redact import Redactor
 from ricordo.language import words
@@ -45,15 +48,40 @@ _LOCKS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Flushed:
-    """What a flush did: the block it wrote (None when nothing was learned) and how many messages it read."""
+    """What a flush did: the block it wrote (None when nothing was learned) and how many messages it read.
+
+    `more` says that it read only a part of what is new, `requests` how often a model was asked, and `notes` what went
+    otherwise than it should. `entries` are all that were written, those of earlier parts included.
+    """
 
     block: Block | None = None
     messages: int = 0
+    more: bool = False
+    requests: int = 0
+    notes: tuple[str, ...] = ()
+    before: tuple[Entry, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What was written, in its order."""
+        return (*self.before, *(self.block.entries if self.block else ()))
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many messages were read, and how many entries written."""
-        return {"messages": self.messages, "entries": len(self.block.entries) if self.block else 0}
+        """How many messages were read, how many entries written, and how often a model was asked, if it was."""
+        asked = {"requests": self.requests} if self.requests else {}
+        return {"messages": self.messages, "entries": len(self.entries), **asked}
+
+    def then(self, later: "Flushed") -> "Flushed":
+        """Return what both parts did, the later one last; `block` is the last that was written."""
+        return replace(
+            later,
+            block=later.block or self.block,
+            messages=self.messages + later.messages,
+            requests=self.requests + later.requests,
+            notes=(*self.notes, *later.notes),
+            before=self.entries if later.block else self.before,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,25 +124,65 @@ class Flusher:
     key: bytes
     clock: Clock
     ids: Ids
-    extract: Callable[[Sequence[Message]], Sequence[Finding]] = extract
+    extract: Rules = extract
+    model: Extraction | None = None
+    sections: Sequence[SectionMaker] = ()
 
-    async def flush(self, agent: str, session: str, *, scope: Scope | None = None) -> Flushed:
+    async def flush(self, agent: str, session: str, *, scope: Scope | None = None, by_rules: bool = False) -> Flushed:
         """Extract what the session's transcript holds after its cursor, durably, and move the cursor.
 
-        `scope` is stamped on the entries. A second flush without new messages does nothing.
+        The model is asked where there is one, unless `by_rules`; then only the first part may be done, which is told.
+        `scope` is stamped on the entries. A second flush without new messages does nothing. Raises: ModelRateLimited,
+        ModelTimeout, ModelUnavailable; then nothing is written.
         """
         while True:
             ahead = await self._ahead(agent, session)
-            new = ahead.messages
-            if not new:
+            if not ahead.messages:
                 return Flushed()
-            # nothing is written yet, so who is cancelled need not wait for the end of it
-            findings = await run_sync(self.extract, [*ahead.context, *new], abandon_on_cancel=True)
-            entries = await self._entries(session, findings, ahead.context, new, scope)
-            if ahead.cursor.rebuilt:
-                entries = await self._unknown(session, entries)
+            delta = Delta(agent, session, scope, ahead.context, ahead.messages)
+            # of a cursor that was made anew only what the rules find can be told from what was found before
+            asked = None if by_rules or ahead.cursor.rebuilt else self.model
+            extracted = await (asked or self._rules)(delta)
             with suppress(VersionConflict):
-                return Flushed(block=await self._write(ahead.passed(new), entries), messages=len(new))
+                return await self._kept(ahead, delta, extracted)
+
+    async def _kept(self, ahead: "_Ahead", delta: Delta, extracted: Extracted) -> Flushed:
+        """Write what was extracted. Raises `VersionConflict` when somebody else was faster."""
+        new = delta.new[: extracted.covers]
+        texts = {message.id: message.text for message in (*delta.context, *delta.new)}
+        quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
+        findings = await self._unrepeated(quoted, delta.read.recalled)
+        entries = await self._entries(delta.session, findings, delta.context, new, delta.scope)
+        if ahead.cursor.rebuilt:
+            entries = await self._unknown(delta.session, entries)
+        wrong = await accepted(extracted, delta)
+        return Flushed(
+            block=await self._write(ahead.passed(new), entries),
+            messages=len(new),
+            more=len(new) < len(ahead.messages),
+            requests=extracted.requests,
+            notes=tuple(filter(None, [extracted.note, *wrong])),
+        )
+
+    @property
+    def _rules(self) -> RulesExtraction:
+        return RulesExtraction(rules=self.extract, sections=self.sections)
+
+    async def _unrepeated(self, findings: Sequence[Finding], recalled: Sequence[str] = ()) -> list[Finding]:
+        """Leave out what only says again what memory holds, or said itself."""
+        if not findings:
+            return []
+        known, said = await known_words(self.files, self.clock.today()), Recalled(recalled)
+        return [
+            each
+            for each in findings
+            if known.isdisjoint({words(each.content), words(each.quote)})
+            and not (said.holds(each.content) or said.holds(each.quote))
+        ]
+
+    async def has_new(self, agent: str, session: str) -> bool:
+        """Tell whether the session's transcript holds messages that were not extracted yet."""
+        return bool((await self._ahead(agent, session)).messages)
 
     async def pending(self, agent: str, session: str, ids: Sequence[str]) -> tuple[str, ...]:
         """Return those of the messages `ids` that were not extracted yet, in the order of the session's transcript."""
@@ -147,9 +215,10 @@ class Flusher:
             if not new:
                 return Flushed()
             between = {each.id for each in new if each.id not in asked and mark_of(each) in {None, "cut"}}
-            found = await run_sync(self.extract, [*ahead.context, *new], abandon_on_cancel=True) if between else ()
+            delta = Delta(agent, session, scope, ahead.context, new)
+            found = (await self._rules(delta)).findings if between else ()
             rest = [finding for finding in found if not between.isdisjoint(finding.message_ids[:1])]
-            entries = await self._entries(session, [*given, *rest], ahead.context, new, scope)
+            entries = await self._entries(session, await self._unrepeated([*given, *rest]), ahead.context, new, scope)
             checked = [entry.checked() for entry in entries]
             with suppress(VersionConflict):
                 return Flushed(block=await self._write(ahead.passed(new), checked), messages=len(new))
@@ -192,6 +261,7 @@ class Flusher:
                 id=self.ids.new(),
                 time=now,
                 since=milliseconds(finding.since) if finding.since else None,
+                extra=(("until", finding.until.isoformat()),) if finding.until else (),
                 scope=scope,
                 by="flush",
                 source=Source(session=session, messages=finding.message_ids, quote=_other_words(finding)),

@@ -1,11 +1,21 @@
-"""The flush of one session as a job: extract, write to the ledger, and let the index know at once."""
+"""The flush of one session as a job: extract, write to the ledger, and let the index know at once.
+
+A long session is extracted in parts, each written and indexed before the next one is begun. Invariant: whoever flushes,
+and whatever for, keeps to the policy of the configuration.
+"""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+import anyio
+
+from ricordo.errors import RicordoError
 from ricordo.events import Emitter
+from ricordo.flush.config import FlushConfig
 from ricordo.flush.flush import Flushed, Flusher
+from ricordo.flush.throttle import Throttle
 from ricordo.flush.types import Finding
 from ricordo.queue import Job
 from ricordo.scopes import Scope
@@ -16,19 +26,76 @@ from ricordo.workspace.ledger import Block
 
 __all__ = ["SessionFlush"]
 
+_NOTHING_NEW = "no new messages"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SessionFlush:
-    """Carries out flush jobs of the sessions in `place`; a job does the same whoever carries it out."""
+    """Carries out flush jobs of the sessions in `place`; a job does the same whoever carries it out.
+
+    `later` takes a job that has to wait, as its `after` says, because its scope was flushed a moment ago.
+    """
 
     place: Place
     flusher: Flusher
     emitter: Emitter
     scope: Scope
+    config: FlushConfig = field(default_factory=FlushConfig)
+    later: Callable[[Job], Awaitable[object]] | None = None
 
     async def __call__(self, job: Job) -> Flushed:
-        """Extract what the job's session holds after its cursor, and index what was learned."""
-        return await self._done(partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job)))
+        """Extract what the job's session holds after its cursor, and index what was learned.
+
+        Does nothing where nothing is to be extracted, and puts off what comes too soon. Raises as `Flusher.flush`,
+        but no error of a model from its try number `attempts` on.
+        """
+        if not self.config.is_on:
+            return self._skipped("the flush is off")
+        if not self.config.min_gap:
+            return await self._all(job)
+        if not await self.flusher.has_new(job.agent, job.session):
+            return self._skipped(_NOTHING_NEW)
+        until = await self._throttle.take(self._slot(job))
+        if until is not None:
+            if self.later:
+                await self.later(replace(job, after=until, deadline=None, id="", attempts=0))
+            return self._skipped("throttled")
+        try:
+            return await self._all(job)
+        except BaseException:
+            with anyio.CancelScope(shield=True), suppress(RicordoError):
+                await self._throttle.give_back(self._slot(job))
+            raise
+
+    async def may_learn(self, job: Job) -> bool:
+        """Tell whether the session may be learned from now by somebody else, such as the request for a summary."""
+        if not self.config.is_on or self.config.has_own_request:
+            return False
+        return await self._throttle.until(self._slot(job)) is None
+
+    async def _all(self, job: Job) -> Flushed:
+        """Extract part after part."""
+        by_rules = job.attempts > self.config.attempts
+        flush = partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=by_rules)
+        done = part = await self._done(flush)
+        while part.more:
+            part = await self._done(flush)
+            done = done.then(part)
+        return done
+
+    def _skipped(self, why: str) -> Flushed:
+        with self.emitter.stage("extract", self.scope) as progress:
+            progress.counts.update(Flushed().counts)
+            progress.skipped = why
+        return Flushed()
+
+    @property
+    def _throttle(self) -> Throttle:
+        return Throttle(files=self.place.files, clock=self.place.clock, min_gap=self.config.min_gap)
+
+    def _slot(self, job: Job) -> Scope:
+        parts = self.scope.parts() | {"agent": job.agent} | ({"user": job.user} if job.user else {})
+        return Scope(**{name: value for name, value in parts.items() if value})
 
     async def learned(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> Flushed:
         """Write what was learned elsewhere from the messages `pending` of the job's session, and index it."""
@@ -39,8 +106,9 @@ class SessionFlush:
         with self.emitter.stage("extract", self.scope) as progress:
             flushed = await act()
             progress.counts.update(flushed.counts)
+            progress.reason = "; ".join(flushed.notes) or None
             if not flushed.messages:
-                progress.skipped = "no new messages"
+                progress.skipped = _NOTHING_NEW
         if flushed.block:
             await self._indexed(flushed.block)
         return flushed

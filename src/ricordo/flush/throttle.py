@@ -1,0 +1,94 @@
+"""Throttle: at least so long between two flushes of one scope, whichever process or agent asks.
+
+The time of the last flush stands in a file of the root, one slot for each scope, so two harnesses share the slot and
+two users don't. Invariant: a slot is taken by one at a time, in one compare-and-swap; a damaged file throttles nobody.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ricordo.clock import Clock, rfc3339
+from ricordo.errors import FileMissing, InvalidMessage, VersionConflict
+from ricordo.files import ABSENT, FileStore
+from ricordo.messages.jsontext import loads
+from ricordo.scopes import Scope
+
+__all__ = ["SLOTS", "Throttle"]
+
+SLOTS = "flush_slots.json"
+"""The file of the slots, in the root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throttle:
+    """Keeps `min_gap` seconds between the flushes of each scope; 0 keeps none, and no file."""
+
+    files: FileStore
+    clock: Clock
+    min_gap: float
+
+    async def until(self, scope: Scope) -> datetime | None:
+        """Return when the next flush of `scope` may begin; None when it may now."""
+        if not self.min_gap:
+            return None
+        return self._until((await self._slots())[0].get(_key(scope)))
+
+    async def take(self, scope: Scope) -> datetime | None:
+        """Take the slot of `scope` from now on and return None; where it is taken, return until when, and do nothing.
+
+        Raises: StorageError as a `FileStore` does.
+        """
+        while self.min_gap:
+            slots, version = await self._slots()
+            until = self._until(slots.get(_key(scope)))
+            if until is not None:
+                return until
+            now = self.clock.now()
+            kept = {key: time for key, time in slots.items() if self._until(time) is not None}
+            kept[_key(scope)] = now
+            try:
+                await self._save(kept, version)
+            except VersionConflict:
+                continue
+            return None
+        return None
+
+    async def give_back(self, scope: Scope) -> None:
+        """Free the slot of `scope`, as when the flush that took it has failed."""
+        while self.min_gap:
+            slots, version = await self._slots()
+            if _key(scope) not in slots:
+                return
+            try:
+                await self._save({key: time for key, time in slots.items() if key != _key(scope)}, version)
+            except VersionConflict:
+                continue
+            return
+
+    def _until(self, last: datetime | None) -> datetime | None:
+        """A slot that was taken in the future, by a clock that jumped, is free."""
+        now, gap = self.clock.now(), timedelta(seconds=self.min_gap)
+        return last + gap if last is not None and last <= now < last + gap else None
+
+    async def _slots(self) -> tuple[Mapping[str, datetime], str]:
+        try:
+            stored = await self.files.read(SLOTS)
+        except FileMissing:
+            return {}, ABSENT
+        try:
+            value = loads(stored.data)
+            given = value.items() if isinstance(value, dict) else ()
+            return {key: datetime.fromisoformat(str(time)) for key, time in given}, stored.version
+        except (InvalidMessage, ValueError):
+            return {}, stored.version
+
+    async def _save(self, slots: Mapping[str, datetime], version: str) -> None:
+        value = {key: rfc3339(time) for key, time in sorted(slots.items())}
+        await self.files.replace(SLOTS, json.dumps(value).encode() + b"\n", expected=version)
+
+
+def _key(scope: Scope) -> str:
+    """All of the scope but the session: sessions of one user and agent share a slot."""
+    return json.dumps({name: value for name, value in sorted(scope.parts().items()) if name != "session"})

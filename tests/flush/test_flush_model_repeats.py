@@ -1,0 +1,36 @@
+"""What memory said is told from what says something else, in nearly the same words."""
+
+import pytest
+
+from ricordo.flush.repeats import Recalled
+
+SAID = ("The team deploys only from main.", "User's sister Ana lives in Porto.", "We never use tabs in Python files.")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "We deploy only from main.",
+        "you deploy from main",
+        "My sister Ana lives in Porto",
+        "Never use tabs in Python files!",
+    ],
+)
+def test_a_statement_without_a_word_of_its_own_is_a_repeat(statement: str) -> None:
+    assert Recalled(SAID).holds(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "We deploy only from develop.",
+        "We no longer deploy from main.",
+        "We deploy only from main on Fridays.",
+        "Ana lives in Lisbon.",
+        "We use tabs in Python files.",
+        "main",
+        "",
+    ],
+)
+def test_one_word_more_or_a_denial_less_is_something_else(statement: str) -> None:
+    assert not Recalled(SAID).holds(statement)
