@@ -336,7 +336,9 @@ async def _index(index: SearchIndex) -> Check:
     report = await index.refresh()
     freshness = index.freshness()
     bad = freshness.state == "broken"
-    detail = f"the index is {freshness.state}{': ' + freshness.reason if freshness.reason else ''}"
+    detail = f"the index is {freshness}"
+    if report.failed and not bad:
+        detail += f"; what can't be read is found as it was before: {', '.join(sorted(report.failed)[:_MOST_DAMAGE])}"
     if report.quarantined:
         detail += f"; a damaged one was put aside as {report.quarantined} and made anew"
     if freshness.not_embedded or freshness.embedder:

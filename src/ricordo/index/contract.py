@@ -170,6 +170,14 @@ class Freshness:
     not_embedded: int = 0
     embedder: str = ""
 
+    def __str__(self) -> str:
+        """Say it in words, and how searches are answered meanwhile."""
+        files = f"{self.stale_files:,} {'file is' if self.stale_files == 1 else 'files are'}"
+        read = f"{files} not taken in yet; searches read the files meanwhile" if self.stale_files else ""
+        if self.state == "broken":
+            read = f"{self.reason}; searches read the files"
+        return f"{self.state}: {read}" if read else self.state
+
 
 @dataclass(frozen=True, kw_only=True)
 class SyncReport:

@@ -13,7 +13,7 @@ from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope, InvalidSe
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
-from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.index.contract import MEMORY_SORTS, Freshness, Query
 from ricordo.memory.by_hand import ByHand
 from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
@@ -234,6 +234,14 @@ class Memory(ByHand):
         bounds = self._settings.consolidation if self._settings else None
         own, *wider = [await inspect(place.files, place.index, consolidation=bounds) for place in places]
         return [*own, await inspect_inbox(self._workspace.inbox), *(check for checks in wider for check in checks)]
+
+    def freshness(self) -> Freshness:
+        """Tell how far the index follows the files, as of the last search or write; each state is found by `recall`.
+
+        `fresh`; `stale` by so many files, which a search reads as they are; `building`; or `broken`, when every search
+        reads the files. It looks at nothing and waits for nothing, and is about the narrowest root.
+        """
+        return self._workspace.place.index.freshness()
 
     @property
     def _workspace(self) -> Workspace:

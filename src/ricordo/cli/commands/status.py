@@ -33,11 +33,6 @@ class _Figures:
         """Tell whether neither the index nor the inbox needs to be looked at."""
         return self.freshness.state != "broken" and self.inbox.ok
 
-    @property
-    def index(self) -> str:
-        """How far the index follows the files."""
-        return f"{self.freshness.state}{f': {self.freshness.reason}' if self.freshness.reason else ''}"
-
 
 def status(root: Path | None, user: str | None, project: str | None, as_json: bool) -> None:
     """Print where memory lives and how much there is; where there is none, where it would be created."""
@@ -58,7 +53,7 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
                 "topics": figures.topics if figures else 0,
                 "waiting": figures.inbox.count if figures else 0,
                 "bytes": weight,
-                "index": figures.index if figures else None,
+                "index": str(figures.freshness) if figures else None,
                 "next": list(advice),
             }
         )
@@ -81,7 +76,8 @@ async def _figures(target: Target) -> _Figures:
     async with opened(target) as memory:
         sessions, entries, scope = await memory.sessions(), await memory.entries(), memory.scope
     async with open_workspace(target.root, scope, Parts.standard(settings=target.settings)) as workspace:
-        await workspace.place.index.refresh()
+        # it is brought up to date for a moment only: who has much to be taken in need not wait for it
+        await workspace.place.index.search("", 1)
         curated = await read_curated(workspace.place.files)
         return _Figures(
             scope=str(scope),
@@ -105,7 +101,7 @@ def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
     say(f"{bold('Curated')}   {_curated(figures)}")
     say(f"{bold('Inbox')}     {_waiting(figures.inbox)}")
     say(f"{bold('Size')}      {size(weight)}")
-    say(f"{bold('Index')}     {shown(figures.index)}")
+    say(f"{bold('Index')}     {shown(str(figures.freshness))}")
 
 
 def _curated(figures: _Figures) -> str:
