@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 
 from ricordo.audit import HistoryItem, MemoryUsage
-from ricordo.runtime import Workspace
+from ricordo.errors import ScopeMismatch
+from ricordo.profile.managing import ManagedProfile
+from ricordo.runtime import Settings, Workspace
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Layers, NotesUse
 from ricordo.workspace.entry import Entry
@@ -15,6 +17,7 @@ class ByHand(ABC):
     """The part of `Memory` by which people govern it."""
 
     scope: Scope
+    _settings: Settings | None
 
     async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
         """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
@@ -67,6 +70,18 @@ class ByHand(ABC):
         entry = await self._layers.get(entry_id)
         notes = self._workspace.store.offers(NotesUse)
         return await notes.usage(entry.id) if notes else MemoryUsage()
+
+    def profile(self, *, scope: Scope | None = None) -> ManagedProfile:
+        """Return the profile of the user and agent of `scope`, to look at and to change; by default of this memory's.
+
+        Raises: ScopeMismatch for that of another user, or of another root.
+        """
+        workspace = self._workspace
+        wanted = scope or self.scope
+        if wanted.user != self.scope.user:
+            raise ScopeMismatch(f"This memory is open for {self.scope}: it shows no profile of {wanted}.")
+        config = self._settings.injection if self._settings else None
+        return ManagedProfile(workspace.profiles.of(wanted), clock=workspace.place.clock, config=config)
 
     @property
     @abstractmethod

@@ -6,8 +6,11 @@ never dropped by itself.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import TypeVar
+
+from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
 from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidQuery, VersionConflict
@@ -57,7 +60,8 @@ class ManagedProfile:
 
     async def rendered(self, *, query: str | None = None, budget: Tokens | None = None) -> Rendered:
         """Return the block that a prompt shows, within `budget` tokens, with what is shown and what is left out."""
-        return rendered(await self._store.load(), budget=budget, query=query, config=self._config)
+        profile = await self._store.load()
+        return await run_sync(partial(rendered, profile, budget=budget, query=query, config=self._config))
 
     async def facts(
         self, *, query: str = "", category: str | None = None, limit: int | None = None, offset: int = 0
@@ -69,7 +73,7 @@ class ManagedProfile:
         """
         if (limit is not None and limit < 1) or offset < 0:
             raise InvalidQuery(f"A page has a limit of at least 1 and an offset of at least 0, not {limit}, {offset}.")
-        found = found_facts((await self._store.load()).facts, query, category)
+        found = await run_sync(found_facts, (await self._store.load()).facts, query, category)
         return FactPage(facts=found[offset:][:limit], total=len(found), offset=offset)
 
     async def fact(self, fact_id: str) -> Fact:
@@ -186,7 +190,7 @@ class ManagedProfile:
 
     async def export_document(self) -> str:
         """Return the whole profile as JSON, in the shape that DeerFlow's memory has; it loses nothing."""
-        return render_profile(await self._store.load()).decode()
+        return (await run_sync(render_profile, await self._store.load())).decode()
 
     async def import_document(
         self,
@@ -203,7 +207,7 @@ class ManagedProfile:
         DocumentInvalid if something of it can't be read; VersionConflict, without `prefer`, which names what differs.
         """
         base = await self._store.load()
-        found = imported(base, document, mode=mode, prefer=prefer)
+        found = await run_sync(partial(imported, base, document, mode=mode, prefer=prefer))
         if dry_run or not found.changes_something:
             return found
         if found.conflicts and prefer is None:

@@ -10,18 +10,20 @@ leaves the document only into a file beside it; a document that can't be read is
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, rfc3339
-from ricordo.errors import DocumentInvalid, FileMissing, VersionConflict
+from ricordo.errors import DocumentInvalid, FileMissing, ScopeMismatch, VersionConflict
 from ricordo.files import ABSENT, FileInfo, FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.profile.contract import Saved
 from ricordo.profile.independent import independent
+from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import TOMBSTONES
+from ricordo.workspace.layout import DEFAULT_AGENT, TOMBSTONES, profile_path
 from ricordo.workspace.profile import Fact, Profile, new_profile
 from ricordo.workspace.profile_codec import BrokenRecord, document_of, parse_profile, profile_in, written_json
 from ricordo.workspace.profile_merge import merged_profile, says_the_same, stamped
@@ -30,12 +32,13 @@ from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombsto
 if TYPE_CHECKING:
     from ricordo.messages.types import JsonValue
 
-__all__ = ["FileProfileStore"]
+__all__ = ["FileProfileStore", "Profiles"]
 
 _LOG = logging.getLogger(__name__)
 _LOCK = "profiles"
 _ACT = "profile"
 _TRIES = 8
+_MOST_OPEN = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +189,31 @@ class FileProfileStore:
         while await self._files.info(f"{stem}.broken-{number}.json") is not None:
             number += 1
         return f"{stem}.broken-{number}.json"
+
+
+class Profiles:
+    """The profiles of one root, one for each user and agent; who asks twice gets the same store."""
+
+    def __init__(
+        self, files: FileStore, changes: ChangeSets, *, owner: Scope, redactor: Redactor, key: bytes, clock: Clock
+    ) -> None:
+        """Keep them in the root of `owner`, whose own profile needs no name."""
+        self._owner = owner
+        self._make = partial(FileProfileStore, files, changes, redactor=redactor, key=key, clock=clock)
+        self._open: dict[str, FileProfileStore] = {}
+
+    def of(self, scope: Scope) -> FileProfileStore:
+        """Return the store of the user and agent of `scope`. Raises: ScopeMismatch for one of another root."""
+        if not self._owner.parts().items() <= scope.parts().items():
+            raise ScopeMismatch(f"This root belongs to {self._owner}; it holds no profile for {scope}.")
+        user = scope.user if scope.user != self._owner.user else None
+        agent = scope.agent if scope.agent != self._owner.agent else None
+        path = profile_path(user or "", agent or DEFAULT_AGENT)
+        store = self._open.pop(path, None) or self._make(path=path)
+        while len(self._open) >= _MOST_OPEN:
+            del self._open[next(iter(self._open))]
+        self._open[path] = store
+        return store
 
 
 def _mark(info: FileInfo | None) -> tuple[int, int, str] | None:

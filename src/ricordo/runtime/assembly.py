@@ -34,6 +34,7 @@ from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.worker import Worker
 from ricordo.models import Embedder
 from ricordo.models.embedding import load_embedder
+from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime.guard_key import guard_key
@@ -98,6 +99,7 @@ class Workspace:
 
     `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
     of ledgers; None when it is switched off. `meter` counts what memory asks models for.
+    `profiles` keeps what is known of each user.
     """
 
     scope: Scope
@@ -110,6 +112,7 @@ class Workspace:
     worker: Worker
     states: StateStore
     meter: Meter
+    profiles: Profiles
     emitter: Emitter
 
 
@@ -161,6 +164,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 inbox=inbox,
                 worker=worker,
                 states=FileStates(place.files, place.redactor),
+                profiles=_profiles(place),
                 meter=Meter(place.files, parts.settings.spending, parts.clock),
                 emitter=parts.emitter,
             )
@@ -346,6 +350,12 @@ def _curation(place: Place, scope: Scope, parts: Parts) -> Curation | None:
         ids=parts.ids,
         emitter=parts.emitter,
         scope=scope,
+    )
+
+
+def _profiles(place: Place) -> Profiles:
+    return Profiles(
+        place.files, place.changes, owner=place.scope, redactor=place.redactor, key=place.key, clock=place.clock
     )
 
 

@@ -13,6 +13,7 @@ from ricordo.models import Embedder
 from ricordo.runtime import Settings
 from ricordo.scopes import Scope
 from ricordo.sync.face import Face, blocking
+from ricordo.sync.profile import ManagedProfile
 
 __all__ = ["Memory"]
 
@@ -41,6 +42,10 @@ class Memory(Face[AsyncMemory]):
         )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
             yield cls(portal, memory)
+
+    def profile(self, *, scope: Scope | None = None) -> ManagedProfile:
+        """Return the profile of the user, to look at and to change, as `ricordo.Memory.profile` does."""
+        return ManagedProfile(self._portal, self._inner.profile(scope=scope))
 
     remember = blocking(AsyncMemory.remember)
     recall = blocking(AsyncMemory.recall)

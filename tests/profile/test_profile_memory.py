@@ -1,0 +1,90 @@
+"""The profile through `Memory`: whose it is, that others see none of it, and that no loop waits for it."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import Memory, Scope
+from ricordo.errors import FactNotFound, ScopeMismatch
+from ricordo.profile import importing, managing, storage
+from ricordo.runtime import Settings
+from ricordo.sync import Memory as SyncMemory
+
+pytestmark = pytest.mark.anyio
+ANN, BOB = Scope(user="ann", project="shop"), Scope(user="Ann", project="shop")
+
+
+def _settings(tmp_path: Path) -> Settings:
+    return Settings(root=None, user="ann", data=tmp_path / "data", cache=tmp_path / "cache")
+
+
+async def test_two_users_of_one_project_have_profiles_of_their_own(tmp_path: Path) -> None:
+    root, settings = tmp_path / ".ricordo", _settings(tmp_path)
+    async with Memory.open(root, scope=ANN, settings=settings) as memory:
+        fact = await memory.profile().add_fact("Likes tea")
+        other = memory.profile(scope=Scope(user="ann", project="shop", agent="coder"))
+        await other.add_fact("Writes Rust")
+        for scope in (BOB, Scope(user="ann", project="other"), Scope(user="ann"), Scope(project="shop")):
+            with pytest.raises(ScopeMismatch):
+                memory.profile(scope=scope)
+    async with Memory.open(root, scope=BOB, settings=settings) as memory:
+        assert (await memory.profile().show()).is_empty
+        with pytest.raises(FactNotFound):
+            await memory.profile().fact(fact.id)
+        await memory.profile().clear()
+    async with Memory.open(root, scope=Scope(user="ann", project="shop", agent="coder"), settings=settings) as memory:
+        assert [each.content for each in (await memory.profile().show()).facts] == ["Writes Rust"]
+    async with Memory.open(root, scope=ANN, settings=settings) as memory:
+        assert (await memory.profile().show()).facts == (fact,)
+
+
+async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_it_back(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "own", scope=Scope(user="ann"), settings=_settings(tmp_path)) as memory:
+        await memory.profile().add_fact("Likes tea")
+        assert (tmp_path / "own/workspace/profile.json").is_file()
+        item = await memory.undo()
+        assert item.act == "profile"
+        assert (await memory.profile().show()).is_empty
+
+
+def test_the_profile_has_a_blocking_face(tmp_path: Path) -> None:
+    with SyncMemory.open(tmp_path / ".ricordo", scope=ANN, settings=_settings(tmp_path)) as memory:
+        fact = memory.profile().add_fact("Likes tea", category="preference")
+        assert memory.profile().facts(query="tea").facts == (fact,)
+        memory.profile().set_summary("workContext", "Builds ships")
+        assert "- Work: Builds ships" in memory.profile().rendered().text
+        exported = memory.profile().export_document()
+        memory.profile().remove_fact(fact.id)
+        memory.profile().import_document(exported, mode="replace")
+        assert memory.profile().show().facts == (fact,)
+        assert memory.profile().pin(fact.id).pinned
+
+
+async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop_thread, seen = threading.get_ident(), dict[str, bool]()
+    for module, name in (
+        (storage, "parse_profile"), (storage, "written_json"), (managing, "rendered"), (managing, "found_facts"),
+        (managing, "render_profile"), (importing, "taken_in"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, _noting(getattr(module, name), name, seen, loop_thread))
+    async with Memory.open(tmp_path / ".ricordo", scope=ANN, settings=_settings(tmp_path)) as memory:
+        profile = memory.profile()
+        await profile.add_fact("Likes tea")
+        await profile.facts(query="tea")
+        await profile.rendered()
+        await profile.import_document(await profile.export_document(), dry_run=True)
+    assert seen == dict.fromkeys(
+        ["parse_profile", "written_json", "rendered", "found_facts", "render_profile", "taken_in"], False
+    )
+
+
+def _noting(function: Any, name: str, seen: dict[str, bool], loop_thread: int) -> Any:
+    """Return the function, and let it be noted whether it ran in the thread of the loop."""
+
+    def noted(*given: Any, **named: Any) -> Any:
+        seen[name] = seen.get(name, False) or threading.get_ident() == loop_thread
+        return function(*given, **named)
+
+    return noted
