@@ -25,9 +25,8 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
-from ricordo.queue import InboxConfig
-from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.profile.injection import InjectionConfig
+from ricordo.queue import InboxConfig
 from ricordo.recall.relevance import MOST_RECALLED
 from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.layers import Given, Layers, Origin
@@ -74,8 +73,7 @@ class Settings:
     default. All that is put into the prompt beside the agent's own instructions has at most `workspace_tokens`
     tokens, the preamble among it at most `preamble_tokens`, and the profile as much as `injection` says, which shows
     none when it is None; up to `recalled_memories` of the rest of memory join it
-    that have to do with the first message. A turn has at most `max_iters` requests to the model. `flush` says when and
-    how what was said is extracted, and with None nothing is. `inbox` says
+    that have to do with the first message. A turn has at most `max_iters` requests to the model. `inbox` says
     how long what was said waits until it is learned from. `origins` says for
     each setting that is not at its default, by dotted key, where its value came from.
     """
@@ -102,9 +100,8 @@ class Settings:
     truncate_args: TruncateArgsConfig | None = None
     turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
-    inbox: InboxConfig = field(default_factory=InboxConfig)
     injection: InjectionConfig | None = field(default_factory=InjectionConfig)
-    flush: FlushConfig | None = field(default_factory=FlushConfig)
+    inbox: InboxConfig = field(default_factory=InboxConfig)
     spending: SpendingConfig = field(default_factory=SpendingConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 
