@@ -15,6 +15,7 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # Functions that import something when they are called, each with its reason. The command line may do so anywhere: its
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
+    "ricordo.flush.signal_patterns._listed": "YAML is read only for signal patterns of one's own",
     "ricordo.models.embedding._hashing": "numpy takes a tenth of a second",
     "ricordo.models.embedding._static": "its packages are the extra `embed`",
     "ricordo.models.embedding.load_embedder": "providers are the extra `models`, and heavy",

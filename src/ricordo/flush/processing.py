@@ -8,6 +8,7 @@ Invariants: the messages given are never changed, a message that loses something
 order stays; every message is kept or counted once.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,11 @@ what was recalled, `one-sided` is what is left when one side said nothing."""
 _ASKED_WITHIN = 3
 _QUESTION = ("?", "？", "؟", "吗", "嗎")
 _CLOSERS = " \t\n*_\"'”’»)」』"
+_NO = re.compile(
+    r"^\s*(?:no|nope|nah|nein|nee|nö|non|não|нет|nej|nie|hayır|아니요|아뇨|いいえ|いえ|不是|不|لا|नहीं)"
+    r"(?!\w)[,.!،、。，！ ]*",
+    re.IGNORECASE,
+)
 _ASKING_TOOLS = ("ask", "clarif", "question", "confirm")
 
 
@@ -104,11 +110,16 @@ def processed(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAUL
 
 
 def signals_in(messages: Sequence[Message], *, config: ProcessingConfig = _DEFAULT) -> frozenset[Signal]:
-    """Return the signals that people give in the last `signal_window` of messages that were processed."""
+    """Return the signals that people give in the last `signal_window` of messages that were processed.
+
+    A "no" that answers a question corrects nothing.
+    """
     found: set[Signal] = set()
-    for message in messages[-config.signal_window :]:
-        if message.role == "user":
-            found |= config.detector.signals_of(message.text)
+    window = messages[-config.signal_window - 1 :]
+    for before, message in zip((None, *window), window, strict=False):
+        if message.role == "user" and (before is not None or len(window) <= config.signal_window):
+            text = message.text
+            found |= config.detector.signals_of(_NO.sub("", text) if before and _asks(before) else text)
     return frozenset(found)
 
 

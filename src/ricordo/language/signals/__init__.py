@@ -2,16 +2,56 @@
 
 from functools import lru_cache
 
-from ricordo.language.signals import chinese, english
+from ricordo.language.signals import (
+    arabic,
+    chinese,
+    english,
+    french,
+    german,
+    hindi,
+    italian,
+    japanese,
+    korean,
+    other_latin,
+    portuguese,
+    russian,
+    spanish,
+)
 from ricordo.language.signals.acknowledgements import is_acknowledgement
-from ricordo.language.signals.detector import SignalDetector
+from ricordo.language.signals.detector import CompiledPack, SignalDetector
 from ricordo.language.signals.hints import HINTS, hints
 from ricordo.language.signals.types import SIGNALS, Signal, SignalPack
 
-__all__ = ["HINTS", "SIGNALS", "Signal", "SignalDetector", "SignalPack", "bundled", "hints", "is_acknowledgement"]
+__all__ = [
+    "HINTS",
+    "SIGNALS",
+    "CompiledPack",
+    "Signal",
+    "SignalDetector",
+    "SignalPack",
+    "bundled",
+    "hints",
+    "is_acknowledgement",
+]
+
+_PACKS = (
+    english.PACK,
+    german.PACK,
+    french.PACK,
+    spanish.PACK,
+    italian.PACK,
+    portuguese.PACK,
+    *other_latin.PACKS,
+    chinese.PACK,
+    japanese.PACK,
+    korean.PACK,
+    russian.PACK,
+    arabic.PACK,
+    hindi.PACK,
+)
 
 
 @lru_cache(maxsize=1)
 def bundled() -> SignalDetector:
     """Return the detector with the packs that come with the package."""
-    return SignalDetector(packs=(english.PACK, chinese.PACK))
+    return SignalDetector(packs=_PACKS)

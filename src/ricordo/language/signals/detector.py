@@ -17,7 +17,7 @@ from ricordo.language.scripts import Script, script_of
 from ricordo.language.sentences import split_sentences
 from ricordo.language.signals.types import SIGNALS, Signal, SignalPack
 
-__all__ = ["SignalDetector", "compiled"]
+__all__ = ["CompiledPack", "SignalDetector", "compiled", "sentences_of"]
 
 _LONGEST_TEXT = 20_000
 _LONGEST_SENTENCE = 400
@@ -31,10 +31,10 @@ _CLAUSE_END = re.compile(r"[,;:—–.!،؛，；：。！、]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compiled:
+class CompiledPack:
     """The patterns of one language, ready for use."""
 
-    signals: Mapping[Signal, re.Pattern[str]]
+    signals: Mapping[Signal, Sequence[re.Pattern[str]]]
     denied: re.Pattern[str] | None = None
     mentioned: re.Pattern[str] | None = None
     asked: re.Pattern[str] | None = None
@@ -44,8 +44,9 @@ class Compiled:
         """Yield each signal that stands in a sentence without quotes, once."""
         if self.asked and self.asked.search(sentence):
             return
-        for signal, pattern in self.signals.items():
-            if any(not self._undone(sentence, match.start()) for match in pattern.finditer(sentence)):
+        for signal, patterns in self.signals.items():
+            matches = (match for pattern in patterns for match in pattern.finditer(sentence))
+            if any(not self._undone(sentence, match.start()) for match in matches):
                 yield signal
 
     def _undone(self, sentence: str, at: int) -> bool:
@@ -61,7 +62,7 @@ class SignalDetector:
     """Finds signals in a text by the patterns of its packs."""
 
     packs: Sequence[SignalPack] = ()
-    custom: Sequence[Compiled] = ()
+    custom: Sequence[CompiledPack] = ()
 
     def signals_of(self, text: str) -> frozenset[Signal]:
         """Return the signals that a person gives with a text; only its first 20,000 characters count."""
@@ -74,7 +75,7 @@ class SignalDetector:
         return frozenset(found)
 
     @cached_property
-    def _compiled(self) -> tuple[Compiled, ...]:
+    def _compiled(self) -> tuple[CompiledPack, ...]:
         return (*(compiled(pack) for pack in self.packs), *self.custom)
 
 
@@ -87,11 +88,11 @@ def sentences_of(text: str) -> Iterator[str]:
             yield " ".join(said[:_LONGEST_SENTENCE].split())
 
 
-def compiled(pack: SignalPack) -> Compiled:
+def compiled(pack: SignalPack) -> CompiledPack:
     """Return the patterns of a pack, joined and compiled."""
-    return Compiled(
+    return CompiledPack(
         signals={
-            signal: _pattern(pack.signals[signal], edges=pack.edges) for signal in SIGNALS if signal in pack.signals
+            signal: (_pattern(pack.signals[signal], edges=pack.edges),) for signal in SIGNALS if signal in pack.signals
         },
         denied=_optional(pack.denied),
         mentioned=_optional(pack.mentioned),

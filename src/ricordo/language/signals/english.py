@@ -28,6 +28,17 @@ i (?:meant|said) \S{1,30}(?: \S{1,30}){0,5},? not \S
 ^(?:correction|scratch that|strike that)\b
 ^not \S{1,30}(?: \S{1,30}){0,3},? (?:but|use|it'?s|i meant|i said) \S
 ^(?:use|take|make it|call it) \S{1,30}(?: \S{1,30}){0,3},? (?:instead|not \S{1,30})[.! ]*$
+(?:that|this|it) (?:can'?t|cannot) be (?:right|correct)
+^(?:please )?(?:fix|correct) (?:that|this|it|my|the (?:name|date|spelling|number|title))\b
+^wrong[,.!:] \S
+you (?:made a mistake|miscalculated|misspelled|counted wrong|forgot that)
+^(?:wait|hold on|sorry|careful)[,.! ]{1,3}.{1,60}, not \S
+^(?:it|that|this|they)(?:'s|'re| is| are| was| were) \S{1,30}(?: \S{1,30}){0,3}, not \S
+^(?:no|nope|wrong|incorrect)[,.!:;–— ]{1,3}(?:the|a|an|our|my|this|that|these|those|there|it|they) .{1,60}\b(?:is
+  |are|was|were|isn't|aren't|should|has|have|runs?|lives?)\b
+you(?:'re| are|'ve| have) (?:confus(?:ed|ing)|mixed up|mixing up)\b
+^(?:close|almost|not quite),? but\b
+(?:off by (?:one|two|a|an)|as i (?:told you|said)\b)
 """,
         "reinforcement": r"""
 ^(?:yes|yeah|yep|right|correct)[,.! ]{1,3}(?:exactly|perfect|precisely|that'?s (?:right|correct|it|the one|exactly)
@@ -44,6 +55,12 @@ keep (?:doing|it like|it up|answering|writing|formatting|working)(?: (?:that|thi
 i (?:really )?(?:like|love) (?:how|the way) you
 ^(?:great|good|nice|excellent|perfect) (?:job|work|answer|summary|explanation)\b
 you got (?:it|that) (?:exactly )?right
+^(?:i )?(?:really )?love (?:it|this)\b
+this is (?:the|how) .{1,30}\b(?:i(?:'ll| will)? want|i wanted|i like)
+^more (?:of this|like this)\b
+^(?:spot on|perfect|great|exactly|lovely)[.!, ]{1,3}(?:do|use|keep|write|format) .{1,40}\b(?:same|like this
+  |this (?:way|format|style))
+keep (?:to )?(?:this|that|the same) (?:format|style|tone|structure|approach)
 """,
         "preference": r"""
 i(?:'d| would)? (?:really |strongly |much |generally |always |usually |still |also |just )?(?:prefer|favou?r)\b
@@ -56,6 +73,7 @@ i(?:'d| would) (?:much )?rather\b
 ^(?:please )?(?:always|never) (?:answer|reply|respond|write|use|call me|show|format|explain|give|keep|start|end|ask
   |add)\b
 i'm (?:not )?a (?:big |huge )?fan of
+.{1,40} (?:annoys?|bothers?|irritates?) me\b
 """,
         "identity": r"""
 i(?:'m| am) (?:an?|the) (?!bit|little|lot|few|big fan|huge fan|fan|step|mess)(?:[\w-]{1,30} ){0,4}(?:\w{3,20}(?:er
@@ -72,6 +90,8 @@ i (?:teach|study|lead|run|manage|maintain) (?:an?|our|at|in|\w{1,20} (?:at|for|i
   |project))\b
 i(?:'m| am) \d{2} years old
 i(?:'m| am) (?:on|in|part of) the \w{1,20}(?: \w{1,20}){0,2} (?:team|group|department|squad)
+^(?:for context,? |by the way,? |just so you know,? )?(?:i|my \w{1,20} and i) (?:run|own|teach|lead|manage) an? \w
+^as an? \w{3,20}(?: \w{3,20})?,? i\b
 """,
         "goal": r"""
 i(?:'m| am)(?: also| really| currently| still| now)? (?:planning|aiming|intending|going|hoping) to \w
@@ -85,6 +105,9 @@ we(?:'re| are) (?:planning|aiming|hoping) to \w
 we (?:plan|aim|hope|want) to (?!know|ask|see|check)\w
 we (?:need|have|must) to (?:ship|launch|release|finish|migrate|deliver|be (?:done|live|ready)) .{0,60}\b(?:by|before
   |until)\b
+i(?:'d| would) (?:really )?(?:like|love) to (?:learn|become|run|publish|finish|write|build|move|start|open|visit
+  |read|get|pass)\b
+(?:by|before|until) [\w ]{2,20},? (?:i|we) (?:hope|want|plan|aim|intend) to\b
 """,
         "decision": r"""
 let'?s (?:go with|use|pick|choose|stick (?:with|to)|settle on|adopt|switch to|move to|take|keep using)\b
@@ -96,11 +119,15 @@ we should (?:go with|use|pick|choose|stick (?:with|to)|adopt)\b
 (?:i|we)(?:'re| are|'m| am) going with\b
 (?:final|my|our|the) decision(?: is|:)
 (?:it'?s|that'?s) (?:decided|settled|final)\b
+^(?:right|ok|okay|so|then|fine)?[,. ]{0,2}\w{2,20}(?: \w{2,20})? it is[.! ]*$
 """,
     },
     denied=r"\b(?:not|never|no longer|no one|nobody|hardly|\w{2,8}n'?t|cannot|without|neither|nor)\b",
-    mentioned=r"\b(?:if|whether|unless|suppose|imagine|when|says?|said|saying|reads?|prints?|shows?|displays?|logs?|called"
-    r"|named|titled|labell?ed|message|error|string|phrase|text|title|headline|word|button|label|prompt|quote|quoting|wrote"
-    r"|writes|asks|asked|answered|replied|claims?|thinks|translate|lyrics?|might|maybe|perhaps|someone|somebody|users?"
+    mentioned=r"\b(?:if|whether|unless|suppose|imagine|when|says?|said|saying|reads?|prints?|shows?|displays?|logs?"
+    r"|called"
+    r"|named|titled|labell?ed|message|error|string|phrase|text|title|headline|word|button|label|prompt"
+    r"|quote|quoting|wrote"
+    r"|writes|asks|asked|answered|replied|claims?|thinks|translate|lyrics?|might|maybe|perhaps|someone"
+    r"|somebody|users?"
     r"|customers?|he|she|they|add retry)\b",
 )

@@ -1,0 +1,107 @@
+"""Signals of a conversation: whose messages, how many of them, and with whose patterns."""
+
+from pathlib import Path
+
+import pytest
+
+from ricordo.errors import InvalidSetting
+from ricordo.flush.processing import ProcessingConfig, processed, signals_in
+from ricordo.flush.signal_patterns import detector_from
+from ricordo.language.signals import SIGNALS
+from ricordo.messages import Media, Message, Text
+
+CORRECTION = "No, that's wrong. We deploy from main."
+PATTERNS: dict[str, str | None] = {signal: f'- "{signal} here"\n' for signal in SIGNALS}
+
+
+def user(*texts: str) -> Message:
+    return Message(role="user", parts=tuple(Text(text=text) for text in texts))
+
+
+def assistant(text: str = "Noted.") -> Message:
+    return Message(role="assistant", parts=(Text(text=text),))
+
+
+@pytest.mark.req("DF-C11", "DF-C12", "DF-C13")
+def test_signals_come_from_people_in_the_last_six_filtered_messages_with_list_content_and_several_at_once() -> None:
+    old = [user(CORRECTION), assistant()]
+    chatter = [Message(role="tool"), Message(role="system", parts=(Text(text=CORRECTION),))] * 4
+    recent = [user("Where is it?"), assistant(CORRECTION), user("And now?"), assistant("I prefer tabs.")]
+    assert processed([*old, *recent, user("Go on."), assistant()]).signals == frozenset()
+    assert processed([*old, *chatter, *recent]).signals == {"correction"}
+    picture = Media(media_type="image/png", uri="a.png")
+    parts = (Text(text="See the picture."), picture, Text(text="I prefer tables. Let's go with the second layout."))
+    assert processed([*recent, Message(role="user", parts=parts)]).signals == {"preference", "decision"}
+
+
+def test_the_window_counts_what_is_left_after_filtering() -> None:
+    talk = [user(CORRECTION), *[user("ok"), assistant()] * 6, assistant()]
+    assert processed([user("Hm."), assistant(), *talk]).signals == {"correction"}
+    assert signals_in([user(CORRECTION), assistant()], config=ProcessingConfig(signal_window=1)) == frozenset()
+
+
+@pytest.mark.parametrize("no", ["No, use tabs.", "Nein, nimm Tabs.", "Нет, используй табы."])
+def test_a_no_that_answers_a_question_corrects_nothing(no: str) -> None:
+    assert signals_in([assistant("Shall I keep the spaces?"), user(no)]) == frozenset()
+    assert signals_in([assistant("I used spaces."), user(no)]) == {"correction"}
+    many = [user("Hm."), assistant("Shall I keep the spaces?"), user(no)]
+    assert signals_in(many, config=ProcessingConfig(signal_window=1)) == frozenset()
+
+
+def patterns(folder: Path, **files: str | None) -> Path:
+    for signal, text in {**PATTERNS, **files}.items():
+        if text is not None:
+            (folder / f"{signal}.yaml").write_text(text, "utf8")
+    return folder
+
+
+def test_a_directory_of_patterns_takes_the_place_of_all_that_come_along(tmp_path: Path) -> None:
+    flags = '- pattern: "^Stop$"\n  flags: [multiline]\n- "(?P<x>no) (?P=x)"\n- "^(?P<x>nope)"\n'
+    detector = detector_from(patterns(tmp_path, correction=flags, goal="[]"))
+    config = ProcessingConfig(detector=detector)
+    assert processed([user(CORRECTION, "I prefer tabs."), assistant()], config=config).signals == frozenset()
+    assert processed([user("PREFERENCE HERE, decision here"), assistant()], config=config).signals == {
+        "preference",
+        "decision",
+    }
+    assert [bool(detector.signals_of(text)) for text in ("Stop", "stop", "no no", "Nope", "goal here")] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.req("DF-C14")
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "- '(unclosed'",
+        "- [a",
+        "just text",
+        "- 3",
+        "- pattern: ''",
+        "- {pattern: a, flags: [loud]}",
+        "- {pattern: a, flags: loud}",
+        "- '(a+)+$'",
+        "- '((?:a*b)c)*d'",
+        "- !!python/object/apply:os.getcwd []",
+    ],
+)
+def test_a_missing_file_or_an_invalid_pattern_is_refused_at_construction_by_name(
+    tmp_path: Path, content: str | None
+) -> None:
+    patterns(tmp_path)
+    assert detector_from(tmp_path).signals_of("goal here") == {"goal"}
+    (tmp_path / "goal.yaml").unlink()
+    if content is not None:
+        (tmp_path / "goal.yaml").write_text(content, "utf8")
+    with pytest.raises(InvalidSetting, match=r"goal\.yaml"):
+        ProcessingConfig(detector=detector_from(tmp_path))
+
+
+@pytest.mark.parametrize("pattern", [r"(?:a|b){0,5}", r"[+*(]+x", r"(a{1,3})+", r"\(a+\)+", "(?=a+)b"])
+def test_bounded_repetition_is_no_trouble(tmp_path: Path, pattern: str) -> None:
+    assert detector_from(patterns(tmp_path, goal=f"- '{pattern}'")) is not None
