@@ -37,14 +37,14 @@ $(BIN)/python:
 # A stamp is named after the content of pyproject.toml, so a changed dependency installs again and a touched file does not.
 $(RUNTIME): | $(BIN)/python
 	@echo "Installing ricordo into $(VENV) (once; this can take a minute) ..."
-	@$(PIP) --editable .
+	@$(PIP) --editable ".[embed]"
 	@rm -f $(VENV)/.runtime-* && touch $@
 
 # pip reads dependency groups from version 25.1 on.
 $(DEV): | $(BIN)/python
 	@echo "Installing ricordo and its development tools into $(VENV) (once; this can take a few minutes) ..."
 	@$(PIP) "pip>=25.1"
-	@$(PIP) --editable . --group dev --group docs
+	@$(PIP) --editable ".[embed]" --group dev --group docs
 	@rm -f $(VENV)/.runtime-* $(VENV)/.dev-* && touch $(RUNTIME) $@
 
 demo: $(RUNTIME) ## see it work: no key, no server, no network

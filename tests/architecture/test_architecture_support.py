@@ -162,7 +162,8 @@ def test_home_and_the_working_directory_are_the_tests_own(home: Path, isolation_
     assert Path.home() == home
     assert Path.cwd().is_relative_to(isolation_base)
     assert list(home.iterdir()) == []
-    assert not [name for name in os.environ if name.endswith("_API_KEY") or name.startswith("RICORDO_")]
+    personal = [name for name in os.environ if name.endswith("_API_KEY") or name.startswith("RICORDO_")]
+    assert personal == ["RICORDO_EMBEDDER"]
 
 
 _SUITE = """

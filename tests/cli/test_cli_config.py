@@ -21,7 +21,8 @@ def _rows() -> dict[str, Any]:
     return {row["key"]: row for row in ricordo("config", "show", "--json").document["settings"]}
 
 
-def test_without_a_root_the_defaults_are_shown_and_nothing_is_made() -> None:
+def test_without_a_root_the_defaults_are_shown_and_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RICORDO_EMBEDDER")
     document = ricordo("config", "show", "--json").document
     assert (document["ok"], document["exists"], document["trouble"]) == (True, False, [])
     assert {row["origin"]["kind"] for row in document["settings"]} == {"default"}

@@ -6,11 +6,11 @@ import anyio
 import pytest
 
 from concepts import Concepts
-from ricordo import Memory, Scope
+from ricordo import HarnessAgent, Memory, Scope
 from ricordo.errors import InvalidSetting, ModelNotFound, ModelUnavailable
 from ricordo.models.static import StaticEmbedder
 from ricordo.runtime import Settings
-from ricordo.runtime.assembly import chosen_embedder
+from ricordo.runtime.serving import chosen_embedder
 
 pytestmark = pytest.mark.anyio
 
@@ -73,3 +73,44 @@ def test_a_name_of_the_embedder_is_checked() -> None:
 def test_auto_is_none_where_the_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ricordo.models.static._PACKAGE", "a_package_that_is_not_there")
     assert chosen_embedder("auto") is None
+
+
+async def test_what_waits_for_a_vector_can_be_waited_for(tmp_path: Path) -> None:
+    embedder = Concepts()
+    async with Memory.open(tmp_path / "root", scope=ME, embedder=embedder) as memory:
+        embedder.error = ModelUnavailable("no route")
+        await memory.remember("The dog sleeps in the kitchen.")
+        assert await memory.embed(seconds=5) == 1
+    async with Memory.open(tmp_path / "root", scope=ME, embedder=Concepts()) as memory:
+        assert await memory.embed(seconds=5) == 0
+        assert [hit.entry.content for hit in await memory.recall("puppy")] == ["The dog sleeps in the kitchen."]
+    async with Memory.open(tmp_path / "root", scope=ME) as memory:
+        assert await memory.embed() == 0
+
+
+@pytest.mark.parametrize(
+    ("named", "embedder"), [(None, "auto"), ("none", None), ("hashing", "hashing")], ids=["unsaid", "none", "named"]
+)
+def test_finding_by_meaning_is_the_default_only_where_nobody_said_otherwise(
+    named: str | None, embedder: str | None
+) -> None:
+    environment = {"RICORDO_EMBEDDER": named} if named else {}
+    assert Settings.load(environment=environment).finding_by_meaning().embedder == embedder
+
+
+async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RICORDO_EMBEDDER")
+    chosen: list[object] = []
+
+    def choose(named: object) -> None:
+        chosen.append(named)
+
+    monkeypatch.setattr("ricordo.runtime.assembly.chosen_embedder", choose)
+    for agent in (HarnessAgent.recommended, HarnessAgent):
+        async with agent("offline", workspace=tmp_path / ".ricordo", scope=ME):
+            pass
+    async with Memory.open(tmp_path / ".ricordo", scope=ME):
+        pass
+    assert chosen == ["auto", None, None]

@@ -50,6 +50,8 @@ def isolate(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, str(home / folder))
     for name, value in _PLAIN_TERMINAL.items():
         monkeypatch.setenv(name, value)
+    # what is found by words alone is found fast; a test of the default takes this away
+    monkeypatch.setenv("RICORDO_EMBEDDER", "none")
     monkeypatch.chdir(work)
     return home
 

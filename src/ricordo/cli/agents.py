@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo.cli.chat_agent import helpers
@@ -42,7 +43,7 @@ async def agent_in(
         require_memory=True,
         planning=model is not None,
         sub_agents=helpers() if model else (),
-        settings=target.settings,
+        settings=replace(target.settings, embedder=None),
     )
     with nothing_said():
         async with described as agent:

@@ -27,6 +27,8 @@ __all__ = ["Target", "existing", "find", "located", "opened", "run", "scope_of",
 
 _T = TypeVar("_T")
 _LONGEST = 200
+_OF_THIS_MACHINE = frozenset({"auto", "static", "hashing"})
+_EMBEDDING_SECONDS = 0.5
 # what a root holds from its first moments on, and keeps when its making was cut off
 _BEGUN = frozenset(
     {".gitignore", "guard.key", "locks", "history", "trash", "queue.db", "memory_index.db", "config.toml"}
@@ -96,7 +98,8 @@ def located(root: Path | None, user: str | None, project: str | None) -> Target:
     if named and not (folder / PROJECT).is_file() and (folder / FOLDER / PROJECT).is_file():
         folder = folder / FOLDER
     exists = (folder / PROJECT).is_file()
-    settings, trouble = _settings(folder, {"root": root.absolute() if root else None, "user": user or None})
+    given, trouble = _settings(folder, {"root": root.absolute() if root else None, "user": user or None})
+    settings = given.finding_by_meaning()
     return Target(
         root=folder,
         exists=exists,
@@ -153,12 +156,18 @@ async def scope_of(target: Target) -> "Scope":
 
 
 @asynccontextmanager
-async def opened(target: Target) -> "AsyncIterator[Memory]":
-    """Open the memory of `target`, which is created when it is not there; settings that can't be used are told."""
+async def opened(target: Target, *, finds: bool = False) -> "AsyncIterator[Memory]":
+    """Open the memory of `target`, which is created when it is not there; settings that can't be used are told.
+
+    An embedder is there only for a command that `finds`: one of this machine first reads what is new, for a moment.
+    """
     from ricordo.memory import Memory
 
     tell_trouble(target)
-    async with Memory.open(target.root, scope=await scope_of(target), settings=target.settings) as memory:
+    settings, embedder = target.settings, None if finds else "none"
+    async with Memory.open(target.root, scope=await scope_of(target), settings=settings, embedder=embedder) as memory:
+        if finds and settings.embedder in _OF_THIS_MACHINE:
+            await memory.embed(seconds=_EMBEDDING_SECONDS)
         yield memory
 
 
@@ -175,11 +184,11 @@ def run(work: Callable[[], Awaitable[_T]]) -> _T:
     return anyio.run(work)
 
 
-def with_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]") -> _T:
-    """Open the memory of `target`, do `work` with it and close it."""
+def with_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]", *, finds: bool = False) -> _T:
+    """Open the memory of `target`, do `work` with it and close it; `finds` says that it looks for something."""
 
     async def do() -> _T:
-        async with opened(target) as memory:
+        async with opened(target, finds=finds) as memory:
             return await work(memory)
 
     return run(do)

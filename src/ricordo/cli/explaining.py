@@ -35,7 +35,7 @@ def explain_hits(
         path=path, sorts=EVERYTHING if everything else MEMORY_SORTS,
     )  # fmt: skip
     room = Tokens(budget) if budget else None
-    found = with_memory(target, lambda memory: memory.explain(asked, limit=limit, budget=room))
+    found = with_memory(target, lambda memory: memory.explain(asked, limit=limit, budget=room), finds=True)
     if as_json:
         emit({"query": query, **explained_document(found, target)})
     else:

@@ -26,6 +26,7 @@ from ricordo.recall.recall import explain, search
 from ricordo.runtime import Settings, Workspace, open_workspace
 from ricordo.runtime.assembly import Parts
 from ricordo.runtime.roots import nearest_root
+from ricordo.runtime.serving import embed_for
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
@@ -224,6 +225,13 @@ class Memory(ByHand):
         info = await find_session(files, session_id, agent=self.scope.agent)
         logged = await read_log(files, info.path)
         return Session(info=info, messages=logged.messages, lines=logged.lines, broken=logged.broken)
+
+    async def embed(self, *, seconds: float = 30.0) -> int:
+        """Give what has no vector one, for at most `seconds`, and return how many passages have none then.
+
+        It is done beside everything else anyway: this waits for it. Without an embedder there is nothing to do.
+        """
+        return sum([await embed_for(place, seconds=seconds) for place in await self._layers.places()])
 
     async def doctor(self) -> list[Check]:
         """Return what a look at every part of the visible roots found; it writes to nothing but the index.

@@ -47,6 +47,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
     settings = await run_sync(_settings, root) if given is None else given
+    if given is None and options.recommended:
+        settings = settings.finding_by_meaning()
     learns = await run_sync(remembers_in_root, options.store, settings, root)
     settings = settings if learns else replace(settings, consolidation=None)
     prompts = _Prompts()

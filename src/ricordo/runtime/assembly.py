@@ -1,13 +1,12 @@
 """Assembly: the one place that names concrete backends and puts a root together."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import anyio
 from anyio.to_thread import run_sync
@@ -18,7 +17,7 @@ from ricordo.beside import beside
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
 from ricordo.compaction.collect import collect
 from ricordo.consolidation.consolidate import Consolidator
-from ricordo.errors import ExtraMissing, StorageError
+from ricordo.errors import StorageError
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
@@ -33,13 +32,13 @@ from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.worker import Worker
 from ricordo.models import Embedder
-from ricordo.models.embedding import load_embedder
 from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime.guard_key import guard_key
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
+from ricordo.runtime.serving import Serving, chosen_embedder
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
@@ -123,7 +122,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
     Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder` raises.
     """
-    serving = _Serving()
+    serving = Serving()
     parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder))
     with parts.emitter.stage("open", scope):
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)
@@ -210,50 +209,10 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
         await index.close()
 
 
-def chosen_embedder(named: Embedder | str | None) -> Embedder | None:
-    """Return the embedder of this name: `auto` is the static one where it is installed, `none` is none.
-
-    It imports and reads, so call it in a thread. Raises what `load_embedder` does.
-    """
-    if named is None or named == "none" or not isinstance(named, str):
-        return None if isinstance(named, str) else named
-    if named != "auto":
-        return load_embedder(named)
-    try:
-        return load_embedder("static")
-    except (ExtraMissing, ImportError):
-        return None
-
-
-class _Serving:
-    """Does beside everything else what open places need: embeds what an index lacks, and writes what was noted."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Callable[[], Coroutine[Any, Any, None]]] = []
-        self._has_begun = anyio.Event()
-
-    def begin(self, place: Place) -> None:
-        """Work for this place from now on."""
-        if isinstance(place.index, KeywordIndex):
-            self._waiting.append(place.index.serve)
-        if place.usage:
-            self._waiting.append(place.usage.serve)
-        self._has_begun.set()
-
-    async def serve(self) -> None:
-        """Do it until this is cancelled."""
-        async with anyio.create_task_group() as group:
-            while True:
-                await self._has_begun.wait()
-                self._has_begun = anyio.Event()
-                while self._waiting:
-                    group.start_soon(self._waiting.pop())
-
-
 class _Wider:
     """Opens the user's own root when a project's memory is open, at the first use."""
 
-    def __init__(self, scope: Scope, parts: Parts, serving: _Serving) -> None:
+    def __init__(self, scope: Scope, parts: Parts, serving: Serving) -> None:
         self._scope = scope
         self._serving = serving
         self._parts = parts

@@ -9,7 +9,7 @@ Invariant: a setting is known by its field, and checked when it is read; what it
 import getpass
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import platformdirs
@@ -167,6 +167,11 @@ class Settings:
         }
         values = places | layers.values()
         return layers.blaming("", lambda: cls(**{**values, "origins": layers.origins()}))
+
+    def finding_by_meaning(self) -> "Settings":
+        """Return these with `auto` for the embedder, where nobody named one and nobody said that there is none."""
+        is_said = self.embedder is not None or "embedder" in self.origins
+        return self if is_said else replace(self, embedder="auto")
 
 
 def variable_of(key: str) -> str:

@@ -111,15 +111,11 @@ class LayeredDriver:
         self._sessions = PlaceSessions(place)
         self._damage: dict[str, DamageWatch] = {}
         self._readings: dict[str, PlaceReading] = {}
-        self._known = {place.label: place}
 
     async def places(self) -> list[Place]:
         """Return the visible places that exist, narrowest first."""
         wider = await self._open_wider(create=False)
-        if wider is None:
-            return [self._place]
-        self._known[wider.label] = wider
-        return [self._place, wider]
+        return [self._place, wider] if wider else [self._place]
 
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` to today's ledger of its place, durably, and index it."""
@@ -131,7 +127,7 @@ class LayeredDriver:
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
         wider, looked = self._open_wider.opened, list[bool]()
-        places = [self._place, wider] if wider else [self._place]
+        places = self._open
         look = None if wider else lambda: looked.append(self._open_wider.is_missed())
         hits = await self._hits(places, query, limit, look)
         # whether there is another place by now was looked at where the first one was read
@@ -233,13 +229,13 @@ class LayeredDriver:
 
     def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
         """Note what happens now to memories of the place with the label `source`, else of the narrowest."""
-        log = self._known.get(source, self._place).usage
+        log = next((place for place in self._open if place.label == source), self._place).usage
         if log:
             log.note(act, ids, how=how, session=session)
 
     def note_prompt(self, text: str, *, session: str = "") -> None:
         """Note that a prompt shows the memories in `text`; which ones is looked for beside."""
-        for place in self._known.values():
+        for place in self._open:
             if place.usage:
                 place.usage.note("shown", partial(self._shown_of, place, text), how="prompt", session=session)
 
@@ -265,11 +261,17 @@ class LayeredDriver:
         await self._refresh(place)
         return item
 
+    @property
+    def _open(self) -> list[Place]:
+        """The visible places that are open by now, narrowest first."""
+        wider = self._open_wider.opened
+        return [self._place, wider] if wider else [self._place]
+
     async def _shown_of(self, place: Place, text: str) -> set[str]:
         """Return the ids of a place's memories that a prompt shows; what only its id names is the narrowest's."""
         named, shown = ids_shown(text), said(text)
         found: dict[str, set[str]] = {}
-        for each in [*self._known.values()]:
+        for each in self._open:
             reading = self._readings.setdefault(each.label, PlaceReading(each.files))
             await reading.look()
             standing = [one.entry for one in await reading.curated()]

@@ -65,6 +65,7 @@ def recall(
         lambda memory: memory.recall(
             query, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until, budget=room
         ),
+        finds=bool(query.strip()),
     )
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
@@ -93,7 +94,7 @@ def ask(
     async def answered(memory: "Memory") -> "list[Answer]":
         return [await memory.answer(each) for each in questions]
 
-    answers = with_memory(target, answered)
+    answers = with_memory(target, answered, finds=True)
     if as_json:
         documents = [answer_document(asked, given, target) for asked, given in zip(questions, answers, strict=True)]
         emit({**documents[0], "also": list(documents[1:])} if also else documents[0])

@@ -26,6 +26,7 @@ from ricordo.errors import RicordoError
 __all__ = ["demo"]
 
 _PROJECT = "demo"
+_KEPT = frozenset({"RICORDO_EMBEDDER"})
 _QUESTIONS = 3
 _BUDGET = 2_000
 _SESSIONS_SHOWN = 12
@@ -133,7 +134,9 @@ def _stage(stack: ExitStack, root: Path | None, *, keep: bool) -> _Stage:
         folder = Path(mkdtemp(prefix="ricordo-demo-"))
     else:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="ricordo-demo-")))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RICORDO_")}
+    environment = {
+        name: value for name, value in os.environ.items() if name in _KEPT or not name.startswith("RICORDO_")
+    }
     environment |= {"RICORDO_DATA": str(folder / "data"), "RICORDO_CACHE": str(folder / "cache")}
     return _Stage(root=(root or folder / ".ricordo").absolute(), environment=environment)
 

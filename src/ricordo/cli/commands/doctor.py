@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ricordo.cli.context import Target, existing, located, run, with_memory
+from ricordo.cli.finding import found_by
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import emit, say, sentences, shown
 from ricordo.errors import DocumentInvalid, ScopeError, StorageError
@@ -35,7 +36,7 @@ def doctor(
     target = located(root, user, project)
     if not target.stray:
         target = existing(root, user, project)
-    checks = [*_checks(target), _settings(target)]
+    checks = [*_checks(target), _settings(target), _finding(target)]
     well = all(check.ok for check in checks)
     if as_json:
         documents: list[JsonValue] = [
@@ -58,7 +59,8 @@ def _verdict(check: "Check") -> str:
 
 def _told(check: "Check") -> str:
     """Return what was looked at, and what to do only where there is something to do."""
-    return check.detail if check.count or not check.ok else check.detail.partition(": ")[0]
+    is_all = check.count or not check.ok or check.name == "finding"
+    return check.detail if is_all else check.detail.partition(": ")[0]
 
 
 def _settings(target: Target) -> "Check":
@@ -73,15 +75,23 @@ def _settings(target: Target) -> "Check":
     return Check(name="config", ok=True, count=len(given), detail="settings from config.toml and the environment")
 
 
+def _finding(target: Target) -> "Check":
+    """Return the check of the embedder: one that is named can be used, or none is there."""
+    from ricordo.audit.doctor import Check
+
+    finding = found_by(target.settings)
+    return Check(name="finding", ok=finding.ok, count=int(finding.embedder is not None), detail=f"found {finding.told}")
+
+
 def _checks(target: Target) -> "list[Check]":
     """Return what was found; a root that can't be opened is looked at from outside."""
     from ricordo.audit.doctor import Check
     from ricordo.runtime.assembly import inspect_root
 
-    loss = target.loss if target.stray else None
+    loss, finds = target.loss if target.stray else None, found_by(target.settings).ok
     try:
         if loss is None:
-            return with_memory(replace(target, trouble=()), lambda memory: memory.doctor())
+            return with_memory(replace(target, trouble=()), lambda memory: memory.doctor(), finds=finds)
     except (DocumentInvalid, ScopeError, StorageError) as error:
         loss = str(error)
     broken = Check(name="root", ok=False, count=1, detail=loss)

@@ -223,7 +223,7 @@ def search(
     asked = Query(
         text=query, kinds=tuple(kind or ()), tags=tuple(tag or ()), since=since, until=until, session=session, path=path
     )
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit))
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit), finds=True)
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:

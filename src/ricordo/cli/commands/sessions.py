@@ -128,7 +128,7 @@ def search(
         _print_found(query, run(lambda: _find(target, query, limit)), target, as_json=as_json)
         return
     asked = Query(text=query, sorts=("transcript", "session", "result"))
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit))
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit), finds=True)
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.cli.context import Target, find, opened, run
+from ricordo.cli.finding import Finding, found_by
 from ricordo.cli.render import bold, counted, emit, say, shown, size
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class _Figures:
     topics: int
     inbox: "Check"
     freshness: "Freshness"
+    finding: Finding
 
     @property
     def is_well(self) -> bool:
@@ -54,6 +56,7 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
                 "waiting": figures.inbox.count if figures else 0,
                 "bytes": weight,
                 "index": str(figures.freshness) if figures else None,
+                "embedder": figures.finding.embedder if figures else None,
                 "next": list(advice),
             }
         )
@@ -68,6 +71,8 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
 
 
 async def _figures(target: Target) -> _Figures:
+    from anyio.to_thread import run_sync
+
     from ricordo.audit.doctor import inspect_inbox
     from ricordo.runtime.assembly import Parts, open_workspace
     from ricordo.workspace.layout import MEMORY
@@ -75,7 +80,9 @@ async def _figures(target: Target) -> _Figures:
 
     async with opened(target) as memory:
         sessions, entries, scope = await memory.sessions(), await memory.entries(), memory.scope
-    async with open_workspace(target.root, scope, Parts.standard(settings=target.settings)) as workspace:
+    async with open_workspace(
+        target.root, scope, Parts.standard(settings=target.settings, embedder="none")
+    ) as workspace:
         # it is brought up to date for a moment only: who has much to be taken in need not wait for it
         await workspace.place.index.search("", 1)
         curated = await read_curated(workspace.place.files)
@@ -88,6 +95,7 @@ async def _figures(target: Target) -> _Figures:
             topics=len({found.path for found in curated} - {MEMORY}),
             inbox=await inspect_inbox(workspace.inbox),
             freshness=workspace.place.index.freshness(),
+            finding=await run_sync(found_by, target.settings),
         )
 
 
@@ -102,6 +110,7 @@ def _print_figures(target: Target, figures: _Figures, weight: int) -> None:
     say(f"{bold('Inbox')}     {_waiting(figures.inbox)}")
     say(f"{bold('Size')}      {size(weight)}")
     say(f"{bold('Index')}     {shown(str(figures.freshness))}")
+    say(f"{bold('Found')}     {shown(figures.finding.told)}")
 
 
 def _curated(figures: _Figures) -> str:

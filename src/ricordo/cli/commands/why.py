@@ -83,7 +83,7 @@ def why(
             entry = None
         return await _known(memory, entry, target, asked, limit) if entry else None
 
-    known = with_memory(target, look)
+    known = with_memory(target, look, finds=bool(asked))
     if known is None:
         explain_hits(target, asked or what, as_json=as_json, limit=limit)
     elif as_json:
