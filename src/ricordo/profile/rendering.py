@@ -20,7 +20,7 @@ from ricordo.profile.search import relevance
 from ricordo.tokens import Tokens, cut_text, estimate_text
 from ricordo.workspace.profile import Fact, Profile
 
-__all__ = ["HEADINGS", "Rendered", "Skipped", "fact_line", "rendered"]
+__all__ = ["HEADINGS", "Rendered", "Skipped", "fact_line", "known_lines", "rendered"]
 
 HEADINGS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("User Context:", (("workContext", "Work"), ("personalContext", "Personal"), ("topOfMind", "Current Focus"))),
@@ -89,6 +89,15 @@ def fact_line(fact: Fact) -> str:
     label = f"{category} | {_confidence(fact):.2f}" if category else f"{_confidence(fact):.2f}"
     avoid = _line(fact.source_error)
     return f"- [{label}] {_line(fact.content)}{f' (avoid: {avoid})' if avoid else ''}"
+
+
+def known_lines(profile: Profile) -> tuple[str, ...]:
+    """Return all that a profile says, a line for each summary and fact; how sure it is of a fact is left out."""
+    said = [line.removeprefix("- ") for line in _summaries(profile).values()]
+    for fact in profile.facts:
+        avoid = _line(fact.source_error)
+        said += [f"{_line(fact.content)}{f' (avoid: {avoid})' if avoid else ''}"] if _line(fact.content) else []
+    return tuple(said)
 
 
 def _ranked(facts: Sequence[Fact], query: str | None) -> tuple[list[Fact], list[Skipped]]:

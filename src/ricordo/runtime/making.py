@@ -30,6 +30,7 @@ from ricordo.middleware.measure import Measure
 from ricordo.middleware.remind import Remind
 from ricordo.middleware.tally import Tally
 from ricordo.middleware.transcript import TranscriptRecord
+from ricordo.middleware.profile import ShowProfile
 from ricordo.middleware.update import UpdateMemory
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
@@ -43,6 +44,7 @@ from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
+from ricordo.runtime.shown_profile import ShownProfile
 from ricordo.runtime.standing import Beside, beside_window
 from ricordo.runtime.still_said import still_said
 from ricordo.runtime.sub_agents import LocalWorker, workers
@@ -109,12 +111,13 @@ class Making:
             undone=lambda: keeper.state.undone,
         )
         renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
+        profile = ShowProfile(prompt, prompt.known)
         update = UpdateMemory(prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.where)
         harness = Harness(
             model,
             tools=tools,
             instructions=base,
-            steps=[inject, remind, shrink, renewal, update, remind.again, keeper.watch, *self._watching],
+            steps=[inject, remind, shrink, renewal, profile, update, remind.again, keeper.watch, *self._watching],
             turns=self._around(tally, flush),
             record=beside.shown.recording(keeper.record),
             gate=beside.gate,
@@ -160,7 +163,16 @@ class Making:
             recalled=settings.recalled_memories,
             sessions=self._session_files,
             own=[tool.spec.name for tool in options.tools],
+            profile=self._shown_profile(),
         )
+
+    def _shown_profile(self) -> ShownProfile | None:
+        """Return what the prompt shows of the profile; None where memory is off, or is none of a root."""
+        options, config = self.options, self.parts.settings.injection
+        shows = options.memory_tools or options.memory_hooks
+        if config is None or not shows or self.workspace is None or not self.memory.is_own:
+            return None
+        return ShownProfile(self.workspace.profiles.of(replace(options.scope, agent=self._agent)), config)
 
     def _memories(self, keeper: Keeper, model: ChatModel) -> TurnMemories | None:
         """Return what reminds each turn of memories; None where that is off, and for what finds its answers there."""

@@ -31,6 +31,7 @@ from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.opening_context import OpeningContext, first_words
 from ricordo.runtime.plain_memory import PlainMemory
+from ricordo.runtime.shown_profile import ShownProfile
 from ricordo.runtime.tool_sets import MEMORY_TOOLS
 from ricordo.stores.capabilities import Layers, Lists, NotesUse
 from ricordo.stores.place import Place
@@ -66,12 +67,14 @@ class Prompt:
         recalled: int = 0,
         sessions: str = "",
         own: Collection[str] = (),
+        profile: ShownProfile | None = None,
     ) -> None:
         """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
 
         What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
         shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are
         the names of the program's tools: a tool of its own is not told of as ours is that is called so.
+        `profile` is what is known of the user; None where that is not shown.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._folder = folder
@@ -81,6 +84,7 @@ class Prompt:
         self._sessions = sessions
         self._own = frozenset(own).intersection(OPT_IN_TOOLS)
         self._most = most.count
+        self._profile = profile
         self._memory = memory or (AgentStore.of(workspace) if workspace else None)
         self._store = self._memory.store if self._memory and self._memory.keeps else None
         self._layers = self._store.offers(Layers) if self._store else None
@@ -110,7 +114,9 @@ class Prompt:
         self.shown = await self.now()
         opening = first_words(request.window)
         room = room_left(self._most, guidance, written)
-        self.preamble = await self._remembered(room, notice, opening, request.turn.session)
+        known = await self._profile.block(room) if self._profile and self._profile.is_in_prompt else ""
+        held = await self._remembered(room_left(room, known), notice, opening, request.turn.session)
+        self.preamble = "\n\n".join(part for part in (known, held) if part)
         self.written += 1
         return system_prompt(
             base=request.system,
@@ -120,7 +126,18 @@ class Prompt:
             end=closing(request.turn.session, self._clock.today()),
         )
 
+    async def known(self, request: Request) -> str:
+        """Return what is known of the user for a message of its own, by what is asked; empty where it has none."""
+        if self._profile is None or self._profile.is_in_prompt:
+            return ""
+        return await self._profile.block(self._most, first_words(request.window))
+
     async def now(self) -> Remembered:
+        """Return what memory and the profile hold now; what was read last where none of it can be read."""
+        held = await self._held()
+        return replace(held, lines=(*await self._profile.lines(), *held.lines)) if self._profile else held
+
+    async def _held(self) -> Remembered:
         """Return what memory holds now; what was read last where no file changed, or none can be read.
 
         Of a store that is no root, it is what the preamble shows.
@@ -149,6 +166,9 @@ class Prompt:
 
     async def holds(self, line: Line) -> bool:
         """Tell whether memory still holds a line that the preamble shows no more; also when that can't be read."""
+        known = await self._profile.holds(line) if self._profile else None
+        if known is not None:
+            return known
         try:
             if line.id and self._store:
                 entry = await self._entry(line)

@@ -1,0 +1,74 @@
+"""What a session's prompt shows of the profile, and what of it changed since.
+
+The block is the same for every session of an unchanged profile, so it is not chosen by what is asked; in a message of
+the session's own it is.
+"""
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import RicordoError
+from ricordo.guard import Trust
+from ricordo.middleware.update import Line
+from ricordo.profile.contract import ProfileStore
+from ricordo.profile.injection import InjectionConfig
+from ricordo.profile.rendering import known_lines, rendered
+from ricordo.tokens import Tokens
+
+if TYPE_CHECKING:
+    from ricordo.workspace.profile import Profile
+
+__all__ = ["ShownProfile"]
+
+_LOG = logging.getLogger("ricordo.agent")
+_UNREADABLE = "What is known of the user can't be read at the moment."
+_SOURCE = "the profile"
+
+
+class ShownProfile:
+    """Shows the profile that `store` keeps as `config` says."""
+
+    def __init__(self, store: ProfileStore, config: InjectionConfig) -> None:
+        """Begin with nothing read."""
+        self._store = store
+        self._config = config
+        self._profile: Profile | None = None
+        self._lines: tuple[Line, ...] = ()
+
+    @property
+    def is_in_prompt(self) -> bool:
+        """Whether it stands in the system prompt, and not in a message."""
+        return self._config.placement == "system"
+
+    async def block(self, room: int, query: str | None = None) -> str:
+        """Return the block in at most `room` tokens; empty when nothing is known, and a word where it can't be read."""
+        try:
+            profile = await self._store.load()
+        except RicordoError as error:
+            _LOG.warning("The profile can't be read for the prompt: %s", error)
+            return _UNREADABLE if room > len(_UNREADABLE) else ""
+        render = partial(rendered, profile, budget=Tokens(room), query=query, config=self._config)
+        return (await run_sync(render)).text
+
+    async def lines(self) -> tuple[Line, ...]:
+        """Return all that is known, line by line; what was read last where it can't be read."""
+        try:
+            profile = await self._store.load()
+        except RicordoError as error:
+            _LOG.debug("The profile can't be read for an update: %s", error)
+            return self._lines
+        if profile != self._profile:
+            self._profile = profile
+            self._lines = tuple(
+                Line(text=text, source=_SOURCE, trust=Trust.AGENT.value) for text in known_lines(profile)
+            )
+        return self._lines
+
+    async def holds(self, line: Line) -> bool | None:
+        """Tell whether the profile still says what a line does; None for a line of something else."""
+        if line.source != _SOURCE:
+            return None
+        return any(line.words == each.words for each in await self.lines())
