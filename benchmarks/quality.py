@@ -7,6 +7,7 @@ caller has them. Numbers, and no text of the data, are kept in `retrieval.json` 
 replaces what it measured and leaves the rest. The page beside it, and the charts, are made from that file; the charts
 need matplotlib (the dependency group `bench`), and stay as they are without it. A set that was measured with this very
 code is not measured again, except with `--afresh`. With `--ablate` each weight of the ranking is set to 0 in turn.
+Where the extra `embed` is installed, all of it is measured with the static embedder too.
 """
 
 import argparse
@@ -17,11 +18,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
 
-from quality_page import ABLATED, draw, page
+from quality_page import ABLATED, WITH_MEANING, draw, page
 from retrieval import LEFT_OUT, PlainFts5, Retriever, evaluated, means, run, scores
 from retrieval_adapter import Recalled, StandingClock, as_items, factory, ids_of, take_in
 from retrieval_sets import NEVER, OWN_SET, Haystack, Json, Question, load, load_own, parsed_time
@@ -29,6 +32,7 @@ from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Match, Query
 from ricordo.index.keyword import KeywordIndex
+from ricordo.models.embedding import load_embedder
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Source
 from ricordo.recall.recall import search
@@ -41,7 +45,10 @@ _DEPTH = 50
 _NOT_WEIGHTS = {"default_half_life", "floor", "duplicate", "said"}
 _RETRIEVERS: Mapping[str, Callable[[], Retriever]] = {
     "SQLite FTS5": PlainFts5, "Ricordo": factory, "Ricordo, transcripts only": lambda: factory(over="transcripts"),
+    WITH_MEANING: lambda: factory(embedder="static"),
 }  # fmt: skip
+_MOST_SHOWN_ALONE = 10
+_HAS_STATIC = find_spec("wordllama") is not None
 
 
 class _Kept(KeywordIndex):
@@ -71,8 +78,10 @@ def main() -> None:
         found["sets"][name] = _cached(key, lambda: _set(haystacks), afresh=given.afresh)  # noqa: B023
         found["sets"][name]["command"] = _command(name, path)
         if given.ablate:
-            made = _cached(f"{key}-ablation", lambda: anyio.run(_ablation, haystacks), afresh=given.afresh)  # noqa: B023
-            found.setdefault("ablation", {})[name] = made
+            for embedder in ("none", "static") if _HAS_STATIC else ("none",):
+                ablated = partial(anyio.run, _ablation, haystacks, embedder)
+                made = _cached(f"{key}-ablation-{embedder}", ablated, afresh=given.afresh)
+                found.setdefault("ablation", {}).setdefault(embedder, {})[name] = made
     given.out.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
     (given.out / "retrieval.md").write_text(page(found), "utf-8")
@@ -88,9 +97,11 @@ def _set(haystacks: Sequence[Haystack]) -> dict[str, Json]:
         "turns": sum(len(haystack.items) for haystack in haystacks), "retrievers": {},
     }  # fmt: skip
     for name, make in _RETRIEVERS.items():
+        if name == WITH_MEANING and not _HAS_STATIC:
+            continue
         rows = run(haystacks, make, depth=_DEPTH)
         made["retrievers"][name] = evaluated(rows)
-        if any(haystack.split for haystack in haystacks):
+        if 1 < len(haystacks) <= _MOST_SHOWN_ALONE:
             halves = {half.id: [row.turns for row in rows if row.haystack == half.id] for half in haystacks}
             made["retrievers"][name]["split"] = {
                 half: {"questions": len(held), **means(held)} for half, held in halves.items()
@@ -110,7 +121,7 @@ def _answered(haystacks: Iterable[Haystack], never: Sequence[tuple[Haystack, Que
     return answers
 
 
-async def _ablation(haystacks: Sequence[Haystack]) -> dict[str, dict[str, float]]:
+async def _ablation(haystacks: Sequence[Haystack], embedder: str) -> dict[str, dict[str, float]]:
     """Return the scores with every weight, and with one of them at 0, for those that change any score."""
     usual = RecallConfig()
     named = [field.name for field in fields(usual) if isinstance(getattr(usual, field.name), float)]
@@ -118,7 +129,7 @@ async def _ablation(haystacks: Sequence[Haystack]) -> dict[str, dict[str, float]
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in ("all", *variants)}
     for haystack in haystacks:
         with tempfile.TemporaryDirectory() as folder:
-            await _ablated(Path(folder), haystack, {"all": usual, **variants}, rows)
+            await _ablated(Path(folder), haystack, {"all": usual, **variants}, rows, embedder)
     shown = {name: means(found) for name, found in rows.items()}
     every = {name: {key: found[key] for key in ABLATED} for name, found in shown.items()}
     return {name: found for name, found in every.items() if name == "all" or found != every["all"]}
@@ -130,13 +141,16 @@ def _without(usual: RecallConfig, name: str) -> RecallConfig:
 
 
 async def _ablated(
-    folder: Path, haystack: Haystack, variants: Mapping[str, RecallConfig], rows: Mapping[str, list[dict[str, float]]]
-) -> None:
+    folder: Path, haystack: Haystack, variants: Mapping[str, RecallConfig],
+    rows: Mapping[str, list[dict[str, float]]], embedder: str,
+) -> None:  # fmt: skip
     clock = StandingClock()
     clock.time = max(filter(None, (parsed_time(turn.time) for turn in haystack.items)), default=clock.time)
     async with Memory.open(folder, scope=Scope(user="me", project="benchmark"), clock=clock) as memory:
         await take_in(memory, as_items(haystack))
-    index = await _Kept.open(folder / "ablation.db", LocalFiles(folder))
+    held = load_embedder(embedder) if embedder != "none" else None
+    index = await _Kept.open(folder / "ablation.db", LocalFiles(folder), embedder=held)
+    await index.refresh()
     for asked in haystack.questions:
         turns = {turn.id for turn in haystack.items} & set(asked.evidence)
         if turns and asked.category not in LEFT_OUT:

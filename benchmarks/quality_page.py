@@ -5,10 +5,13 @@ from pathlib import Path
 
 from retrieval_sets import Json
 
-__all__ = ["ABLATED", "draw", "page"]
+__all__ = ["ABLATED", "WITH_MEANING", "draw", "page"]
 
 ABLATED = ("R@10", "NDCG@10", "all@10")
 """The scores that are shown of each weight."""
+
+WITH_MEANING = "Ricordo, static embedder"
+"""What is found by words and by the embedder that comes as a package."""
 
 _SCORES = ("R@1", "R@5", "R@10", "any@10", "all@10", "NDCG@10", "MRR")
 _HEAD = """# How well recall finds things
@@ -19,11 +22,12 @@ means over questions.
 A question is labelled with the turns that answer it. **R@k** is the share of these turns among the first k hits,
 **any@k** whether at least one is there, **all@k** whether every one is. The level is a single turn, unless
 *session* is said: then the hits are folded to the sessions that they are from, which is far easier. The interval is
-95 %, by drawing whole conversations (themes in the own set) again. No model takes part, neither when something is
-written nor when it is asked for.
+95 %, by drawing whole conversations (themes in the own set) again. No language model takes part, neither when
+something is written nor when it is asked for.
 
 *Ricordo* is `Memory.ingest` for every session and `Memory.search` for every question, over memories and
 transcripts; a hit that is a memory counts as the message that it was learned from, once. 50 hits are asked for.
+With the *static embedder* (the extra `embed`) it finds by meaning too; everything else goes by words alone.
 *SQLite FTS5* is the yardstick: Porter's stemmer, the bare turns, the words joined by OR.
 """
 _OWN = """
@@ -114,43 +118,45 @@ def _set(name: str, made: Mapping[str, Json]) -> str:
     if "never" in made:
         never = made["never"]
         lines += [f"Of {never['questions']} questions about what nobody said, `answer` answers {never['answered']}."]
-    for kind in ("split", "category", "script"):
-        rows = held["Ricordo"].get(kind) or {}
-        if len(rows) > 1:
-            lines += [
-                "",
-                *_table(
-                    (f"Ricordo, by {kind}", "questions", *_SCORES),
-                    [
-                        (label, str(of.get("questions", "")), *(_cent(of[key]) for key in _SCORES))
-                        for label, of in rows.items()
-                    ],
-                ),
-            ]
+    for label in ("Ricordo", WITH_MEANING):
+        for kind in ("split", "category", "script"):
+            rows = held.get(label, {}).get(kind) or {}
+            if len(rows) > 1 and (kind != "script" or label == "Ricordo"):
+                lines += ["", *_parts(f"{label}, by {'part' if kind == 'split' else kind}", rows)]
     return "\n".join([*lines, "", "```sh", made["command"], "```", ""])
 
 
-def _ablation(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
+def _parts(head: str, rows: Mapping[str, Mapping[str, float]]) -> list[str]:
+    return _table(
+        (head, "questions", *_SCORES),
+        [(label, str(of.get("questions", "")), *(_cent(of[key]) for key in _SCORES)) for label, of in rows.items()],
+    )
+
+
+def _ablation(found: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]) -> str:
     lines = [
         "## What each weight is worth",
         "",
         "Each weight of `RecallConfig` is set to 0 in turn, the others stay. Shown is what that changes, in points,",
-        "where ten hits are asked for; a weight that is not named changes no ranking here, such as those of `answer`.",
-        "",
+        "where ten hits are asked for, the most valuable first; a weight that is not named changes no ranking",
+        "here, such as those of `answer`.",
     ]
+    for embedder, sets in found.items():
+        lines += ["", "By words alone:" if embedder == "none" else f"With the {embedder} embedder:", ""]
+        lines += _weights(sets)
+    return "\n".join([*lines, "", "```sh", "python benchmarks/quality.py --ablate", "```", ""])
+
+
+def _weights(found: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[str]:
     sets = list(found)
     names = sorted({name for rows in found.values() for name in rows} - {"all"})
     head = ("without", *(f"{_title(of)}, {key}" for of in sets for key in ABLATED))
-    rows = [
-        (
-            "nothing (all weights)",
-            *(_cent(found[of]["all"][key]) for of in sets for key in ABLATED),
-        )
-    ]
+    every = (_cent(found[of]["all"][key]) for of in sets for key in ABLATED)
+    rows: list[Sequence[str]] = [("nothing (all weights)", *every)]
     for name in sorted(names, key=lambda name: -sum(_loss(found[of], name, "R@10") for of in sets)):
         losses = (_loss(found[of], name, key) for of in sets for key in ABLATED)
         rows.append((f"`{name}`", *(_points(-loss) for loss in losses)))
-    return "\n".join([*lines, *_table(head, rows), "", "```sh", "python benchmarks/quality.py --ablate", "```", ""])
+    return _table(head, rows)
 
 
 def _loss(rows: Mapping[str, Mapping[str, float]], name: str, key: str) -> float:
