@@ -106,14 +106,12 @@ class Claim:
 class Reading:
     """What comparing needs of a text.
 
-    `said` is the text without case, marks and white space, `sequence` the content words in their order, `words` the
-    same as a set, `subject` those that are neither numbers nor generic, `numbers` the numbers.
-    `denied` holds the content words of each negated clause. `changes` tells that the text announces a change,
-    `negative` that it denies something.
+    `said` is the text without case, marks and white space, `words` the content words, `subject` those that are
+    neither numbers nor generic, `numbers` the numbers. `denied` holds the content words of each negated clause.
+    `changes` tells that the text announces a change, `negative` that it denies something.
     """
 
     said: str
-    sequence: tuple[str, ...]
     words: frozenset[str]
     subject: frozenset[str]
     numbers: frozenset[str]
@@ -127,12 +125,10 @@ class Reading:
 def read_claims(text: str) -> Reading:
     """Return the reading of a text's first 600 characters; without claims where no rule fits."""
     shown = text[:600]
-    sequence = _sequence(shown)
-    found = frozenset(sequence)
+    found = _content(shown)
     numbers = frozenset(_NUMBER.findall(shown))
     return Reading(
         said=_BETWEEN.sub(" ", text.casefold()).strip(),
-        sequence=sequence,
         words=found,
         subject=frozenset(word for word in found if word not in _GENERIC and not word[:1].isdigit()),
         numbers=numbers,
@@ -143,13 +139,9 @@ def read_claims(text: str) -> Reading:
     )
 
 
-def _sequence(text: str) -> tuple[str, ...]:
-    """Return the content words in order and without regard to case, which would part PostgreSQL into two words."""
-    return content_words(" ".join(map(one_name, text.casefold().split(" "))), detect_language(text))
-
-
 def _content(text: str) -> frozenset[str]:
-    return frozenset(_sequence(text))
+    """Return the content words without regard to case, which would part PostgreSQL into two words."""
+    return frozenset(content_words(" ".join(map(one_name, text.casefold().split(" "))), detect_language(text)))
 
 
 def _bag(text: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ class ConsolidationConfig:
     to a topic. `min_gap` is the number of seconds between two runs that nobody asked for, `signal_entries` how many
     new entries make a run worthwhile. A run reads at most `batch_entries`. `min_confidence` (0..1) is what an
     extracted entry needs to be curated, `fact_confidence` what a plain fact needs that was said once. Two entries
-    whose content words have a Jaccard similarity of `duplicate` (0..1) say the same. A name that `subject_entries`
+    whose content words are alike by `duplicate` (0..1) say the same. A name that `subject_entries`
     curated memories share can become a topic. One run supersedes at most `max_superseded` memories or a tenth of
     the curated ones, whichever is more.
     """

@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 
 from ricordo.consolidation.claims import Claim, Reading, read_claims
-from ricordo.language import content_words, is_correction, jaccard
+from ricordo.language import content_words, is_correction
+from ricordo.language.duplicates import same_statement
 from ricordo.workspace.entry import Entry
 
 __all__ = ["CORRECTION", "replaces", "says_the_same"]
@@ -19,7 +20,6 @@ CORRECTION = "correction"
 _FRAME = 0.6
 _OF_A_PERSON = frozenset({"home", "work", "name"})
 _FEWEST = 2
-_FEW = 8
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
 _TIMES_LIST = """
 january february march april may june july august september october november december monday tuesday wednesday thursday
@@ -36,20 +36,11 @@ _VERB_OF: Mapping[str, str] = dict(zip(content_words(_NOUNS, "en"), content_word
 def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
     """Tell whether two memories say the same: the same words, or nearly, with the same numbers and the same yes or no.
 
-    `duplicate` (0..1) is the Jaccard similarity of the content words from which they do.
+    `duplicate` (0..1) is the likeness of their content words from which they do; see `language.duplicates`.
     """
-    one, other = read_claims(left.content), read_claims(right.content)
-    if one.said == other.said:
-        return bool(one.said) or left.content == right.content
-    sizes = sorted((len(one.words), len(other.words)))
-    if one.numbers != other.numbers or one.negative != other.negative or sizes[0] < max(_FEWEST, duplicate * sizes[1]):
-        return False
-    if jaccard(one.words, other.words) < duplicate:
-        return False
-    # of few words the order tells who does what to whom
-    shared = one.words & other.words
-    few = max(len(one.sequence), len(other.sequence)) <= _FEW
-    return not few or _within(one.sequence, shared) == _within(other.sequence, shared)
+    if left.content == right.content:
+        return True
+    return same_statement(left.content, right.content, threshold=duplicate)
 
 
 def replaces(newer: Entry, older: Entry) -> bool:
@@ -67,10 +58,6 @@ def replaces(newer: Entry, older: Entry) -> bool:
         or (corrects and _other_number(new, old))
         or ((CORRECTION in newer.tags or is_correction(newer.content)) and _names_the_old(new, old))
     )
-
-
-def _within(sequence: tuple[str, ...], shared: frozenset[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for word in sequence if word in shared))
 
 
 def _ends(claim: Claim, old: Reading) -> bool:

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from ricordo.language.folding import fold, strip_accents
 from ricordo.language.languages import Language, detect_language
-from ricordo.language.opposites import EQUALS, LIGHT, NUMBER_WORDS, OPPOSITES
+from ricordo.language.opposites import EQUALS, LIGHT, NUMBER_WORDS, OPPOSITES, PHRASES, WISHES
 from ricordo.language.scripts import is_unsegmented
 from ricordo.language.stopwords import is_stop_word
 
@@ -31,6 +31,7 @@ SAME = 0.7
 _SAME_MEANING = 0.92
 _SOME_WORDS = 0.4
 _LONGEST = 2_000
+_LONGEST_COMPARED = 200
 _WORD = re.compile(r"[^\W_]+(?:[-_./:@'’&+\\]{1,3}[^\W_]+)*(?:\+\+|#)?|[-+]?\d[\d.,:]*")
 _MARKS = ".,;:!?…、。，．：；！？¡¿\"'`()[]{}«»“”„‘’「」『』（）"
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,:/-]\d+)*")
@@ -40,22 +41,43 @@ _NEGATION = re.compile(
     r"|n['’]t(?!\w)|不(?!错)|没有|没|禁止|别|ない|ません|なし|않|안 ",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(
+    r"\bprefer\w*\b.{1,60}\b(?:to|over)\b|\b(?:rather|more|less|better|worse|\w+er) than\b|\binstead of\b|\bstatt\b"
+    r"|\blieber\b.{1,60}\bals\b|\bplutôt que\b|\bmás que\b|\ben lugar de\b",
+    re.IGNORECASE,
+)
+_JOINS_LIST = "and or und oder et ou y o e"
+_JOINS = frozenset(_JOINS_LIST.split())
+_BEFORE_NAMES_LIST = """
+in on at to from of for with by into since until near von aus nach bei mit für zu à de chez en avec a con da di
+"""
+_BEFORE_NAMES = frozenset(_BEFORE_NAMES_LIST.split())
+_ELISION = re.compile(r"^(?:l|d|j|m|n|s|t|c|qu)'(?=\w)", re.IGNORECASE)
 _FUZZY = 0.6
 _SHORTEST_FUZZY = 5
-_FEW = 8
+_MOST_FUZZY = 8
+_FEWEST_NAMES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Reading:
-    """What comparing needs: `words` are content words in order, `names` those written as names."""
+    """What comparing needs: `words` are content words in order, `names` those written as names.
+
+    `bare` holds every word as it stands and as it is compared. `order` are the names that no preposition precedes,
+    those that "and" joins together. `wished` says that something is wanted, `compared` that two things are, and
+    `unsegmented` is the plain text in a script without spaces, empty in others.
+    """
 
     key: str
     words: tuple[str, ...]
     names: frozenset[str]
     numbers: tuple[str, ...]
     bare: frozenset[str]
+    order: tuple[frozenset[str], ...]
     negative: bool
-    unsegmented: bool
+    wished: bool
+    compared: bool
+    unsegmented: str
 
 
 def statement_key(text: str) -> str:
@@ -79,7 +101,8 @@ def same_statement(one: str, other: str, *, threshold: float = SAME, meaning: fl
     if _apart(left, right):
         return False
     alike = _likeness(left, right)
-    return alike >= threshold or (meaning is not None and meaning >= _SAME_MEANING and alike >= _SOME_WORDS)
+    close = alike >= threshold or (meaning is not None and meaning >= _SAME_MEANING and alike >= _SOME_WORDS)
+    return close and alike > 0
 
 
 def duplicate_of(
@@ -128,11 +151,15 @@ def _apart(left: _Reading, right: _Reading) -> bool:
     """Layer 2: whether the two can't say the same."""
     return (
         left.negative != right.negative
+        or left.wished != right.wished
         or sorted(left.numbers) != sorted(right.numbers)
         or (bool(left.names - set(right.words)) and bool(right.names - set(left.words)))
         or bool(_opposed_words(left, right))
         or _turned_round(left, right)
-        or (left.unsegmented and right.unsegmented and _replaced(left.key, right.key))
+        or (
+            bool(left.unsegmented and right.unsegmented)
+            and _replaced(left.unsegmented[:_LONGEST_COMPARED], right.unsegmented[:_LONGEST_COMPARED])
+        )
     )
 
 
@@ -143,7 +170,7 @@ def _likeness(left: _Reading, right: _Reading) -> float:
 def _shared(left: Sequence[str], right: Sequence[str]) -> float:
     ours, theirs = set(left) - set(right), set(right) - set(left)
     shared = float(len(set(left) & set(right)))
-    for word in sorted(ours):
+    for word in sorted(ours) if min(len(ours), len(theirs)) <= _MOST_FUZZY else ():
         near = max(sorted(theirs), key=lambda other: _near(word, other), default="")
         if near and _near(word, near) >= _FUZZY:
             shared += 1
@@ -178,16 +205,18 @@ def _opposed_words(left: _Reading, right: _Reading) -> frozenset[str]:
 
 
 def _turned_round(left: _Reading, right: _Reading) -> bool:
-    """Tell whether two texts of few words have the same names in another order: who does what to whom."""
+    """Tell whether who does what to whom is the other way round, or which of two things goes before the other."""
+    if left.compared and right.compared:
+        shared = frozenset(left.words) & frozenset(right.words)
+        return _within(left.words, shared) != _within(right.words, shared)
     shared = (left.names & set(right.words)) | (right.names & set(left.words))
-    if len(shared) < 2:
+    if len(shared) < _FEWEST_NAMES:
         return False
-    return (
-        _within(left.words, shared) != _within(right.words, shared) and max(len(left.words), len(right.words)) <= _FEW
-    )
+    ours, theirs = ([group & shared for group in side.order if group & shared] for side in (left, right))
+    return ours != theirs
 
 
-def _within(words: Sequence[str], shared: set[str] | frozenset[str]) -> tuple[str, ...]:
+def _within(words: Sequence[str], shared: frozenset[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word in shared))
 
 
@@ -206,29 +235,53 @@ def _carries(piece: str) -> bool:
 @lru_cache(maxsize=8_192)
 def _read(text: str) -> _Reading:
     language = detect_language(text)
-    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    plain = _plain(text)
     words: list[str] = []
     names: set[str] = set()
+    order: list[frozenset[str]] = []
     bare: set[str] = set()
+    before = ""
     for match in _WORD.finditer(plain):
-        for word, is_name in _words_of(match.group(), language, first=not plain[: match.start()].strip(_MARKS + " ")):
-            bare.add(word)
-            if word in LIGHT or is_stop_word(word, language):
-                continue
+        first = not plain[: match.start()].strip(_MARKS + " ")
+        for word, is_name in _words_of(match.group(), language, first=first):
             key = _key(word, language)
-            words.append(key)
-            bare.add(key)
-            if is_name:
-                names.add(key)
-    numbers = tuple(word for word in words if _NUMBER.fullmatch(word))
+            bare |= {word, key}
+            if not (word in LIGHT or word in WISHES or is_stop_word(word, language)):
+                words.append(key)
+                if is_name:
+                    names.add(key)
+                if before in _JOINS and order:
+                    order[-1] |= {key}
+                elif before not in _BEFORE_NAMES:
+                    order.append(frozenset({key}))
+            before = word
     return _Reading(
         key=statement_key(text),
         words=tuple(words),
         names=frozenset(names),
-        numbers=numbers,
+        numbers=tuple(word for word in words if _NUMBER.fullmatch(word)),
         bare=frozenset(bare),
+        order=tuple(order),
         negative=bool(_NEGATION.search(plain)),
-        unsegmented=any(map(is_unsegmented, plain)),
+        wished=bool(bare & WISHES),
+        compared=bool(_COMPARED.search(plain)),
+        unsegmented=statement_key(plain) if any(map(is_unsegmented, plain)) else "",
+    )
+
+
+def _plain(text: str) -> str:
+    """Return a text with phrases as the words that say the same."""
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    for pattern, word in _phrases():
+        plain = pattern.sub(word, plain)
+    return plain
+
+
+@lru_cache(maxsize=1)
+def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple(
+        (re.compile(pattern if is_unsegmented(pattern[0]) else rf"\b(?:{pattern})\b", re.IGNORECASE), word)
+        for pattern, word in PHRASES
     )
 
 
@@ -236,7 +289,8 @@ def _words_of(run: str, language: Language, *, first: bool) -> list[tuple[str, b
     """Return the words of a run with whether they are written as names."""
     if any(map(is_unsegmented, run)):
         return [(run[at : at + 2], False) for at in range(max(len(run) - 1, 1))]
-    word = re.sub(r"'s$", "", run)
+    whole = _ELISION.sub("", run)
+    word = re.sub(r"'s$", "", whole)
     inner = any(char.isupper() for char in word[1:]) or any(char.isdigit() for char in word)
     # a German noun has a capital as well
     capital = word[:1].isupper() and not first and language != "de"

@@ -6,7 +6,7 @@ that say the same of a person. Number words stand beside their digits. All are l
 
 from collections.abc import Mapping
 
-__all__ = ["EQUALS", "LIGHT", "NUMBER_WORDS", "OPPOSITES"]
+__all__ = ["EQUALS", "LIGHT", "NUMBER_WORDS", "OPPOSITES", "PHRASES", "WISHES"]
 
 # sides are parted by "|", forms of one side by spaces
 _OPPOSITES_LIST = """
@@ -89,11 +89,12 @@ hermana | hermano | madre | padre | hijo | hija
 """
 
 _EQUALS_LIST = """
-like love enjoy prefer favour favor fond adore
+like love enjoy prefer favour favor fond
 live lives reside based
 home house
 use utilise utilize employ
 work job employed
+dislike hate loathe detest
 big large
 start begin
 finish end
@@ -136,11 +137,27 @@ trabaja
 _LIGHT_LIST = """
 user users person people someone he she they his her their theirs him them its also really very quite generally usually
 typically currently now just rather still already much a lot lots kind sort thing things one ones get gets got go
-personally strongly currently actually please want wants like_to have has had will would should can could
-benutzer nutzer nutzerin benutzerin sehr gern gerne am derzeit aktuell momentan eigentlich
+personally strongly actually please have has had will would should can could
+benutzer nutzer nutzerin benutzerin sehr gern gerne am gerade derzeit aktuell momentan eigentlich
 utilisateur utilisatrice tres vraiment actuellement
 usuario usuaria muy realmente actualmente
 utente molto attualmente usuario atualmente muito
+"""
+
+_PHRASES_LIST = r"""
+daily = (?:every|each) day|jeden tag|täglich|tous les jours|todos los días|cada día
+weekly = (?:every|each) week|jede woche|wöchentlich
+monthly = (?:every|each) month|jeden monat|monatlich
+yearly = (?:every|each) year|jedes jahr|jährlich|annually
+want = would (?:like|love) to
+ = (?:works?|working) as|arbeitet als|travaille comme|trabaja como|lavora come|trabalha como
+ = at present|at the moment|right now|these days|nowadays|zurzeit|im moment|en ce moment|en este momento
+ = 非常|十分|特别|真的|很|一点
+"""
+
+_WISHES_LIST = """
+want wants wanted plan plans planned hope hopes intend intends wish wishes aim aims dream dreams going
+will möchte mochte plant hofft veut voudrait espère quiere espera desea vuole spera quer deseja
 """
 
 _NUMBERS_LIST = """
@@ -167,3 +184,11 @@ NUMBER_WORDS: Mapping[str, str] = {
     word: str(number) for line in _NUMBERS_LIST.strip().splitlines() for number, word in enumerate(line.split())
 }
 """Number words of four languages to digits."""
+
+PHRASES: tuple[tuple[str, str], ...] = tuple(
+    (pattern, plain.strip()) for plain, pattern in (line.split("= ") for line in _PHRASES_LIST.strip("\n").splitlines())
+)
+"""Patterns of phrases, in lower case, with the word that says the same; empty where nothing is lost without them."""
+
+WISHES: frozenset[str] = frozenset(_WISHES_LIST.split())
+"""Words that say that something is wanted, and so is not yet."""
