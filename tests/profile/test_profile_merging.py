@@ -80,6 +80,9 @@ async def test_facts_of_one_category_become_one_and_stay_to_be_found() -> None:
         bad = update(*refused)
         assert bad.profile.facts == FACTS
         assert [each.reason for each in bad.rejections] == [reason]
+    test_merging_is_off_unless_it_is_asked_for()
+    test_a_source_is_used_once_and_a_cycle_has_three_groups()
+    test_protected_facts_other_categories_and_small_groups_stay()
 
 
 async def _restorable(facts: Sequence[Fact]) -> None:

@@ -143,7 +143,6 @@ def test_a_long_summary_is_cut_after_a_sentence() -> None:
     )
 
 
-@pytest.mark.req("DF-C31")
 @pytest.mark.parametrize("again", ["plays  CHESS.", "Plays chess", "plays chess!", " Plays\tchess "])
 def test_a_fact_that_is_said_again_is_merged_and_keeps_where_it_was_said(again: str) -> None:
     first = update(Profile(), new("Plays chess", confidence=0.8))
@@ -209,7 +208,6 @@ def test_a_new_fact_enters_a_full_store_of_old_ones_unless_confidence_alone_coun
     assert plain.left[0].content == "Plays chess", "what finds no room goes to the archive"
 
 
-@pytest.mark.req("DF-B7")
 def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
     crowd = [known(at, confidence=1.0) for at in range(100)]
     crowd[3] = replace(crowd[3], source=FactSource(thread="manual"), confidence=0.1)
