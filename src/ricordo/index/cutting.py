@@ -42,13 +42,20 @@ def worth_reading(
     if not np.all(entry):
         company = _companies(corpus, rows)
         keep |= np.isin(company, company[~entry])
-    ids = corpus["entry"][rows]
-    _, place, times = np.unique(ids, return_inverse=True, return_counts=True)
-    keep |= (times[place] > 1) | (ids == 0)
+    keep |= _stands_elsewhere(corpus["entry"][rows])
     if successors:
         keep |= np.isin(found.numbers, [*successors])
     unseen = near[~keep]
     return found.each(np.flatnonzero(keep)), float(np.max(unseen)) if len(unseen) else None
+
+
+def _stands_elsewhere(ids: Array) -> Array:
+    """Tell which of these ids are there more than once; having none counts as that."""
+    order = np.argsort(ids, kind="stable")
+    same = np.diff(ids[order]) == 0
+    again: Array = ids == 0
+    again[order[1:][same]] = again[order[:-1][same]] = True
+    return again
 
 
 def _companies(corpus: Corpus, rows: Array) -> Array:

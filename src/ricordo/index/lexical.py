@@ -23,6 +23,7 @@ __all__ = ["Found", "Lexical", "Ranked", "allowed", "chosen", "latest", "measure
 
 _FIRST = 64
 _MARGIN = 1e-6
+_MANY = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,6 +210,12 @@ def _counts(word: Occurring, rows: Array) -> tuple[Array, Array]:
 
 def spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
     """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
+    if len(rows) > _MANY * limit:
+        # of far more than are wanted only the best are put in order, unless too many of those are of one heap
+        least = np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
+        some = spread(corpus, rows[steps >= least], steps[steps >= least], limit)
+        if len(some) == limit:
+            return some
     ordered = rows[_best_first(corpus, rows, steps)]
     # mostly nothing is too much, which arrays tell at once
     best = ordered[:limit]

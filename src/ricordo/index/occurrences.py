@@ -20,7 +20,7 @@ from ricordo.index.terms import Words
 
 __all__ = ["Occurrences", "Occurring"]
 
-_LEAST_KEPT = 2**16
+_LEAST_KEPT = 2**18
 _TIMES_THE_ROWS = 4
 
 
@@ -89,8 +89,9 @@ class Occurrences:
 
 def _places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> int:
     """Return in how many places a term stands."""
-    if not pieces:
-        return 0
+    if corpus.places == corpus.count and not corpus.dead:
+        # no two rows are of one place
+        return sum(int(np.count_nonzero(counts & IN_OWN)) for _, counts in pieces)
     seen = np.zeros(corpus.places, dtype=np.bool_)
     for rows, counts in pieces:
         own = rows[counts & IN_OWN > 0]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
+from zlib import crc32
 
 from ricordo.language import jaccard
 from ricordo.recall.asked import company_of
@@ -19,10 +20,12 @@ __all__ = ["Folded", "diversified", "folded"]
 
 _ALIKE = 0.4
 _TEXTS_KEPT = 4_096
+_BITS = 255
 _WORD = re.compile(r"\w+")
 
-_Marks: TypeAlias = tuple[bool, bool, frozenset[str], frozenset[str]]
-"""Whether a row was superseded and asks, the words of the question it holds, and all its words as they are written."""
+_Marks: TypeAlias = tuple[bool, bool, frozenset[str], frozenset[str], int, int]
+"""Whether a row was superseded and asks, the words of the question it holds, and all its words as they are written,
+with a bit for each and how many of them share theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,20 +102,24 @@ def _learned_from(row: Scored, learned: Mapping[tuple[str, str], Sequence[Scored
 
 def _marks(row: Scored) -> _Marks:
     match = row.passage.match
-    return row.successor is not None, row.asks, frozenset(match.words), _written_words(match.content)
+    return row.successor is not None, row.asks, frozenset(match.words), *_written_words(match.content)
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
-def _written_words(content: str) -> frozenset[str]:
+def _written_words(content: str) -> tuple[frozenset[str], int, int]:
     # other scripts have no words that are told apart so cheaply
-    return frozenset(_WORD.findall(content.lower())) if content.isascii() else frozenset()
+    words = frozenset(_WORD.findall(content.lower())) if content.isascii() else frozenset[str]()
+    bits = 0
+    for word in words:
+        bits |= 1 << (crc32(word.encode()) & _BITS)
+    return words, bits, len(words) - bits.bit_count()
 
 
 def _twin(row: Scored, mark: _Marks, kept: Sequence[Scored], marks: Sequence[_Marks], duplicate: float) -> int | None:
     """Return the place of the first that says the same; first by what costs little, as every pair is looked at."""
-    superseded, asks, held, words = mark
+    superseded, asks, held, words, bits, sharing = mark
     size = len(words) if duplicate >= _ALIKE else 0
-    for at, (other_superseded, other_asks, other_held, others) in enumerate(marks):
+    for at, (other_superseded, other_asks, other_held, others, other_bits, _) in enumerate(marks):
         # a number apart may be all that a change is, and a question of the same words is no twin of its answer
         if superseded != other_superseded or asks != other_asks:
             continue
@@ -120,6 +127,9 @@ def _twin(row: Scored, mark: _Marks, kept: Sequence[Scored], marks: Sequence[_Ma
             larger, both = max(size, len(others)), size + len(others)
             # texts that share so much are of like size
             if both - larger < _ALIKE * larger:
+                continue
+            # no more words are shared than bits, but for those that share theirs
+            if (bits & other_bits).bit_count() + sharing < _ALIKE * larger:
                 continue
             # words of the question that one alone holds are among those that they do not share
             if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:

@@ -6,7 +6,6 @@ Invariant: no row is dropped, and rows that have nothing to do with each other k
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ricordo.language import overlap
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.measures import Scored
 from ricordo.recall.standing import Successions
@@ -90,15 +89,22 @@ def _replaces(row: Scored, other: Scored, config: RecallConfig) -> bool:
     if not _is_later_memory(row, other):
         return False
     near = other.score - row.score <= config.near and _kind(row) == _kind(other)
-    return _corrects(row, other) or (near and overlap(row.words, other.words) >= _SAME_SUBJECT)
+    return _corrects(row, other) or (near and _is_of_one_subject(row, other))
 
 
 def _corrects(row: Scored, other: Scored) -> bool:
     """Tell whether `row` is tagged as a correction and is later and on the subject of `other`."""
     if not _is_correction(row) or not _is_later_memory(row, other):
         return False
-    on_subject = overlap(row.words, other.words) >= _SAME_SUBJECT or len(row.words & other.words) >= _SHARED
+    on_subject = _is_of_one_subject(row, other) or len(row.words & other.words) >= _SHARED
     return on_subject and set(row.passage.match.words) >= set(other.passage.match.words)
+
+
+def _is_of_one_subject(row: Scored, other: Scored) -> bool:
+    """Tell whether they share half the words of the shorter one."""
+    words, others = row.words, other.words
+    shortest = min(len(words), len(others))
+    return shortest > 0 and len(words & others) >= _SAME_SUBJECT * shortest
 
 
 def _is_correction(row: Scored) -> bool:
