@@ -184,11 +184,11 @@ async def test_a_new_fact_rests_on_a_message_and_words_of_it() -> None:
     kept = (await store.load()).facts
     assert [(each.content, each.source.messages, each.source.quote) for each in kept] == [
         ("The user lives in Berlin", ("m0",), "I  live in\nBerlin"),
-        ("The user's cat is called Mia", ("m1",), ""),
+        ("The user's cat is called Mia", ("m1",), "My cat is called Mia"),
     ]
-    assert kept[0].source.quote in messages[0].text
+    assert all(each.source.quote in messages[int(each.source.messages[0][1:])].text for each in kept)
     assert {each.source.thread for each in kept} == {"s-1"}
-    assert (kept[0].confidence, kept[1].confidence) == (0.9, 0.765), "without its quote it is less sure"
+    assert (kept[0].confidence, kept[1].confidence) == (0.9, 0.765), "whose quote nobody said is less sure"
     assert [each.reason for each in done.rejections] == ["unsupported", "threshold"]
 
 

@@ -36,6 +36,9 @@ _WORK = re.compile(
     r"trabalh\w*|projeto\w*|equipe)\b|工作|项目|公司|团队|部署|仕事|会社|プロジェクト|開発",
     re.IGNORECASE,
 )
+_TOGETHER = re.compile(
+    r"(?:we|our|wir|unser\w*|nous|notre|nuestr\w+|nosotros|noi|nós|nosso\w*)\b|我们|私たち", re.IGNORECASE
+)
 _MOST_SENTENCES = 5
 _MOST_TOPICS = 5
 _LAST_MESSAGES = 6
@@ -95,7 +98,7 @@ def _summaries(
     newest = sorted(facts, key=lambda fact: (confirmed_last(fact) or now) if fact.created_at else now, reverse=True)
     lasting = [fact for fact in newest if fact.category != "goal"]
     for name, working in _NOW:
-        yield from _edit(name, [each for each in lasting if bool(_WORK.search(each.content)) is working], config)
+        yield from _edit(name, [each for each in lasting if _is_of_work(each) is working], config)
     at_hand = [*reversed(fresh), *(fact for fact in newest if fact.category == "goal")]
     yield from _edit("topOfMind", at_hand or newest[:2], config, topics=_topics(messages))
     for name, within in (
@@ -104,6 +107,12 @@ def _summaries(
         ("longTermBackground", lambda age: age > _EARLIER),
     ):
         yield from _edit(name, _of_age(newest, within, now), config)
+
+
+def _is_of_work(fact: Fact) -> bool:
+    """Tell whether a fact is about work; a rule that the user and others follow is."""
+    rule = fact.category == "behavior" and _TOGETHER.match(fact.content) is not None
+    return rule or _WORK.search(fact.content) is not None
 
 
 def _of_age(facts: Sequence[Fact], within: Callable[[timedelta], bool], now: datetime) -> list[Fact]:

@@ -1,7 +1,7 @@
 """Where a new fact comes from: the message and the words that it rests on, and which files were handed over. Pure.
 
-Invariant: a quote that is kept stands in the text of the first message that is named. A fact that nothing supports
-names no message, and the gate turns it down.
+Invariant: a fact that names a message has a quote, and that stands in the text of the first message it names. A fact
+that nothing supports names no message, and the gate turns it down.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ricordo.guard.fence import contains_fence
+from ricordo.language.sentences import split_sentences
 from ricordo.language.similarity import containment
 from ricordo.language.words import content_words
 from ricordo.messages.marks import mark_of
@@ -48,8 +49,8 @@ def learnable(messages: Sequence[Message]) -> tuple[Message, ...]:
 def rested(update: ProfileUpdate, messages: Sequence[Message], thread: str) -> ProfileUpdate:
     """Return an update whose new facts name what they rest on in `messages`, which are of `thread`.
 
-    Without a quote that was said, a fact whose words one message holds is less sure; what only an assistant said is
-    less sure too.
+    A fact whose quote nobody said, and whose words one message holds, gets the sentence of it that does, and is less
+    sure; what only an assistant said is less sure too.
     """
     mergings = tuple(
         replace(each, fact=replace(each.fact, source=FactSource(thread="consolidation"))) for each in update.mergings
@@ -91,7 +92,8 @@ def _rested(fact: NewFact, messages: Sequence[Message], thread: str) -> NewFact:
             return _by(fact, message, surety, thread, known=known, quote=words)
     supporting = max(ordered, key=lambda message: _support(fact.content, message), default=None)
     if supporting is not None and _support(fact.content, supporting) >= _SUPPORTED:
-        return _by(fact, supporting, surety * _UNQUOTED, thread, known=known)
+        quote = _telling(fact.content, supporting.text)
+        return _by(fact, supporting, surety * _UNQUOTED, thread, known=known, quote=quote)
     return replace(fact, source=FactSource(thread=thread))
 
 
@@ -109,6 +111,13 @@ def _support(content: str, message: Message) -> float:
     if len(set(wanted)) < _FEWEST_WORDS:
         return 0.0
     return containment(wanted, content_words(message.text))
+
+
+def _telling(content: str, text: str) -> str:
+    """Return the sentence of `text` that holds most of the words of `content`, as it stands there."""
+    wanted = content_words(content)
+    sentences = [sentence.text for sentence in split_sentences(text)] or [text]
+    return max(sentences, key=lambda sentence: containment(wanted, content_words(sentence))).strip()[:_SHORT_QUOTE]
 
 
 def _span(quote: str, text: str) -> str:
