@@ -1,14 +1,18 @@
 """Processing: what an extraction reads of a conversation, and what it is spared."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
+from ricordo.flush.extract import extract
+from ricordo.flush.extraction import Delta, RulesExtraction
 from ricordo.flush.processing import Processed, ProcessingConfig, processed
+from ricordo.flush.types import Finding
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, marked
 from ricordo.messages.marks import Mark
@@ -150,7 +154,7 @@ def test_a_malformed_clarification_answer_stays_hidden(change: Mapping[str, Json
 
 def test_a_block_of_recalled_memory_goes_and_what_a_person_said_around_it_stays() -> None:
     found = processed([user(f"Hi.\n{recalled('We deploy only from main.')}\nHow do we deploy?"), REPLIED])
-    assert said(found)[0] == "Hi.\n\nHow do we deploy?"
+    assert said(found)[0] == "Hi.\n\n[…]\n\nHow do we deploy?"
     assert found.recalled == ("We deploy only from main.",)
 
 
@@ -197,7 +201,8 @@ def test_a_person_may_say_again_what_was_recalled() -> None:
 
 ACKNOWLEDGED = [
     "ok", "OK!", "Thanks, got it.", "好的。", "嗯嗯，谢谢", "danke, alles klar!", "merci beaucoup !", "¡Vale, gracias!",
-    "Va bene, grazie.", "Beleza, obrigado!", "ありがとうございます。", "네, 감사합니다", "Спасибо, понятно", "شكراً", "dank je wel",
+    "Va bene, grazie.", "Beleza, obrigado!", "ありがとうございます。", "네, 감사합니다", "Спасибо, понятно", "شكراً",
+    "dank je wel",
     "ठीक है, धन्यवाद", "👍",
 ]  # fmt: skip
 
@@ -274,3 +279,45 @@ def test_every_message_is_kept_in_order_or_counted_once_and_a_second_reading_cha
     assert len(found.messages) + sum(found.dropped.values()) == len(messages)
     assert all(message.text.strip() and len(message.text) <= 200 for message in found.messages)
     assert "<memory" not in "".join(said(found))
+
+
+@pytest.mark.parametrize("between", [upload("uploaded_files"), recalled("Priya owns the gateway.")])
+def test_no_quote_reaches_across_what_was_taken_out(between: str) -> None:
+    original = user(f"My laptop is an M2.\n{between}\nMy phone is a Pixel.")
+    found = extract(processed([original, REPLIED]).messages)
+    assert "M2" in found[0].content
+    assert all(finding.quote in original.text for finding in found)
+
+
+def fed(*messages: Message) -> list[str]:
+    """What an extraction is fed of these new messages."""
+    given: list[str] = []
+
+    def rules(read: Sequence[Message]) -> Sequence[Finding]:
+        given.extend(message.text for message in read)
+        return ()
+
+    named = [replace(message, id=f"m{at}") for at, message in enumerate(messages)]
+    delta = Delta(agent="main", session="s", scope=None, context=(), new=named)
+    anyio.run(RulesExtraction(rules=rules), delta)
+    return given
+
+
+@pytest.mark.req("DF-PROC", "DF-C1", "DF-C3", "DF-C4")
+def test_an_extraction_is_fed_no_tools_no_upload_tags_and_no_upload_only_turn_with_its_reply() -> None:
+    call = Message(role="assistant", parts=(Text(text="Let me look."), ToolCall(id="1", name="list_files")))
+    result = Message(role="tool", parts=(ToolResult(call_id="1", parts=(Text(text="golden/"),)),))
+    for tag in TAGS:
+        only, mixed = user(upload(tag)), user(f"Compare it.\n{upload(tag)}")
+        talk = [ASKED, call, result, REPLIED, only, assistant("I see a report."), mixed, assistant("Compared.")]
+        assert fed(*talk) == [ASKED.text, REPLIED.text, "Compare it.", "Compared."]
+        assert fed(only, assistant("I see a report.")) == []
+
+
+@pytest.mark.req("DF-C6", "DF-C7")
+def test_an_extraction_is_never_fed_what_is_hidden_or_injected_but_for_a_whole_clarification_answer() -> None:
+    block = recalled("We deploy only from main.")
+    injected = [marked(user(block), "memory"), user(block), user("Today is Friday.", hide_from_ui=True)]
+    answer = user("Staging, please.", hide_from_ui=True, human_input_response=dict(ANSWER))
+    broken = user("Production.", hide_from_ui=True, human_input_response={**ANSWER, "request_id": ""})
+    assert fed(ASKED, *injected, answer, broken, REPLIED) == [ASKED.text, "Staging, please.", REPLIED.text]

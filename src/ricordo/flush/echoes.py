@@ -7,14 +7,12 @@ memory makes one. An assistant that repeats recalled text teaches nothing, in th
 import re
 from collections.abc import Iterator, Sequence
 
+from ricordo.flush.gaps import joined
 from ricordo.guard.fence import unfence
 from ricordo.language import content_words, split_sentences, strip_accents
 from ricordo.messages import Message, mark_of
 
-__all__ = ["GAP", "keys_of", "recalled_in", "restates", "without_echoes", "without_fences"]
-
-GAP = "\n\n[…]\n\n"
-"""What stands where something was left out."""
+__all__ = ["keys_of", "recalled_in", "restates", "without_echoes", "without_fences"]
 
 _FENCE = re.compile(
     r"<(?P<name>[a-z][a-z0-9_-]{0,40})(?: note=\"[^\"\n]*\")?>\n<(?P=name)-item source=\"[^\"\n]*\" trust=\"[a-z]+\""
@@ -39,7 +37,7 @@ def without_fences(text: str) -> tuple[str, tuple[str, ...]]:
         at = stop
     if not blocks:
         return text, ()
-    return "\n\n".join(piece for part in (*left, text[at:]) if (piece := part.strip())), tuple(blocks)
+    return joined((*left, text[at:])), tuple(blocks)
 
 
 def recalled_in(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -75,8 +73,7 @@ def without_echoes(text: str, recalled: Sequence[frozenset[str]]) -> str:
             rest += 1
     if not at:
         return text
-    pieces = [piece for part in (*left, text[at:]) if (piece := part.strip(" \t\n-*•"))]
-    return GAP.join(pieces) if rest else ""
+    return joined(part.strip(" \t\n-*•") for part in (*left, text[at:])) if rest else ""
 
 
 def _same(own: frozenset[str], other: frozenset[str]) -> bool:

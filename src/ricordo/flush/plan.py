@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ricordo.flush.choice import Pick, chosen
 from ricordo.flush.config import ExtractionConfig
 from ricordo.flush.credentials import asks_for_credential, bears_credential
+from ricordo.flush.gaps import MARK
 from ricordo.flush.statements import Statement
 from ricordo.flush.turns import YES_NO, Turn, turns
 from ricordo.flush.types import Finding, Utterance
@@ -80,10 +81,11 @@ def _corrects(statement: Statement, turn: Turn) -> bool:
 
 
 def _quote(turn: Turn, group: Sequence[Statement]) -> str:
-    """The span from the first to the last statement when little, and no credential, stands between them, else the
-    weightiest one."""
+    """The span from the first to the last statement when little, and neither a credential nor a gap, stands between
+    them, else the weightiest one."""
     start, end = group[0].start, group[-1].end
     close = end - start <= sum(len(statement.text) for statement in group) + _MOST_BETWEEN
+    close = close and MARK not in turn.utterance.text[start:end]
     if close and not any(bears_credential(each.text) for each in turn.sentences if start < each.start < end):
         return turn.utterance.text[start:end]
     return max(group, key=lambda statement: len(statement.words)).text

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.echoes import GAP, keys_of, recalled_in, without_echoes, without_fences
+from ricordo.flush.echoes import keys_of, recalled_in, without_echoes, without_fences
+from ricordo.flush.gaps import GAP
 from ricordo.flush.hidden import is_hidden
 from ricordo.flush.uploads import said_before_uploads, without_uploads
 from ricordo.language import split_sentences

@@ -6,8 +6,9 @@ whole blocks go, outside code; where files are listed also one whose end was cut
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from ricordo.flush.gaps import joined
 from ricordo.messages import JsonValue
 
 __all__ = ["metadata_of", "said_before_uploads", "without_uploads"]
@@ -30,15 +31,24 @@ def without_uploads(text: str, metadata: Mapping[str, JsonValue]) -> str:
     lists = [found for key in _LISTS if isinstance(found := metadata_of(metadata, key), list)]
     if "<" not in text or (lists and not any(lists)):
         return text
+    left: list[str] = []
+    at = 0
+    for start, end in _blocks(text, cut_off=any(lists)):
+        left.append(text[at:start])
+        at = end
+    return joined((*left, text[at:])) if left else text
+
+
+def _blocks(text: str, *, cut_off: bool) -> Iterator[tuple[int, int]]:
+    """Yield where blocks stand, and at last one that lost its end, where such a one counts."""
     code = [match.span() for match in _CODE.finditer(text)]
-
-    def cut(match: re.Match[str]) -> str:
-        return match.group() if any(start <= match.start() < end for start, end in code) else "\n\n"
-
-    left = _BLOCK.sub(cut, text)
-    if any(lists):
-        left = _UNCLOSED.sub("", left)
-    return text if left == text else left.strip()
+    last = 0
+    for match in _BLOCK.finditer(text):
+        if not any(start <= match.start() < end for start, end in code):
+            yield match.span()
+            last = match.end()
+    if cut_off and (rest := _UNCLOSED.search(text, last)) is not None:
+        yield rest.span()
 
 
 def said_before_uploads(metadata: Mapping[str, JsonValue]) -> str | None:
