@@ -212,10 +212,15 @@ def spread(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
     """Return the best `limit` of these ascending rows in order, without what is too much of one heap or one text."""
     if len(rows) > _MANY * limit:
         # of far more than are wanted only the best are put in order, unless too many of those are of one heap
-        least = np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
-        some = spread(corpus, rows[steps >= least], steps[steps >= least], limit)
-        if len(some) == limit:
-            return some
+        high = steps >= np.partition(steps, len(steps) - 2 * limit)[len(steps) - 2 * limit]
+        best = _in_order(corpus, rows[high], steps[high], limit)
+        if len(best) == limit:
+            return best
+    return _in_order(corpus, rows, steps, limit)
+
+
+def _in_order(corpus: Corpus, rows: Array, steps: Array, limit: int) -> list[int]:
+    """Return what `spread` does, with all of the rows put in order."""
     ordered = rows[_best_first(corpus, rows, steps)]
     # mostly nothing is too much, which arrays tell at once
     best = ordered[:limit]
