@@ -10,7 +10,7 @@ that was replaced while another was built in its place is never overwritten.
 
 import json
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,6 +37,7 @@ __all__ = ["Segments", "from_bytes", "to_bytes"]
 _LEAST_FOLDED = 1_000
 _TIMES_AS_LARGE = 4
 _AT_ONCE, _FEW = 2_000, 250
+_CHUNKS_KEPT = 4_096
 _POSTINGS: dict[str, str] = {"ends": "<u4", "starts": "<u4", "rows": "<u4", "counts": "|u1"}
 _TELLS = " OR ".join(f"instr(markup, '{mark}') > 0" for mark in TELLING)
 _ROWS = f"""SELECT chunk.id, document, line, part, place, twin, time, entry, message <> '', markup <> '', {_TELLS},
@@ -69,6 +70,8 @@ class Segments:
         self._successors: set[int] = set()
         self._marked = 0
         self._occurrences = Occurrences()
+        self._held: dict[int, Chunk] = {}
+        self._chunks_at = -1
 
     def search(
         self, connection: Connection, asked: Asked, sense: Sense | None = None
@@ -104,8 +107,23 @@ class Segments:
             found = ranked.each()
         else:
             found, unseen = worth_reading(corpus, ranked, cut, self._succeeding(connection, corpus))
-        there = chunks(connection, [one.number for one in found])
+        there = self._chunks(connection, [one.number for one in found])
         return [(one, there[one.number]) for one in found if one.number in there], statistics, unseen
+
+    def _chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
+        """Return what `chunks` does; what was read lately is at hand, as what a number stands for never changes.
+
+        A move to another line is a change that was followed; a piece of a long entry has fields of another row.
+        """
+        if self._chunks_at != self._change:
+            self._held.clear()
+            self._chunks_at = self._change
+        held = {number: self._held[number] for number in numbers if number in self._held}
+        read = chunks(connection, [number for number in numbers if number not in held])
+        if len(self._held) > _CHUNKS_KEPT:
+            self._held.clear()
+        self._held.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
+        return held | read
 
     def _ranked(self, corpus: Corpus, asked: Asked, sense: Sense | None) -> tuple[Ranked, Statistics]:
         if sense is None:
@@ -157,6 +175,7 @@ class Segments:
         corpus, self._corpus = self._corpus, None
         if corpus is None or not self._follow(connection, corpus):
             corpus = Corpus()
+            self._held.clear()
             self._change, self._document = _missing_changes(connection), 0
             self._know(connection, corpus)
             _load(connection, corpus)
