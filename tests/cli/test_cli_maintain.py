@@ -92,7 +92,7 @@ def test_what_failed_too_often_is_tried_again_only_when_it_is_asked_for() -> Non
     assert result.code == 1
     assert "failed too often, ModelTimeout" in result.out
     assert "maintain --retry" in ricordo("doctor").out
-    assert "Did 1 job" in ricordo("maintain", "--retry").out
+    assert "Did 2 jobs" in ricordo("maintain", "--retry").out
     assert "inbox" in ricordo("doctor").out
     assert "We deploy only from main." in ricordo("memory", "list").out
 
@@ -123,6 +123,25 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     assert ricordo("spending", "--json").document["limit"] == {"tokens": 1000, "cost": 5.0, "reached": True}
 
 
+def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None:
+    (ROOT / "workspace" / "memory").mkdir(parents=True)
+    ledger = ROOT / "workspace" / "memory" / "2020-02-03.md"
+    ledger.write_text("- We deploy only from main. [kind:: decision]\n", encoding="utf-8")
+    (ROOT / "workspace" / "sessions").mkdir()
+    (ROOT / "workspace" / "sessions" / "2020-02-03-10h00.md").write_text("# Old\n", encoding="utf-8")
+    shown = ricordo("maintain", "--dry-run").out
+    assert "sessions/2020-02-03-10h00.md  goes to the trash soon, which is announced now" in shown
+    assert "goes to the archive" not in shown  # it was never consolidated
+    ricordo("maintain")
+    assert ricordo("maintain", "--dry-run", "--json").document["old"] == [
+        {"path": "workspace/memory/2020-02-03.md", "act": "archive", "rule": "daily_file_retention_days = 90"}
+    ]
+    ricordo("maintain")
+    assert not ledger.exists()
+    assert (ROOT / "workspace" / "memory" / "archive" / "2020-02-03.md").exists()
+    assert {"announce", "expire"} <= {change["act"] for change in ricordo("history", "--json").document["changes"]}
+
+
 def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:
     async def live() -> None:
         async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:
@@ -130,5 +149,5 @@ def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:
 
     anyio.run(live)
     assert ricordo("maintain", "--dry-run", "--json").document == {
-        "waiting": [], "failed": [], "behind": [], "worked": None,
+        "waiting": [], "failed": [], "behind": [], "old": [], "worked": None,
     }  # fmt: skip

@@ -35,14 +35,16 @@ LEARNED = Flushed(block=Block(path="x.md", offset=0, data=b"-", entries=(Entry(c
 class CountingInbox(Inbox):
     """An inbox that counts how often it was asked, and can be full."""
 
-    asked = renewed = 0
+    asked = renewed = idle = 0
     full = False
 
     async def lease(self, **given: Any) -> Lease | None:
         self.asked += 1
         if self.full:
             raise StorageFull
-        return await super().lease(**given)
+        lease = await super().lease(**given)
+        self.idle += lease is None
+        return lease
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
         self.renewed += 1
@@ -64,6 +66,7 @@ class Bench:
     flushed: list[str] = field(default_factory=list)
     acts: dict[str, Any] = field(default_factory=dict)
     consolidated: int = 0
+    maintained: list[datetime] = field(default_factory=list)
 
     async def flush(self, job: Job) -> Flushed:
         if job.session in self.acts:
@@ -75,11 +78,17 @@ class Bench:
         self.consolidated += 1
         return {"entries": 4}
 
+    async def maintain(self) -> Mapping[str, int]:
+        self.maintained.append(self.clock.now())
+        return {"steps": 4}
+
     def worker(
         self,
         *,
         pace: Pace | None = None,
         consolidating: bool = False,
+        maintaining: bool = False,
+        interval: timedelta = timedelta(hours=6),
         tidy: Callable[[], Awaitable[object]] | None = None,
         workers: int = 1,
     ) -> Worker:
@@ -87,6 +96,8 @@ class Bench:
             self.inbox,
             flush=self.flush,
             consolidate=self.consolidate if consolidating else None,
+            maintain=self.maintain if maintaining else None,
+            interval=interval,
             tidy=tidy,
             emitter=Emitter(self.clock, (self.events.append,)),
             clock=self.clock,
@@ -347,6 +358,52 @@ async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench
         worker.wake()
         await until(lambda: bench.flushed == ["a", "b"])
         group.cancel_scope.cancel()
+
+
+async def serve_for(worker: Worker, bench: Bench, hours: int) -> None:
+    """Let the worker look once an hour."""
+
+    async def looked() -> None:
+        idle = bench.inbox.idle
+        worker.wake()
+        await until(lambda: bench.inbox.idle > idle)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(worker.serve)
+        await looked()
+        for _ in range(hours):
+            bench.clock.turn(hours=1)
+            await looked()
+        group.cancel_scope.cancel()
+
+
+@pytest.mark.req("AS-TRIG-03")
+async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) -> None:
+    await bench.put("first")
+    begun = bench.clock.now()
+    await serve_for(bench.worker(maintaining=True), bench, hours=7)
+    await serve_for(bench.worker(maintaining=True), bench, hours=18)
+    assert [(when - begun).total_seconds() / 3600 for when in bench.maintained] == [6, 12, 18, 24]
+
+
+async def test_an_interval_of_ones_own_counts_from_the_last_cycle_and_a_clock_set_back_does_not_stop_it(
+    bench: Bench,
+) -> None:
+    worker = bench.worker(maintaining=True, interval=timedelta(hours=2))
+    await bench.put("first")
+    await serve_for(worker, bench, hours=2)
+    assert len(bench.maintained) == 1
+    bench.clock.turn(days=-30)
+    await serve_for(bench.worker(maintaining=True, interval=timedelta(hours=2)), bench, hours=2)
+    assert len(bench.maintained) == 2
+
+
+async def test_where_nothing_was_ever_asked_for_no_cycle_runs_and_no_inbox_is_made(
+    bench: Bench, tmp_path: Path
+) -> None:
+    await serve_for(bench.worker(maintaining=True), bench, hours=8)
+    assert bench.maintained == []
+    assert not (tmp_path / "queue.db").exists()
 
 
 async def test_serving_sleeps_while_what_waits_cannot_be_done(bench: Bench) -> None:

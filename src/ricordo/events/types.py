@@ -43,6 +43,9 @@ Stage = Literal[
     "expand",
     "consolidate",
     "drain",
+    "maintain",
+    "expire",
+    "prune",
     "summarize",
     "task",
 ]

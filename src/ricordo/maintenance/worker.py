@@ -10,7 +10,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
@@ -26,10 +26,14 @@ from ricordo.queue import Job, JobRecord, Lease, Outcome, Queue
 from ricordo.queue.plan import key_of
 from ricordo.scopes import Scope
 
-__all__ = ["Drained", "Pace", "Worker"]
+__all__ = ["MAINTAIN", "Drained", "Pace", "Worker"]
 
 _T = TypeVar("_T")
 _LOOK_AGAIN = 0.02
+_MOST = 1_000
+_UNENDED: Collection[str] = frozenset({"waiting", "running"})
+MAINTAIN = "maintain"
+"""The kind, and the key, of the jobs that maintain the root."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +58,16 @@ class Pace:
     patience: float = 2.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Cycle:
+    """When the next maintenance is due, and after which one, by its job; empty for the first."""
+
+    at: datetime
+    after: str = ""
+
+
 class Worker:
-    """Does `flush` jobs, and `consolidate` jobs when it is given a way to."""
+    """Does `flush` jobs, and `consolidate` and `maintain` jobs when it is given a way to."""
 
     def __init__(
         self,
@@ -63,6 +75,8 @@ class Worker:
         *,
         flush: Callable[[Job], Awaitable[Flushed]],
         consolidate: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        maintain: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+        interval: timedelta = timedelta(hours=6),
         tidy: Callable[[], Awaitable[object]] | None = None,
         due: ConsolidationDue | None = None,
         emitter: Emitter,
@@ -75,11 +89,14 @@ class Worker:
 
         `due` decides when a flush asks for a consolidation: by default 30 minutes after the last one, or after the
         worker was made. What was learned since is consolidated when the worker ends, see `at_work`, and then `tidy`
-        takes away what nobody needs any more.
+        takes away what nobody needs any more. `maintain` is done every `interval`, by one of the processes of a root.
         """
         self._queue = queue
         self._flush = flush
         self._consolidate = consolidate
+        self._maintain = maintain
+        self._interval = interval
+        self._cycle: _Cycle | None = None
         self._tidy = tidy
         self._due = due or not_within(timedelta(minutes=30))
         self._emitter = emitter
@@ -87,7 +104,8 @@ class Worker:
         self._scope = scope
         self._pace = pace or Pace()
         self._workers = workers
-        self._kinds = frozenset({"flush"} | ({"consolidate"} if consolidate else set()))
+        given = {"flush": True, "consolidate": consolidate is not None, MAINTAIN: maintain is not None}
+        self._kinds = frozenset(kind for kind, can in given.items() if can)
         self._sleepers: set[anyio.Event] = set()
         self._asked: set[str] = set()
         self._began = clock.now()
@@ -133,6 +151,7 @@ class Worker:
         """Drain whenever something is due or `wake` is called, until cancelled."""
         while True:
             with self._asleep() as woken:
+                await self._schedule()
                 await self.drain(seconds=math.inf)
                 with anyio.move_on_after(await self._until_due()):
                     await woken.wait()
@@ -274,7 +293,37 @@ class Worker:
         await self._settled(lease, counts)
         return True
 
+    async def _schedule(self) -> None:
+        """Ask for the next maintenance when it is time: one interval after the last one, or after the first job."""
+        known, now = self._cycle, self._clock.now()
+        if self._maintain is None or (known and now < known.at):
+            return
+        try:
+            self._cycle = await self._cycle_after_last()
+            overdue = known and self._cycle and known.after == self._cycle.after
+            if self._cycle and (overdue or now >= self._cycle.at):
+                await self._queue.put(Job(kind=MAINTAIN, key=MAINTAIN))
+                self._cycle = None
+        except StorageError as error:
+            self._report(error)
+
+    async def _cycle_after_last(self) -> "_Cycle | None":
+        """Return the next cycle; None where one is asked for, or nothing ever was."""
+        records = await self._queue.jobs(kinds={MAINTAIN}, limit=1)
+        if any(record.state in _UNENDED for record in records):
+            return None
+        since = [record.changed for record in records] or [
+            record.created for record in (await self._queue.jobs(limit=_MOST))[-1:]
+        ]
+        if not since:
+            return None
+        # a clock that was set back must not put it off for long
+        at = min(since[0], self._clock.now()) + self._interval
+        return _Cycle(at=at, after=records[0].job.id if records else "")
+
     async def _work(self, job: Job) -> Mapping[str, int]:
+        if job.kind == MAINTAIN and self._maintain is not None:
+            return await self._maintain()
         if job.kind == "consolidate" and self._consolidate is not None:
             return await self._consolidate()
         flushed = await self._flush(job)
@@ -340,7 +389,7 @@ class Worker:
 
     async def _unended(self, kinds: Collection[str]) -> list[JobRecord]:
         try:
-            return await self._queue.jobs(states={"waiting", "running"}, kinds=kinds, limit=1000)
+            return await self._queue.jobs(states={"waiting", "running"}, kinds=kinds, limit=_MOST)
         except StorageError as error:
             self._report(error)
             return []

@@ -209,7 +209,8 @@ def _prune(connection: Connection, now: datetime, limits: Limits) -> None:
     for state in _ENDED:
         newest = "SELECT number FROM job WHERE state = :state ORDER BY changed DESC, number DESC LIMIT -1 OFFSET :kept"
         connection.execute(
-            f"DELETE FROM job WHERE state = :state AND (changed < :before OR number IN ({newest}))",
+            f"DELETE FROM job WHERE state = :state AND (changed < :before OR number IN ({newest}))"
+            " AND number NOT IN (SELECT max(number) FROM job WHERE state = :state GROUP BY kind)",
             {"state": state, "before": stamp(now - limits.age), "kept": limits.kept},
         )
 

@@ -22,9 +22,11 @@ __all__ = [
     "SESSIONS",
     "TOMBSTONES",
     "TOPICS",
+    "TRASH",
     "USAGE",
     "WORKSPACE",
     "agent_of",
+    "archive_path",
     "compactions_path",
     "cursor_beside",
     "cursor_path",
@@ -47,6 +49,7 @@ MEMORY = f"{WORKSPACE}/MEMORY.md"
 LEDGERS = f"{WORKSPACE}/memory"
 TOPICS = f"{LEDGERS}/topics"
 SESSIONS = f"{WORKSPACE}/sessions"
+TRASH = "trash"
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 USAGE = f"{WORKSPACE}/usage.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
@@ -78,6 +81,11 @@ def ledger_date(path: str) -> date | None:
         return date(*(int(part) for part in match.groups()))
     except ValueError:
         return None
+
+
+def archive_path(ledger: str) -> str:
+    """Return where a ledger goes when it is past its time."""
+    return f"{LEDGERS}/archive/{ledger.rpartition('/')[2]}"
 
 
 def is_ledger(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""`maintain`: what waits in the inbox, shown and worked off."""
+"""`maintain`: what waits to be done in a root, shown and done."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,11 +13,20 @@ from ricordo.cli.render import age, bold, counted, dim, emit, say, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ricordo.files import FileStore
     from ricordo.maintenance.overdue import Overdue
+    from ricordo.maintenance.prune import Fate
     from ricordo.messages.types import JsonValue
     from ricordo.queue import Job, JobRecord, Queue
 
 __all__ = ["maintain"]
+
+_ACTS = {
+    "announce": "goes to the trash soon, which is announced now",
+    "archive": "goes to the archive",
+    "delete": "is deleted from the trash",
+    "trash": "goes to the trash",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +50,18 @@ def maintain(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Work off what waits in the inbox now: sessions to learn from, ledgers to consolidate.
+    """Do now what the background does: learn from sessions, expire, consolidate, prune, reindex.
 
     Sessions that hold more than was learned are found in the files too. The exit code is 1 if something is left.
     """
     target = existing(root, user, project)
     tell_trouble(target)
-    found, worked = run(lambda: _maintained(target, dry_run=dry_run, retry=retry, seconds=seconds))
+    found, old, worked = run(lambda: _maintained(target, dry_run=dry_run, retry=retry, seconds=seconds))
     left = bool(worked and (worked.left or worked.count("failed") or (found.failed and not retry)))
     if as_json:
-        emit(_document(found, worked))
+        emit(_document(found, old, worked))
     else:
-        _print_found(found)
+        _print_found(found, old)
         if worked:
             _print_worked(worked)
     if left:
@@ -61,31 +70,55 @@ def maintain(
 
 async def _maintained(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
-) -> "tuple[Overdue, _Worked | None]":
+) -> "tuple[Overdue, Sequence[Fate], _Worked | None]":
     from ricordo.maintenance.overdue import overdue, take_up
+    from ricordo.maintenance.worker import MAINTAIN
+    from ricordo.queue import Job
     from ricordo.runtime.assembly import Parts, look_into, open_workspace
 
     if dry_run:
         async with look_into(target.root, Parts.standard(settings=target.settings)) as (inbox, files):
-            return await overdue(inbox, files), None
+            return await overdue(inbox, files), await _old(target, files), None
     scope, parts = await scope_of(target), Parts.standard(settings=target.settings)
     async with open_workspace(target.root, scope, parts) as workspace:
         began = workspace.place.clock.now()
         found = await overdue(workspace.inbox, workspace.place.files)
+        old = await _old(target, workspace.place.files)
+        await workspace.inbox.put(Job(kind=MAINTAIN, key=MAINTAIN))
         await take_up(workspace.inbox, found, retry=retry)
         left = await workspace.worker.settle(seconds=seconds)
-        return found, _Worked(
-            ended=[each for each in await _ended(workspace.inbox) if each.changed >= began], left=left
+        return (
+            found,
+            old,
+            _Worked(ended=[each for each in await _ended(workspace.inbox) if each.changed >= began], left=left),
         )
+
+
+async def _old(target: Target, files: "FileStore") -> "list[Fate]":
+    """Return what is past its time, and what the next cycle does with it."""
+    from ricordo.clock import SystemClock
+    from ricordo.maintenance.expire import expired
+    from ricordo.maintenance.prune import Fate, fates
+
+    config, clock = target.settings.maintenance, SystemClock()
+    days = config.daily_file_retention_days
+    rule = f"daily_file_retention_days = {days}"
+    ledgers = await expired(files, today=clock.today(), days=days)
+    return [
+        *(Fate(path=path, act="archive", rule=rule) for path in ledgers),
+        *await fates(files, now=clock.now(), config=config),
+    ]
 
 
 async def _ended(inbox: "Queue") -> "Sequence[JobRecord]":
     return await inbox.jobs(states={"done", "failed"}, limit=1_000)
 
 
-def _print_found(found: "Overdue") -> None:
+def _print_found(found: "Overdue", old: "Sequence[Fate]") -> None:
     if not (found.waiting or found.failed or found.behind):
         say("Nothing waits in the inbox, and every session was learned from to its end.")
+    for fate in old:
+        say(f"{bold(shown(fate.path))}  {_ACTS[fate.act]}  {dim(fate.rule)}")
     for record in reversed(found.waiting):
         say(f"{bold(_name(record.job))}  {_state(record)}  {dim(f'asked for {age(record.created)} ago')}")
     for job in found.behind:
@@ -115,7 +148,7 @@ def _name(job: "Job") -> str:
     return shown(f"{job.kind} {job.session}".rstrip() + user)
 
 
-def _document(found: "Overdue", worked: _Worked | None) -> "dict[str, JsonValue]":
+def _document(found: "Overdue", old: "Sequence[Fate]", worked: _Worked | None) -> "dict[str, JsonValue]":
     done: dict[str, JsonValue] | None = None
     if worked:
         done = {"done": worked.count("done"), "failed": worked.count("failed"), "left": worked.left}
@@ -123,6 +156,7 @@ def _document(found: "Overdue", worked: _Worked | None) -> "dict[str, JsonValue]
         "waiting": [_record(each) for each in found.waiting],
         "failed": [_record(each) for each in found.failed],
         "behind": [{"agent": job.agent, "session": job.session} for job in found.behind],
+        "old": [{"path": fate.path, "act": fate.act, "rule": fate.rule} for fate in old],
         "worked": done,
     }
 

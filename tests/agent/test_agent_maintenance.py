@@ -1,0 +1,98 @@
+"""An agent keeps its root in order on its own, for as long as it is open."""
+
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agents_at_work import SCOPE, settings
+from hand_clock import HandClock
+from ricordo import HarnessAgent
+from ricordo.events import Event
+from ricordo.testing import Say, ScriptedModel
+from ricordo.workspace.layout import ledger_path
+
+pytestmark = pytest.mark.anyio
+
+FACT = "We deploy only from main."
+BY_HAND = "The retro is on Fridays."
+
+
+def talking() -> ScriptedModel:
+    return ScriptedModel(lambda request: Say(f"Reply {request.number}."))
+
+
+def indexed(root: Path) -> str:
+    """Return all text that the index holds now, without letting it look at the files."""
+    with closing(sqlite3.connect(root / "memory_index.db")) as index:
+        return " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
+
+
+class Ear:
+    """Hears what maintenance does."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+        self.maintained = anyio.Event()
+
+    def __call__(self, event: Event) -> None:
+        if event.stage in {"expire", "consolidate", "prune", "index", "maintain"}:
+            self.heard.append((event.stage, event.status))
+        if (event.stage, event.status) == ("maintain", "finished"):
+            self.maintained.set()
+
+
+def agent(session: str, root: Path, clock: HandClock, ear: Ear, *, consolidates: bool = True) -> HarnessAgent:
+    return HarnessAgent(
+        talking(), workspace=root, scope=SCOPE, session=session, clock=clock, on_event=ear,
+        settings=settings(root, consolidates=consolidates),
+    )  # fmt: skip
+
+
+@pytest.mark.req("AS-MAINT-01")
+async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leaves_nothing_running(
+    tmp_path: Path,
+) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    ear = Ear()
+    async with agent("one", root, clock, ear) as one:
+        await one.send(FACT)
+        assert await one.flush()
+    assert ("maintain", "started") not in ear.heard
+    tasks, threads = {task.id for task in anyio.get_running_tasks()}, threading.active_count()
+    clock.turn(hours=6)
+    async with agent("two", root, clock, ear):
+        with anyio.fail_after(20):
+            await ear.maintained.wait()
+    began = ear.heard.index(("maintain", "started"))
+    steps = [stage for stage, status in ear.heard[began:] if status == "started"]
+    assert steps == ["maintain", "expire", "consolidate", "prune", "index"]
+    assert {task.id for task in anyio.get_running_tasks()} <= tasks
+    assert threading.active_count() <= threads
+
+
+@pytest.mark.req("AS-MAINT-05")
+async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    ear = Ear()
+    async with agent("one", root, clock, ear, consolidates=False) as one:
+        await one.send(FACT)
+        assert await one.flush()
+    ledger = root / ledger_path(clock.today())
+    ledger.write_text(ledger.read_text(encoding="utf-8") + f"- {BY_HAND}\n", encoding="utf-8")
+    async with agent("two", root, clock, ear, consolidates=False):
+        assert BY_HAND not in indexed(root)
+        clock.turn(hours=6)
+    async with agent("three", root, clock, ear, consolidates=False):
+        with anyio.fail_after(20):
+            await ear.maintained.wait()
+    assert [stage for stage, status in ear.heard if status == "started"][-4:] == [
+        "maintain",
+        "expire",
+        "prune",
+        "index",
+    ]
+    assert BY_HAND in indexed(root)
