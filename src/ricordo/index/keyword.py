@@ -8,8 +8,7 @@ caller.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -34,9 +33,9 @@ from ricordo.index.contract import (
 from ricordo.index.documents import Document, document_of
 from ricordo.index.index_file import IndexFile
 from ricordo.index.plan import Asked, Changes, changes
-from ricordo.index.scan import Scan, newest_first
+from ricordo.index.scan import Scan, merged
 from ricordo.index.selecting import ALL_CURATED, MOST_CURATED, candidates, select
-from ricordo.index.sync import Intake
+from ricordo.index.sync import Intake, Progress
 from ricordo.index.terms import query_words
 from ricordo.workspace.layout import WORKSPACE
 
@@ -51,23 +50,6 @@ __all__ = ["KeywordIndex"]
 _T = TypeVar("_T")
 
 _EMBEDDING_SECONDS = 30.0
-
-
-@dataclass(kw_only=True)
-class _Progress:
-    """What taking in did so far; `pending` is what it did not get to or could not read."""
-
-    indexed: list[str] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-    pending: list[tuple[Document, FileInfo]] = field(default_factory=list)
-    gone: tuple[str, ...] = ()
-    unchanged: int = 0
-    unsettled: bool = False
-
-    @property
-    def unread(self) -> list[tuple[Document, FileInfo]]:
-        """What was not got to; a document that can't be read is answered by the rows it had."""
-        return [pair for pair in self.pending if pair[0].path not in self.failed]
 
 
 @dataclass(frozen=True)
@@ -161,7 +143,7 @@ class KeywordIndex:
             unread: Sequence[tuple[Document, FileInfo]] = changes({}, files, self._folder, asked.sorts).changed
             return await self._scan.search(unread, asked, words, limit)
         scanned = await self._scan.search(progress.unread, asked, words, limit) if progress.unread else []
-        return _merged(found, scanned, limit) if scanned else found
+        return merged(found, scanned, limit) if scanned else found
 
     async def candidates(
         self, query: Query, limit: int, cut: Cut | None = None, *, beside: Callable[[], object] | None = None
@@ -336,7 +318,7 @@ class KeywordIndex:
 
     async def _catch_up(
         self, files: Sequence[FileInfo], sorts: tuple[Sort, ...], *, seconds: float | None
-    ) -> _Progress | None:
+    ) -> Progress | None:
         """Take in what changed for at most `seconds` (None: all of it); None when the index can't be used."""
         progress = await self._file.use(
             lambda database: self._take_changes(self._intake_of(database), files, sorts, seconds),
@@ -352,9 +334,9 @@ class KeywordIndex:
 
     async def _take_changes(
         self, intake: Intake, files: Sequence[FileInfo], sorts: tuple[Sort, ...], seconds: float | None
-    ) -> _Progress:
+    ) -> Progress:
         todo = changes(await intake.known(), files, self._folder, sorts)
-        progress = _Progress(gone=todo.gone, unchanged=todo.unchanged, unsettled=bool(todo.changed or todo.gone))
+        progress = Progress(gone=todo.gone, unchanged=todo.unchanged, unsettled=bool(todo.changed or todo.gone))
         await self._forget(intake, todo)
         deadline = None if seconds is None else time.monotonic() + seconds
         for document, info in todo.changed:
@@ -369,7 +351,7 @@ class KeywordIndex:
             async with self._taking:
                 await intake.forget(todo.gone)
 
-    async def _take(self, intake: Intake, document: Document, info: FileInfo, progress: _Progress) -> None:
+    async def _take(self, intake: Intake, document: Document, info: FileInfo, progress: Progress) -> None:
         async with self._taking:
             outcome = await intake.take(document, info)
         if outcome.failed:
@@ -411,13 +393,3 @@ def _meanings(embedder: "Embedder", database_path: Path, commit: Commit | None) 
         embedder, database_path.with_name(f"{database_path.stem}_vectors.db"), commit=commit
     )
     return made
-
-
-def _merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:
-    """Return both, best first; of equals what is in the index first, and where nothing was asked for the newest."""
-    both = sorted((*indexed, *scanned), key=_best_first)[:limit]
-    return [replace(match, rank=rank) for rank, match in enumerate(both, 1)]
-
-
-def _best_first(match: Match) -> tuple[float, tuple[timedelta, str, int, int] | tuple[()]]:
-    return (-match.score, () if match.score else newest_first(match.chunk))

@@ -19,7 +19,7 @@ from ricordo.index.plan import holds_literally, passes
 from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, ranked, scanned_statistics
 from ricordo.index.terms import Words
 
-__all__ = ["Scan", "newest_first"]
+__all__ = ["Scan", "merged", "newest_first"]
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -96,3 +96,13 @@ def newest_first(chunk: Chunk) -> tuple[timedelta, str, int, int]:
 
 def _in_order(candidates: Sequence[Candidate]) -> list[Chunk]:
     return sorted((one.chunk for one in candidates), key=lambda chunk: (chunk.path, chunk.line_number, chunk.part))
+
+
+def merged(indexed: list[Match], scanned: list[Match], limit: int) -> list[Match]:
+    """Return both, best first; of equals what is in the index first, and where nothing was asked for the newest."""
+    both = sorted((*indexed, *scanned), key=_best_first)[:limit]
+    return [replace(match, rank=rank) for rank, match in enumerate(both, 1)]
+
+
+def _best_first(match: Match) -> tuple[float, tuple[timedelta, str, int, int] | tuple[()]]:
+    return (-match.score, () if match.score else newest_first(match.chunk))

@@ -6,7 +6,7 @@ A kill between two documents leaves an index that is sound and behind, and the n
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import anyio.to_thread
@@ -19,7 +19,7 @@ from ricordo.index.documents import Document
 from ricordo.index.plan import Checksum, Known
 from ricordo.index.tables import append_document, known_documents, put_document, remove_document, tail_of
 
-__all__ = ["Intake", "Outcome"]
+__all__ = ["Intake", "Outcome", "Progress"]
 
 _TRIES = 20
 
@@ -30,6 +30,23 @@ class Outcome:
 
     changed: bool = False
     failed: str = ""
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """What taking in did so far; `pending` is what it did not get to or could not read."""
+
+    indexed: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    pending: list[tuple[Document, FileInfo]] = field(default_factory=list)
+    gone: tuple[str, ...] = ()
+    unchanged: int = 0
+    unsettled: bool = False
+
+    @property
+    def unread(self) -> list[tuple[Document, FileInfo]]:
+        """What was not got to; a document that can't be read is answered by the rows it had."""
+        return [pair for pair in self.pending if pair[0].path not in self.failed]
 
 
 @dataclass(frozen=True, kw_only=True)
