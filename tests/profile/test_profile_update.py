@@ -341,6 +341,36 @@ def test_what_was_forgotten_is_not_learned_again() -> None:
     assert reasons(done) == ["forgotten"]
 
 
+def test_no_secret_becomes_a_fact_or_a_summary() -> None:
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    edit = SummaryEdit(name="topOfMind", summary=f"Uses {key[:40]}.", labels=GOOD)
+    done = update(Profile(), new(f"The user's token is {key[:40]}"), summaries=(edit,))
+    assert reasons(done) == ["secret", "secret"]
+    assert done.profile == Profile()
+
+
+def test_one_update_learns_at_most_a_hundred_facts() -> None:
+    facts = tuple(new(known(at).content) for at in range(103))
+    done = update(Profile(), *facts, config=ProfileConfig(max_facts=500))
+    assert len(done.profile.facts) == 100
+    assert reasons(done) == ["too many"] * 3
+
+
+def test_what_was_confirmed_since_is_not_confirmed_again_by_the_same_words() -> None:
+    asked = ProfileUpdate(confirmations=(Confirmation(id=known(1).id, reason="exactly", labels=GOOD),))
+
+    def again(profile: Profile, said: datetime | None) -> Profile:
+        return applied(
+            profile, asked, now=NOW + timedelta(hours=1), config=DEFAULT, confirmed_by_signal=True, said=said
+        ).profile
+
+    once = again(Profile(facts=(known(1),)), NOW)
+    assert once.facts[0].confirmations == 2
+    assert again(once, NOW) == once, "a replay counts nothing twice"
+    assert again(once, NOW + timedelta(hours=2)).facts[0].confirmations == 3
+    assert again(once, None).facts[0].confirmations == 3
+
+
 def test_an_update_that_asks_for_nothing_changes_nothing() -> None:
     profile = Profile(facts=(known(1),), last_updated="yesterday", extra={"mine": 1})
     assert update(profile).profile == profile

@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from conversation_strategies import said
 from hand_clock import HandClock
@@ -429,3 +431,62 @@ async def test_media_names_count_as_handed_over() -> None:
     model = Scripted(answer(fact("The user has passport.png", "This is passport.png")))
     await ProfileUpdater(store, model, clock=clock).update([message])
     assert (await store.load()).facts == ()
+
+
+class Vectors:
+    """An embedder that knows two meanings, and may fail."""
+
+    model_id, dimension = "two", 2
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.fails = fails
+        self.asked: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.fails:
+            raise ModelUnavailable
+        self.asked.extend(texts)
+        rows = [(1.0, 0.0) if "office" in text else (0.0, 1.0) for text in texts]
+        return np.asarray(rows, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("embedder", "facts"), [(Vectors(), 1), (Vectors(fails=True), 2), (None, 2)])
+async def test_an_embedder_helps_to_tell_what_is_the_same_and_may_fail(embedder: Vectors | None, facts: int) -> None:
+    clock = HandClock()
+    store = InMemoryProfileStore(clock)
+    first, second = "User cycles to the office each day", "User bikes to the office daily"
+    model = Scripted(answer(fact(first)), answer(fact(second)), answer(fact("User likes tea")))
+    updater = ProfileUpdater(store, model, clock=clock, embedder=embedder)
+    for text in (first, second):
+        await updater.update(talk(text), thread=text)
+    assert len((await store.load()).facts) == facts
+    if embedder and not embedder.fails:
+        assert embedder.asked == [first, second], "each text is embedded once"
+
+
+async def test_a_prompt_that_leaves_no_room_is_refused() -> None:
+    store = InMemoryProfileStore(HandClock())
+    long = "Rules. " * 3_000 + "{profile} {conversation}"
+    with pytest.raises(InvalidSetting):
+        ProfileUpdater(store, config=ProfileConfig(prompt=long))
+    with pytest.raises(InvalidSetting):
+        ProfileConfig(max_prompt_tokens=100)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_facts": 0},
+        {"fact_confidence_threshold": 1.5},
+        {"consolidation_max_sources": 1},
+        {"truncation": "tail"},
+        {"fact_eviction_policy": "oldest"},
+        {"eviction_audit_max_entries": -1},
+        {"summary_characters": {"topOfMind": 0}},
+        {"summary_interval_days": {"nothing": 3}},
+        {"summary_interval_days": {"recentMonths": float("nan")}},
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidSetting):
+        ProfileConfig(**wrong)  # type: ignore[arg-type]

@@ -16,10 +16,11 @@ _CHARACTERS: Mapping[str, int] = dict(
 _INTERVALS: Mapping[str, float] = dict(zip(HISTORY_LEVEL, (30.0, 90.0, 90.0), strict=True))
 _SHARES = ("fact_confidence_threshold", "correction_reserved_fraction", "duplicate_threshold")
 _AT_LEAST_ONE = (
-    "max_facts", "max_fact_characters", "max_prompt_tokens", "max_message_characters", "staleness_age_days",
+    "max_facts", "max_fact_characters", "max_message_characters", "staleness_age_days",
     "staleness_min_candidates", "staleness_max_reviewed", "staleness_max_lifetime_multiplier",
     "staleness_max_extension_days", "consolidation_max_groups_per_cycle", "conflict_attempts",
 )  # fmt: skip
+_LEAST_PROMPT = 5_000
 _FROM_ZERO = ("correction_reserved_max", "eviction_audit_max_entries", "staleness_max_removals_per_cycle")
 
 
@@ -90,6 +91,8 @@ class ProfileConfig:
         for name in ("consolidation_min_facts", "consolidation_max_sources"):
             if getattr(self, name) < 2:
                 raise InvalidSetting(f"{name} is a number of at least 2, not {getattr(self, name)!r}.")
+        if self.max_prompt_tokens < _LEAST_PROMPT:
+            raise InvalidSetting(f"max_prompt_tokens is at least {_LEAST_PROMPT}, not {self.max_prompt_tokens!r}.")
         if self.fact_eviction_policy not in {"hybrid", "confidence"}:
             raise InvalidSetting(f"fact_eviction_policy is hybrid or confidence, not {self.fact_eviction_policy!r}.")
         if self.truncation not in {"head", "head_tail"}:

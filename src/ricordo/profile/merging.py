@@ -5,9 +5,10 @@ A fact that is said again is one fact that was confirmed, with every place where
 and names them; they go to the archive whole, so that nothing is lost by it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeAlias
 
 from ricordo.language.duplicates import duplicate_of
 from ricordo.messages.types import JsonValue
@@ -18,10 +19,13 @@ from ricordo.profile.trimming import confirmed_last
 from ricordo.profile.types import Merging, Rejection
 from ricordo.workspace.profile import Fact, FactSource, written
 
-__all__ = ["SOURCES", "Merged", "alike", "groups_to_merge", "merged", "said_again", "sources_of"]
+__all__ = ["SOURCES", "Meaning", "Merged", "alike", "groups_to_merge", "merged", "said_again", "sources_of"]
 
 SOURCES = "sources"
 """The further field of a fact that holds where it was said again, oldest first."""
+
+Meaning: TypeAlias = Callable[[str, str], float]
+"""Gives how alike the meanings of two contents are, as the cosine of their embeddings; 0 where that is not known."""
 
 _MOST_SOURCES = 20
 _EARLIEST = "0001-01-01T00:00:00Z"
@@ -37,9 +41,11 @@ class Merged:
     rejections: tuple[Rejection, ...] = ()
 
 
-def alike(content: str, facts: Sequence[Fact], config: ProfileConfig) -> Fact | None:
+def alike(content: str, facts: Sequence[Fact], config: ProfileConfig, *, meaning: Meaning | None = None) -> Fact | None:
     """Return the fact that says the same as `content`; None when none does."""
-    at = duplicate_of(content, [fact.content for fact in facts], threshold=config.duplicate_threshold)
+    contents = [fact.content for fact in facts]
+    meanings = [meaning(content, other) for other in contents] if meaning else None
+    at = duplicate_of(content, contents, threshold=config.duplicate_threshold, meanings=meanings)
     return None if at is None else facts[at]
 
 

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from ricordo.guard.redact import has_secret
 from ricordo.language.sentences import split_sentences
 from ricordo.messages.types import JsonValue
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.gate import flaw_of_fact, flaw_of_removal, flaw_of_summary, names_upload, sure
-from ricordo.profile.merging import alike, merged, said_again
+from ricordo.profile.merging import Meaning, alike, merged, said_again
 from ricordo.profile.staleness import reviewed
 from ricordo.profile.trimming import trimmed
 from ricordo.profile.types import Applied, Evicted, NewFact, ProfileUpdate, Rejection, Removal, SummaryEdit
@@ -27,6 +28,7 @@ __all__ = ["AUDIT", "applied", "shortened"]
 AUDIT = "evictions"
 """The further field of a profile that holds what left for want of room: ids, categories and scores, no content."""
 
+_MOST_FACTS = 100
 _LONGEST_CATEGORY = 60
 _DAY = 86_400.0
 
@@ -42,6 +44,8 @@ class _Work:
     profile: Profile
     now: datetime
     config: ProfileConfig
+    said: datetime | None = None
+    meaning: Meaning | None = None
     rejections: list[Rejection] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
@@ -67,15 +71,19 @@ def applied(
     shown: Collection[str] = (),
     uploads: Collection[str] = (),
     needs_source: bool = False,
+    said: datetime | None = None,
+    meaning: Meaning | None = None,
 ) -> Applied:
     """Return what `update` makes of `profile`.
 
     `confirmed_by_signal` says that the user's own words confirm something, without which nothing is confirmed.
     `forgotten` tells whether a content was forgotten, which is not learned again. `shown` are the ids that a review of
     old facts showed. `uploads` are the names of files that were handed over: what names one of them is of that moment,
-    and not kept. With `needs_source` a new fact has to name the messages that it rests on.
+    and not kept. With `needs_source` a new fact has to name the messages that it rests on. `said` is when the last
+    of what is learned from was said: what was confirmed since then is not confirmed by it again. `meaning` gives
+    the likeness of two contents where their embeddings are known.
     """
-    work = _Work(profile=profile, now=now, config=config)
+    work = _Work(profile=profile, now=now, config=config, said=said, meaning=meaning)
     _confirm(work, update, by_signal=confirmed_by_signal)
     for edit in update.summaries:
         _summarise(work, edit, uploads)
@@ -91,7 +99,7 @@ def applied(
     work.removed.extend(review.removed)
     work.rejections.extend(review.rejections)
     for at, fact in enumerate(update.facts):
-        flaw = _flaw(fact, config, forgotten, uploads, needs_source=needs_source)
+        flaw = _flaw(fact, config, forgotten, uploads, needs_source=needs_source) if at < _MOST_FACTS else "too many"
         if flaw:
             work.refuse(Rejection(item="fact", reason=flaw))
         else:
@@ -122,7 +130,7 @@ def _confirm(work: _Work, update: ProfileUpdate, *, by_signal: bool) -> None:
         flaw = "" if by_signal else "signal"
         flaw = flaw or ("" if each.labels.scope == "user" else "scope")
         flaw = flaw or ("" if each.reason.strip() else "reason")
-        flaw = flaw or ("used" if each.id in work.confirmed else "")
+        flaw = flaw or ("used" if each.id in work.confirmed or _is_confirmed(fact, work.said) else "")
         if flaw or fact is None:
             work.refuse(Rejection(item="confirmation", reason=flaw or "unknown", id=each.id))
             continue
@@ -139,11 +147,18 @@ def _confirm(work: _Work, update: ProfileUpdate, *, by_signal: bool) -> None:
         )
 
 
+def _is_confirmed(fact: Fact | None, said: datetime | None) -> bool:
+    """Tell whether a fact was confirmed after something was said, so by this or by what came later."""
+    last = moment_of(fact.confirmed_at) if fact else None
+    return said is not None and last is not None and last >= said
+
+
 def _summarise(work: _Work, edit: SummaryEdit, uploads: Collection[str]) -> None:
     flaw = "" if edit.name in {*USER_LEVEL, *HISTORY_LEVEL} else "unknown"
     flaw = flaw or flaw_of_summary(edit.labels)
     flaw = flaw or ("" if edit.summary.strip() else "blank")
     flaw = flaw or ("upload" if names_upload(edit.summary, uploads) else "")
+    flaw = flaw or ("secret" if has_secret(edit.summary) else "")
     old = work.profile.summaries.get(edit.name, Summary())
     flaw = flaw or ("" if _is_due(edit.name, old, work) else "interval")
     if flaw:
@@ -183,6 +198,7 @@ def _flaw(
         ("threshold", surety is not None and surety < config.fact_confidence_threshold),
         ("unsupported", needs_source and not fact.source.messages),
         ("upload", names_upload(content, uploads)),
+        ("secret", has_secret(content)),
         ("forgotten", forgotten(content)),
     )
     return flaw_of_fact(fact.labels) or next((reason for reason, fails in checks if fails), "")
@@ -193,7 +209,7 @@ def _learned(work: _Work, fact: NewFact) -> str:
     content = " ".join(fact.content.split())
     surety = sure(fact.confidence) or 0.0
     error = (fact.source_error or "").strip() or None
-    same = alike(content, work.profile.facts, work.config)
+    same = alike(content, work.profile.facts, work.config, meaning=work.meaning)
     if same is not None:
         again = said_again(same, fact.source, confidence=surety, error=error, now=work.now)
         if again is not same:

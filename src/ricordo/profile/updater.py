@@ -11,27 +11,31 @@ before it is gone; when somebody else saves meanwhile, the rules are applied ane
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TypeAlias
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
-from ricordo.errors import ReplyInvalid, VersionConflict
+from ricordo.errors import InvalidSetting, ReplyInvalid, VersionConflict
 from ricordo.messages.types import JsonValue, Message, Text
-from ricordo.models.contract import ChatModel
+from ricordo.models.contract import ChatModel, Embedder
 from ricordo.profile.answer import parse_update
 from ricordo.profile.archiving import Archive
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.contract import ProfileStore
 from ricordo.profile.form import UPDATE_FORM
 from ricordo.profile.gate import counted
+from ricordo.profile.meanings import Meanings
+from ricordo.profile.merging import Meaning
 from ricordo.profile.offline import offline_update
 from ricordo.profile.plan import applied
 from ricordo.profile.prompts import AGAIN, MEMORY_UPDATE_PROMPT, checked_prompt
 from ricordo.profile.provenance import learnable, rested, uploaded
 from ricordo.profile.request import Asked, ProfileSection, asked_about, section_for
 from ricordo.profile.types import Applied, NewFact, ProfileUpdate
+from ricordo.tokens import estimate_text
 from ricordo.workspace.profile import Profile
 
 __all__ = ["Forgotten", "ProfileUpdater"]
@@ -54,6 +58,11 @@ class _Told:
     signals: Collection[str]
     thread: str
     trace: str
+
+    @property
+    def last(self) -> datetime | None:
+        """When the last of it was said; None when no message tells."""
+        return max((message.time for message in self.messages if message.time), default=None)
 
     @property
     def why(self) -> str:
@@ -81,11 +90,13 @@ class ProfileUpdater:
         clock: Clock | None = None,
         forgotten: Forgotten | None = None,
         archive: Archive | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         """Update what `store` keeps, asking `model`; without one by rules.
 
         `forgotten` keeps what was forgotten from being learned again, `archive` gets what leaves for want of room.
-        Raises: InvalidSetting for a prompt without the places that it needs.
+        `embedder` helps to tell what says the same. Raises: InvalidSetting for a prompt without the places that it
+        needs, or one that takes more than a third of the cap.
         """
         self._store = store
         self._model = model
@@ -93,7 +104,11 @@ class ProfileUpdater:
         self._clock = clock or SystemClock()
         self._forgotten = forgotten
         self._archive = archive
-        self._prompt = checked_prompt(self._config.prompt or MEMORY_UPDATE_PROMPT)
+        prompt = self._config.prompt or MEMORY_UPDATE_PROMPT
+        self._prompt = checked_prompt(prompt)
+        if estimate_text(prompt) > self._config.max_prompt_tokens // 3:
+            raise InvalidSetting("The prompt for updates of a profile takes more than a third of max_prompt_tokens.")
+        self._meanings = Meanings(embedder) if embedder else None
 
     async def update(
         self,
@@ -196,22 +211,23 @@ class ProfileUpdater:
         for attempt in range(1, attempts + 1):
             base = await (self._store.load() if attempt == 1 else self._store.reload())
             forgotten = await self._forgotten() if self._forgotten else _nothing
-            now = self._clock.now()
-
-            def apply(base: Profile = base, forgotten: Callable[[str], bool] = forgotten) -> Applied:
-                return applied(
+            asked = await run_sync(update.make, base)
+            done = await run_sync(
+                partial(
+                    applied,
                     base,
-                    update.make(base),
-                    now=now,  # noqa: B023  (called before the next round)
+                    asked,
+                    now=self._clock.now(),
                     config=self._config,
                     confirmed_by_signal="reinforcement" in update.told.signals,
                     forgotten=forgotten,
                     shown=update.shown,
                     uploads=uploads,
                     needs_source=True,
+                    said=update.told.last,
+                    meaning=await self._meaning(base, asked),
                 )
-
-            done = await run_sync(apply)
+            )
             _report(done)
             if done.profile == base:
                 return done
@@ -225,6 +241,12 @@ class ProfileUpdater:
                 continue
             return replace(done, profile=saved.profile)
         raise AssertionError("an update has at least one attempt")
+
+    async def _meaning(self, base: Profile, update: ProfileUpdate) -> Meaning | None:
+        if self._meanings is None or not update.facts:
+            return None
+        contents = [fact.content for fact in base.facts] + [fact.content for fact in update.facts]
+        return await self._meanings.of(contents)
 
 
 async def _ask(model: ChatModel, request: Sequence[Message]) -> ProfileUpdate:

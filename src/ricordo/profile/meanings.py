@@ -1,0 +1,58 @@
+"""How alike the meanings of facts are, where an embedder is there to tell; each text is embedded once.
+
+Invariant: nothing depends on it. An embedder that can't be reached tells nothing, and the words decide alone.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ricordo.errors import ModelError
+from ricordo.models.contract import Embedder
+from ricordo.profile.merging import Meaning
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Meanings"]
+
+_LOG = logging.getLogger(__name__)
+_MOST = 1_000
+
+
+class Meanings:
+    """The vectors of the texts that were asked about last, at most 1,000."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        """Ask `embedder`."""
+        self._embedder = embedder
+        self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+
+    async def of(self, texts: Sequence[str]) -> Meaning | None:
+        """Return what tells of two of `texts`, whatever their white space, how alike they are; None when nobody can."""
+        wanted = list(dict.fromkeys(_plain(text) for text in texts if text.strip()))
+        missing = [text for text in wanted if text not in self._vectors]
+        if missing:
+            try:
+                rows = await self._embedder.embed(missing)
+            except ModelError as error:
+                _LOG.warning("What says the same is told by words alone: %s", error)
+                return None
+            self._vectors.update(zip(missing, rows, strict=True))
+        known = {text: self._vectors[text] for text in wanted}
+        for text in wanted:
+            self._vectors.move_to_end(text)
+        while len(self._vectors) > _MOST:
+            self._vectors.popitem(last=False)
+
+        def meaning(one: str, other: str) -> float:
+            left, right = known.get(_plain(one)), known.get(_plain(other))
+            return 0.0 if left is None or right is None else float(left @ right)
+
+        return meaning
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
