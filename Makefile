@@ -8,14 +8,17 @@ BIN := $(VENV)/bin
 KEY := $(firstword $(shell cksum pyproject.toml))
 RUNTIME := $(VENV)/.runtime-$(KEY)
 DEV := $(VENV)/.dev-$(KEY)
+CHARTS := $(VENV)/.charts-$(KEY)
 REPORT := build/requirements.json
 # These take a path to data of their own as an argument, are long unless --quick, or are parts of others.
-BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.py benchmarks/extraction.py benchmarks/retrieval.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.py benchmarks/extraction.py benchmarks/index_speed.py \
+  benchmarks/quality.py benchmarks/recall_speed.py benchmarks/retrieval.py benchmarks/speed.py benchmarks/stores.py benchmarks/window.py,$(wildcard benchmarks/*.py))
+SIZES ?= 1000,10000,100000
 # Quiet about warnings, which a machine's own settings can give for each package; errors are shown.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest -n auto
 
-.PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench soak fuzz docs format clean
+.PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench bench-million bench-rest soak fuzz docs format clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
@@ -47,6 +50,11 @@ $(DEV): | $(BIN)/python
 	@$(PIP) --editable ".[embed]" --group dev --group docs
 	@rm -f $(VENV)/.runtime-* $(VENV)/.dev-* && touch $(RUNTIME) $@
 
+# Only the charts of the benchmark pages need it.
+$(CHARTS): | $(DEV)
+	@$(PIP) --group bench
+	@rm -f $(VENV)/.charts-* && touch $@
+
 demo: $(RUNTIME) ## see it work: no key, no server, no network
 	@$(BIN)/ricordo demo
 
@@ -73,9 +81,20 @@ site-check: $(DEV)
 requirements: $(DEV) ## run every test and report which requirements hold, to build/requirements.json too
 	$(PYTEST) --requirements=$(REPORT) $(ARGS)
 
-bench: $(DEV) ## run the benchmarks that need no data from outside
+# DATA: files of LoCoMo or LongMemEval or folders of BEAM, from where you have them. OUT: where the pages go.
+bench: $(CHARTS) ## measure quality (own set and DATA=files) and speed (SIZES=1000,10000), and write their pages
+	$(BIN)/python benchmarks/quality.py $(DATA) $(if $(OUT),--out $(OUT))
+	$(BIN)/python benchmarks/speed.py --sizes $(SIZES) $(if $(OUT),--out $(OUT))
+
+bench-million: $(CHARTS) ## measure the speed of a million entries; minutes, and some GB
+	$(BIN)/python benchmarks/speed.py --sizes 1000000 --out $(or $(OUT),build/bench-million)
+
+bench-rest: $(DEV) ## run the other benchmarks that need no data from outside
 	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
 	@set -e; for name in stores window; do echo "== benchmarks/$$name.py --quick"; $(BIN)/python benchmarks/$$name.py --quick; done
+
+bench-million: $(DEV) ## measure the index at a million entries; takes a quarter of an hour and 3 GB of disk
+	$(BIN)/python benchmarks/index_speed.py --sizes 1000000 --queries 50 --adds 1000
 
 soak: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }

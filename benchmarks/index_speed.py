@@ -169,7 +169,8 @@ async def adds(root: Path, index: KeywordIndex, files: LocalFiles, count: int) -
     """
     day = "workspace/memory/2030-01-01.md"
     settings = Settings(root=None, user="me", data=root / "data", cache=root / "cache")
-    moments, bare, whole = list[float](), list[float](), list[float]()
+    ways: dict[str, list[tuple[float, float]]] = {"add": [], "remember": []}
+    bare: list[float] = []
     scope = Scope(user="me", project="speed")
     async with Memory.open(root / "whole", scope=scope, settings=settings) as memory:
         with bare_add(root) as add_bare:
@@ -180,30 +181,32 @@ async def adds(root: Path, index: KeywordIndex, files: LocalFiles, count: int) -
                     appended = await files.append(day, block)
                     await index.index_appended(day, appended.offset, block)
 
-                moments.append((await timed(add, scale=1e3))[0])
+                ways["add"].append(await timed(add, scale=1e3))
                 begun = time.perf_counter()
                 add_bare(block)
                 bare.append((time.perf_counter() - begun) * 1e3)
-                whole.append((await timed(partial(memory.remember, text), scale=1e3))[0])
+                ways["remember"].append(await timed(partial(memory.remember, text), scale=1e3))
     least = statistics.median(bare)
     return {
         "adds of one day": count,
         "bare append and commit ms": least,
-        **added("add", moments, least),
-        **added("remember", whole, least),
+        **added("add", ways["add"], least),
+        **added("remember", ways["remember"], least),
     }
 
 
-def added(name: str, moments: Sequence[float], least: float) -> Figures:
+def added(name: str, moments: Sequence[tuple[float, float]], least: float) -> Figures:
     """Return the figures of a way to add: alone, as a multiple of the least, and whether it grows with the day."""
-    first, last = statistics.median(moments[:100]), statistics.median(moments[-100:])
-    middle = statistics.median(moments)
+    walls, cpus = zip(*moments, strict=True)
+    middle = statistics.median(walls)
     return {
         f"{name} ms": middle,
+        f"{name} cpu ms": statistics.median(cpus),
         f"{name}, times the bare one": middle / least,
-        f"{name}, first 100 ms": first,
-        f"{name}, last 100 ms": last,
-        f"{name}, last to first": last / first,
+        f"{name}, first 100 ms": statistics.median(walls[:100]),
+        f"{name}, last 100 ms": statistics.median(walls[-100:]),
+        f"{name}, last to first": statistics.median(walls[-100:]) / statistics.median(walls[:100]),
+        f"{name}, last to first, cpu": statistics.median(cpus[-100:]) / statistics.median(cpus[:100]),
     }
 
 
