@@ -93,9 +93,6 @@ bench-rest: $(DEV) ## run the other benchmarks that need no data from outside
 	@set -e; for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file"; done
 	@set -e; for name in stores window; do echo "== benchmarks/$$name.py --quick"; $(BIN)/python benchmarks/$$name.py --quick; done
 
-bench-million: $(DEV) ## measure the index at a million entries; takes a quarter of an hour and 3 GB of disk
-	$(BIN)/python benchmarks/index_speed.py --sizes 1000000 --queries 50 --adds 1000
-
 soak: $(DEV) ## run the tests that take minutes
 	$(BIN)/python -m pytest -m soak --timeout=1800 $(ARGS) || { code=$$?; test $$code -eq 5 && echo "No test is marked soak yet."; }
 
