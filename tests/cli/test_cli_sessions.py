@@ -68,3 +68,36 @@ def test_what_does_not_fit_is_counted() -> None:
     assert [line[:10] for line in shown.splitlines() if line[0] in "12…"] == ["1. Pear 4.", "2. Pear 3.", "… and 3 mo"]
     done = ricordo("session", "search", " ", "--exact")
     assert (done.code, done.err.count("\n")) == (1, 1)
+
+
+def test_a_search_word_for_word_is_narrowed_paged_and_shown_with_what_was_said_beside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ricordo("ingest", chat(Path("talk.jsonl"), session="talk"))
+    search = ("session", "search", "main", "--exact")
+    document = ricordo(*search, "--json").document
+    newest, oldest = document["findings"]
+    assert (newest["role"], oldest["role"]) == ("assistant", "user")
+    assert (newest["before"]["speaker"], oldest["before"]) == ("user", None)
+    assert newest["after"]["text"].startswith("The staging database")
+    for options, found in (
+        (("--speaker", "user"), [oldest]), (("--page", "2", "--limit", "1"), [oldest]), (("--page", "3"), []),
+        (("--until", "2026-11-02T09:01:00Z"), [oldest]), (("--session", "other"), []),
+    ):  # fmt: skip
+        assert ricordo(*search, *options, "--json").document["findings"] == found
+    ranked = ricordo("session", "search", "deploy main", "--speaker", "assistant", "--json").document["hits"]
+    assert {hit["speaker"] for hit in ranked} == {"assistant"}
+    monkeypatch.setattr("ricordo.cli.render.is_colourful", lambda: True)
+    monkeypatch.setattr("ricordo.cli.render.bold", lambda text: f"<{text}>")
+    assert "deploy only from <main>" in ricordo(*search).out
+
+
+def test_the_words_of_a_query_are_bold_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    ricordo("remember", "Deployments go out on Mondays.")
+    plain = ricordo("recall", "deployment").out
+    monkeypatch.setattr("ricordo.cli.render.is_colourful", lambda: True)
+    monkeypatch.setattr("ricordo.cli.render.bold", lambda text: f"<{text}>")
+    monkeypatch.setattr("ricordo.cli.hits.bold", lambda text: f"<{text}>")
+    assert "Deployments go out" in plain
+    assert "<Deployments> go out" in ricordo("recall", "deployment").out
+    assert "<" not in ricordo("recall", "deployment", "--json").out

@@ -114,3 +114,16 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
     async with Memory.open(tmp_path / ".ricordo", scope=ME):
         pass
     assert chosen == ["auto", None, None]
+
+
+async def test_an_answer_is_as_sure_with_an_embedder_as_without(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "root", scope=ME, embedder=Concepts()) as memory:
+        await memory.remember("The dog sleeps in the kitchen.")
+        await memory.remember("We sail on Sundays.")
+        await memory.embed()
+        with_embedder = await memory.answer("Where does the dog sleep?")
+        assert (await memory.recall("dog"))[0].signals["dense"] > 0
+    async with Memory.open(tmp_path / "root", scope=ME, embedder="none") as memory:
+        without = await memory.answer("Where does the dog sleep?")
+    assert with_embedder.text == without.text
+    assert with_embedder.score == pytest.approx(without.score, abs=1e-4)

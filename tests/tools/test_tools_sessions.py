@@ -340,3 +340,53 @@ async def test_the_owner_is_read_whatever_the_name_and_the_order_of_the_fields(u
         await files.create("workspace/agents/main/state/s.json", data)
         assert ids(await asked(files, "session_list", user=user)) == ["s"]
         assert await asked(files, "session_list", user="eve") == NO_SESSIONS
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "found"),
+    [
+        ({"since": "2026-11-21T08:04"}, ["m5", "m4"]),
+        ({"until": "2026-11-21T08:02:00Z"}, ["m1", "m0"]),
+        ({"since": "2026-11-22"}, []),
+        ({"speaker": "Assistant"}, ["m5", "m3", "m1"]),
+        ({"speaker": "nobody"}, []),
+        ({"session_id": "s", "speaker": "user", "since": "2026-11-21"}, ["m4", "m2", "m0"]),
+        ({"session_id": "t"}, []),
+    ],
+)
+async def test_a_search_is_narrowed_by_time_session_and_speaker(narrowed: dict[str, str], found: list[str]) -> None:
+    files = InMemoryFiles()
+    await keep(files, "s", texts(6))
+    await keep(files, "t", [message("something else")])
+    shown = await asked(files, "session_search", query="said", **narrowed)
+    assert shown == NOTHING_FOUND if not found else ids(shown) == [f"m:{name}" for name in found]
+
+
+async def test_what_was_found_stands_between_what_was_said_before_and_after_it() -> None:
+    files = InMemoryFiles()
+    call = message("", ToolCall(id="c", name="look", arguments="{}"), role="assistant", key="c1", minute=1)
+    result = message("", ToolResult(call_id="c", parts=(Text(text="the pears"),)), role="tool", key="r1", minute=2)
+    await keep(
+        files, "s", [message("What is there?", key="q"), call, result, message("Pears " * 90, key="z", minute=3)]
+    )
+    (found,) = unfence(await asked(files, "session_search", query="the pears")) or ()
+    before, middle, after = found.splitlines()
+    assert (before, middle) == ("[before, user: What is there?]", "the pears")
+    assert after.startswith("[after, user: Pears")
+    assert len(after) < 160
+    alone = InMemoryFiles()
+    await keep(alone, "s", [message("Only this.", key="q")])
+    assert unfence(await asked(alone, "session_search", query="only")) == ("Only this.",)
+
+
+async def test_the_pages_of_a_search_hold_everything_once_and_say_where_it_goes_on() -> None:
+    files = InMemoryFiles()
+    await keep(files, "s", texts(45))
+    pages = [await asked(files, "session_search", query="said", page=page) for page in (1, 2, 3)]
+    assert [len(ids(page)) for page in pages] == [20, 20, 5]
+    assert [name for page in pages for name in ids(page)] == [f"m:m{number}" for number in reversed(range(45))]
+    assert "25 more messages hold it: page=2" in pages[0]
+    assert "page=" not in pages[2]
+    assert await asked(files, "session_search", query="said", page=4) == NOTHING_FOUND
+    assert "Pages count from 1" in await asked(files, "session_search", query="said", page=0)
+    assert "A day is written as" in await asked(files, "session_search", query="said", since="soon")

@@ -24,7 +24,7 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         say("Nothing found.")
     is_scored = any(hit.score for hit in hits)
     for number, hit in enumerate(hits, start=1):
-        say(wrapped(_cut(hit.entry.content), "   ", first=f"{number}. "))
+        say(_marked(wrapped(_cut(hit.entry.content), "   ", first=f"{number}. "), hit))
         said = hit.entry.since or hit.entry.time
         score = f"score {hit.score:.2f}" if is_scored else ""
         facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target)]
@@ -87,17 +87,27 @@ def _reason(rejected: "Rejected") -> str:
 def _snippet(hit: "Hit") -> str:
     """Return the part of the content that holds the most words of the query, with them in bold, on one line."""
     content = " ".join(shown(hit.entry.content).split())
-    stems = {word.casefold()[: max(len(word) - _FEWEST, _FEWEST)] for word in hit.words}
-    words = re.compile(
-        rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(stems, key=len, reverse=True)))})\w*", re.IGNORECASE
-    )
-    found = [match.start() for match in words.finditer(content)] if stems else []
+    words = _words(hit)
+    found = [match.start() for match in words.finditer(content)] if words else []
     # of all windows that begin at a word of the query, the one that holds the most of them
     start = max(found, key=lambda at: sum(at <= other < at + _SNIPPET for other in found), default=0)
     start = 0 if start < _SNIPPET // 2 else content.rfind(" ", 0, start - _SNIPPET // 4) + 1
     part = content[start : start + _SNIPPET]
     lead, trail = "…" * bool(start), "…" * (start + _SNIPPET < len(content))
-    return f"{lead}{words.sub(lambda match: bold(match[0]), part) if stems else part}{trail}"
+    return f"{lead}{_marked(part, hit)}{trail}"
+
+
+def _words(hit: "Hit") -> re.Pattern[str] | None:
+    """Return what finds the words of the query in a hit, in any of their forms; None where it holds none."""
+    stems = {word.casefold()[: max(len(word) - _FEWEST, _FEWEST)] for word in hit.words}
+    any_of = "|".join(map(re.escape, sorted(stems, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)(?:{any_of})\w*", re.IGNORECASE) if stems else None
+
+
+def _marked(text: str, hit: "Hit") -> str:
+    """Return a text with the words of the query in bold on a terminal."""
+    words = _words(hit)
+    return words.sub(lambda match: bold(match[0]), text) if words else text
 
 
 def _place(hit: "Hit", target: Target) -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "dim",
     "emit",
     "failed",
+    "highlighted",
     "is_colourful",
     "note",
     "say",
@@ -88,6 +89,15 @@ def wrapped(text: str, indent: str = "", *, first: str | None = None) -> str:
 def bold(text: str) -> str:
     """Return `text` in bold on a terminal."""
     return typer.style(text, bold=True) if is_colourful() else text
+
+
+def highlighted(text: str, phrases: Iterable[str]) -> str:
+    """Return `text` with each of the phrases in bold on a terminal, whatever their capitals and the space in them."""
+    wanted = [r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.split()]
+    if not wanted or not is_colourful():
+        return text
+    pattern = "|".join(sorted(wanted, key=len, reverse=True))
+    return re.sub(pattern, lambda match: bold(match[0]), text, flags=re.IGNORECASE)
 
 
 def dim(text: str) -> str:

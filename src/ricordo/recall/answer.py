@@ -39,7 +39,10 @@ async def answer(
     Raises: `StorageError` when no source can be searched.
     """
     # one passage is quoted for what it says itself, not for where it stands, and a memory of it may lack what is asked
-    weights = replace(config or RecallConfig(), breadth=0.0, reply=0.0, company=0.0, said=_NEVER)
+    # the floor was measured for scores by words, and what shares no word with the question is never quoted
+    weights = replace(
+        config or RecallConfig(), breadth=0.0, reply=0.0, company=0.0, said=_NEVER, dense=0.0, dense_context=0.0
+    )
     asked = Query(text=question) if isinstance(question, str) else question
     # what is asked day by day must not take all the places
     found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)

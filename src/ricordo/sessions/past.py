@@ -4,7 +4,8 @@ Invariant: an agent or a session is only ever looked up among those that the vie
 and what belongs to somebody else is not told from what is not there.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nlargest
 from urllib.parse import unquote
@@ -18,7 +19,7 @@ from ricordo.scopes import path_part
 from ricordo.sessions.catalogue import Catalogue, Glance
 from ricordo.sessions.owners import EVERYBODY
 from ricordo.sessions.reading import Excerpt, newest
-from ricordo.sessions.search import Finding, Phrase, findings
+from ricordo.sessions.search import Finding, Narrowed, Phrase, findings, with_neighbours
 from ricordo.workspace.transcript import read_log
 
 __all__ = ["Found", "PastSessions", "pointed"]
@@ -91,29 +92,45 @@ class PastSessions:
             raise SessionNotFound("No message of this session has one of these ids.")
         return found
 
-    async def search(self, query: str, agent: str | None = None, *, limit: int) -> Found:
+    async def search(
+        self, query: str, agent: str | None = None, *, limit: int, skip: int = 0, within: Narrowed | None = None
+    ) -> Found:
         """Return the newest `limit` messages that hold `query`, a word or a phrase, whatever its capitals.
+
+        The newest `skip` of them are passed over, and only those `within` are looked at. Each comes with what was said
+        before and after it.
 
         It is looked for in what people and agents said, and in arguments and results of tools. From a thousand messages
         on, sessions that ended before the oldest of the newest are not looked through. A transcript that can't be read
         is left out. Raises: InvalidQuery if there is nothing to look for; SessionNotFound as `of`.
         """
         phrase = Phrase(query)
-        seen = await self.of(agent)
+        seen = [glance for glance in await self.of(agent) if not _is_beyond(glance, within)]
+        most = limit + skip
         kept: list[tuple[float, str, int, Finding]] = []
         total = 0
         for glance in seen:
-            if total >= _COUNTED and len(kept) == limit and kept[-1][0] >= glance.last.timestamp():
-                return Found(findings=tuple(row[-1] for row in kept), total=total, whole=False)
+            if total >= _COUNTED and len(kept) == most and kept[-1][0] >= glance.last.timestamp():
+                return Found(findings=await self._shown(kept[skip:]), total=total, whole=False)
             try:
                 data = await self._files.read_from(glance.file.path, 0)
             except (FileMissing, StorageError):
                 continue
-            found = await run_sync(_found_in, data, phrase, glance)
+            found = await run_sync(_found_in, data, phrase, glance, within)
             total += len(found)
             ranked = [((each.time or glance.last).timestamp(), each.path, each.line, each) for each in found]
-            kept = nlargest(limit, [*kept, *ranked], key=lambda row: row[:3])
-        return Found(findings=tuple(row[-1] for row in kept), total=total)
+            kept = nlargest(most, [*kept, *ranked], key=lambda row: row[:3])
+        return Found(findings=await self._shown(kept[skip:]), total=total)
+
+    async def _shown(self, kept: Sequence[tuple[float, str, int, Finding]]) -> tuple[Finding, ...]:
+        """Return findings in their order with what was said beside them, as far as it can be read."""
+        found = {row[1:3]: row[-1] for row in kept}
+        for path in {path for path, _ in found}:
+            with suppress(FileMissing, StorageError):
+                data = await self._files.read_from(path, 0)
+                here = [each for (at, _), each in found.items() if at == path]
+                found |= {(path, each.line): each for each in await run_sync(with_neighbours, data, here)}
+        return tuple(found.values())
 
     def _sees(self, glance: Glance) -> bool:
         return self._user is None or glance.user in {EVERYBODY, self._user}
@@ -128,8 +145,19 @@ def pointed(pointer: str) -> tuple[str, tuple[str, ...]]:
     return unquote(session), tuple(unquote(each.strip()) for each in messages.split(",") if each.strip())
 
 
-def _found_in(data: bytes, phrase: Phrase, glance: Glance) -> list[Finding]:
-    return findings(data, phrase, session=glance.session, agent=glance.agent, path=glance.file.path)
+def _is_beyond(glance: Glance, within: Narrowed | None) -> bool:
+    """Tell whether no message of a session can be among those that are looked for."""
+    if within is None:
+        return False
+    return bool(within.session and glance.session != within.session) or bool(
+        within.since and glance.last < within.since
+    )
+
+
+def _found_in(data: bytes, phrase: Phrase, glance: Glance, within: Narrowed | None) -> list[Finding]:
+    return findings(
+        data, phrase, session=glance.session, agent=glance.agent, path=glance.file.path, within=within
+    )  # fmt: skip
 
 
 def _folders(agent: str) -> tuple[str, ...]:

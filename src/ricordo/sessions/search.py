@@ -6,8 +6,8 @@ leaves no message out in which the phrase stands.
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ricordo.errors import InvalidMessage, InvalidQuery
@@ -16,19 +16,53 @@ from ricordo.messages.jsontext import dumps
 from ricordo.sessions.said import Piece, searched
 from ricordo.tokens import safe_boundary
 
-__all__ = ["Finding", "Phrase", "findings"]
+__all__ = ["Finding", "Narrowed", "Phrase", "Spoken", "findings", "with_neighbours"]
 
 _AROUND = 120
 _LONGEST = 400
+_NEAR = 12
 _ESCAPES = ("\\u", "\\/", "\\\\")
 _SPACES = r"(?:\s|\\[nrtf])+"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrowed:
+    """Which messages are looked through, by default all: said from `since` up to `until`, in one session, by a speaker.
+
+    A speaker is a role, `user`, `assistant` or `tool`, or a name, whatever its capitals. A message without a time
+    passes no bound of time.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    session: str = ""
+    speaker: str = ""
+
+    def passes(self, message: Message) -> bool:
+        """Tell whether a message is one of them, whatever its session."""
+        speaker = self.speaker.casefold()
+        if speaker and speaker not in {message.role, (message.name or "").casefold()}:
+            return False
+        if self.since is None and self.until is None:
+            return True
+        time = message.time
+        return time is not None and (not self.since or time >= self.since) and (not self.until or time < self.until)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spoken:
+    """What was said beside a finding: its beginning, on one line, and by whom."""
+
+    speaker: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """A message that holds the phrase: its place, `line` from 1, and what stands around the phrase, on one line.
 
-    `agent` is a folder. `piece` is the text in which it was found first.
+    `agent` is a folder. `piece` is the text in which it was found first. `before` and `after` are what people and
+    agents said next to it, None where there is nothing near.
     """
 
     session: str
@@ -41,6 +75,8 @@ class Finding:
     time: datetime | None
     piece: Piece
     snippet: str
+    before: Spoken | None = None
+    after: Spoken | None = None
 
 
 class Phrase:
@@ -73,10 +109,14 @@ class Phrase:
         return _around(composed, start, end)
 
 
-def findings(data: bytes, phrase: Phrase, *, session: str, agent: str, path: str) -> list[Finding]:
-    """Return the messages of the log `data` that hold the phrase, in the order of the log."""
+def findings(
+    data: bytes, phrase: Phrase, *, session: str, agent: str, path: str, within: Narrowed | None = None
+) -> list[Finding]:
+    """Return the messages of the log `data` that hold the phrase and are `within`, in the order of the log."""
     found = []
     for number, message in _candidates(data, phrase):
+        if within and not within.passes(message):
+            continue
         for piece in searched(message):
             snippet = phrase.snippet_of(piece.text)
             if snippet is not None:
@@ -96,6 +136,34 @@ def findings(data: bytes, phrase: Phrase, *, session: str, agent: str, path: str
                 )
                 break
     return found
+
+
+def with_neighbours(data: bytes, found: Sequence[Finding]) -> list[Finding]:
+    """Return findings of the log `data` with what was said before and after each."""
+    lines = data.split(b"\n")
+    return [
+        replace(
+            each,
+            before=_spoken(lines[max(each.line - 1 - _NEAR, 0) : each.line - 1][::-1]),
+            after=_spoken(lines[each.line : each.line + _NEAR]),
+        )
+        for each in found
+    ]
+
+
+def _spoken(lines: Iterable[bytes]) -> Spoken | None:
+    """Return the first of these messages in which a person or an agent says something."""
+    for line in lines:
+        try:
+            message = decode(line) if line.startswith(b"{") else None
+        except InvalidMessage:
+            continue
+        if message is not None and message.role in {"user", "assistant"}:
+            text = " ".join(" ".join(piece.text for piece in searched(message) if piece.sort == "text").split())
+            if text:
+                short = text if len(text) <= _AROUND else f"{text[: safe_boundary(text, _AROUND)]}…"
+                return Spoken(speaker=message.name or message.role, text=short)
+    return None
 
 
 def _candidates(data: bytes, phrase: Phrase) -> Iterator[tuple[int, Message]]:

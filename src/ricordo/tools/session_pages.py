@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from ricordo.guard import Quoted, Trust, cut, fence
 from ricordo.messages import Message, Role
-from ricordo.sessions import Found, Glance
+from ricordo.sessions import Finding, Found, Glance
 from ricordo.sessions.said import FENCE, Piece, pieces
 from ricordo.tokens import safe_boundary
 
@@ -63,13 +63,17 @@ def history_page(messages: Sequence[Message], session: str, *, older: bool, expa
     return shown
 
 
-def search_page(found: Found) -> str:
-    """Return what was found, newest first, and how much more there is."""
-    left = found.total - len(found.findings)
-    more = f" {left}{'' if found.whole else ' or'} more messages hold it: look for more of the phrase." if left else ""
+def search_page(found: Found, *, page: int = 1, skipped: int = 0) -> str:
+    """Return what was found, newest first, with what was said beside it, and how much more there is behind this page.
+
+    Empty where nothing was found. `skipped` are the newer ones of the pages before.
+    """
+    left = max(found.total - skipped - len(found.findings), 0)
+    more = f" {left}{'' if found.whole else ' or'} more messages hold it: page={page + 1}" if left else ""
+    more += ", or look for more of the phrase." if left else ""
     items = [
         Quoted(
-            text=each.snippet,
+            text=_with_neighbours(each),
             source=f"session {each.session}{f', {_at(each.time)}' if each.time else ''}",
             trust=_TRUST[each.role],
             kind=_kind(each.piece) or _speaker(each.role, each.name),
@@ -78,6 +82,12 @@ def search_page(found: Found) -> str:
         for each in found.findings
     ]
     return fence(items, name=FENCE, note=f"Messages that hold it, newest first. {_DATA}{more}")
+
+
+def _with_neighbours(found: Finding) -> str:
+    before = [f"[before, {_clipped(found.before.speaker)}: {found.before.text}]"] if found.before else []
+    after = [f"[after, {_clipped(found.after.speaker)}: {found.after.text}]"] if found.after else []
+    return "\n".join([*before, found.snippet, *after])
 
 
 def _history(items: Sequence[Quoted], *, older: bool, expand: bool) -> str:

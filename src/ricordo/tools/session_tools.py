@@ -5,11 +5,12 @@ may see, and whatever is not one of them is answered alike.
 """
 
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
 from ricordo.errors import FileMissing, SessionNotFound, ToolFailed
 from ricordo.files import FileStore
-from ricordo.sessions import Found, Glance, PastSessions, pointed
+from ricordo.sessions import Found, Glance, Narrowed, PastSessions, pointed
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.tools.session_pages import history_page, search_page, sessions_page
@@ -90,22 +91,41 @@ def _history_tool(past: PastSessions, agent: str, *, expand: bool) -> Tool:
 def _search_tool(past: PastSessions, agent: str) -> Tool:
     async def session_search(
         query: Annotated[str, "a word or a phrase, as it was said; capitals don't count"],
+        *,
         agent_id: _Agent = "",
+        session_id: Annotated[str, "only in this session"] = "",
+        speaker: Annotated[str, "only what user, assistant, tool or somebody by name said"] = "",
+        since: Annotated[str, "only from this day on, as 2026-11-22, or this time"] = "",
+        until: Annotated[str, "only before this day or time"] = "",
+        page: Annotated[int, "1 is the newest"] = 1,
     ) -> str:
         """Find a word or a phrase in what was said in past sessions, in tool calls and results, newest first.
 
-        Not for facts and decisions: `recall` has those.
+        Each with what was said before and after it. Not for facts and decisions: `recall` has those.
         """
+        if page < 1:
+            raise ToolFailed(f"Pages count from 1: {page} is none.")
         named = agent_id.strip() or agent
+        within = Narrowed(since=_time(since), until=_time(until), session=session_id.strip(), speaker=speaker.strip())
+        skip = _PAGE * (page - 1)
         try:
-            found = await past.search(query, named, limit=_PAGE)
+            found = await past.search(query, named, limit=_PAGE, skip=skip, within=within)
         except SessionNotFound as error:
             if named != agent:
                 raise ToolFailed(NOT_FOUND) from error
             found = Found()
-        return search_page(found) or NOTHING_FOUND
+        return search_page(found, page=page, skipped=skip) or NOTHING_FOUND
 
     return tool(session_search, effect="reads")
+
+
+def _time(text: str) -> datetime | None:
+    """Return a time, in UTC where it does not say; None for an empty text. Raises `ToolFailed`."""
+    try:
+        time = datetime.fromisoformat(text.strip()) if text.strip() else None
+    except ValueError as error:
+        raise ToolFailed(f"A day is written as 2026-11-22, a time as 2026-11-22T08:00, not {text[:40]!r}.") from error
+    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time
 
 
 async def _pointed_at(past: PastSessions, agent: str, pointer: str) -> tuple[Glance, tuple[str, ...]]:

@@ -11,8 +11,8 @@ import typer
 from ricordo.cli.context import Target, existing, run, scope_of, with_memory
 from ricordo.cli.documents import hit_document, session_document
 from ricordo.cli.hits import print_hits
-from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
-from ricordo.cli.render import bold, counted, dim, emit, say, shown, size, wrapped
+from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, SinceOption, UntilOption, UserOption
+from ricordo.cli.render import bold, counted, dim, emit, highlighted, say, shown, size, wrapped
 from ricordo.clock import rfc3339
 from ricordo.errors import SessionNotFound
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from ricordo.memory import Memory, Session
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
-    from ricordo.sessions import Finding, Found, SessionInfo
+    from ricordo.sessions import Finding, Found, Narrowed, SessionInfo, Spoken
 
 __all__ = ["list_sessions", "search", "show"]
 
 _LONGEST_RESULT = 400
 _LONGEST_MESSAGE = 4_000
+_LOOKED_THROUGH = 200
 
 
 def list_sessions(
@@ -115,6 +116,13 @@ def search(
         ),
     ] = False,
     limit: LimitOption = 10,
+    page: Annotated[int, typer.Option("--page", min=1, help="Further ones of --exact: 1 has the newest.")] = 1,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    session: Annotated[str, typer.Option("--session", metavar="ID", help="Only in this session.")] = "",
+    speaker: Annotated[
+        str, typer.Option("--speaker", metavar="WHO", help="Only by user, assistant, tool, or somebody by name.")
+    ] = "",
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -122,41 +130,50 @@ def search(
 ) -> None:
     """Search the conversations, the results of tools too, best first."""
     from ricordo.index.contract import Query
+    from ricordo.sessions import Narrowed
 
     target = existing(root, user, project)
     if exact:
-        _print_found(query, run(lambda: _find(target, query, limit)), target, as_json=as_json)
+        within = Narrowed(since=since, until=until, session=session, speaker=speaker)
+        found = run(lambda: _find(target, query, limit, limit * (page - 1), within))
+        _print_found(query, found, target, as_json=as_json, skipped=limit * (page - 1))
         return
-    asked = Query(text=query, sorts=("transcript", "session", "result"))
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit), finds=True)
+    asked = Query(text=query, since=since, until=until, session=session, sorts=("transcript", "session", "result"))
+    most = _LOOKED_THROUGH if speaker else limit
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=most), finds=True)
+    hits = [hit for hit in hits if hit.speaker.casefold() == speaker.casefold()][:limit] if speaker else hits
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:
         print_hits(hits, target)
 
 
-async def _find(target: Target, query: str, limit: int) -> "Found":
+async def _find(target: Target, query: str, limit: int, skip: int, within: "Narrowed") -> "Found":
     from ricordo.runtime.assembly import files_of
     from ricordo.sessions import Found, PastSessions
 
     past = PastSessions(files_of(target.root), user=None)
     try:
-        return await past.search(query, (await scope_of(target)).agent, limit=limit)
+        return await past.search(query, (await scope_of(target)).agent, limit=limit, skip=skip, within=within)
     except SessionNotFound:
         return Found()
 
 
-def _print_found(query: str, found: "Found", target: Target, *, as_json: bool) -> None:
+def _print_found(query: str, found: "Found", target: Target, *, as_json: bool, skipped: int) -> None:
     if as_json:
         findings: list[JsonValue] = [_finding(each, target) for each in found.findings]
         emit({"query": query, "total": found.total, "whole": found.whole, "findings": findings})
         return
     if not found.findings:
         say("Nothing found.")
-    for number, each in enumerate(found.findings, start=1):
+    for number, each in enumerate(found.findings, start=skipped + 1):
         time = f"{each.time.astimezone():%Y-%m-%d %H:%M}" if each.time else ""
         did = f"{each.piece.sort} of {each.piece.tool}" if each.piece.tool else each.name or each.role
-        say(wrapped(each.snippet, "   ", first=f"{number}. "))
+        if each.before:
+            say(dim(wrapped(f"{each.before.speaker}: {each.before.text}", "     ")))
+        say(highlighted(wrapped(each.snippet, "   ", first=f"{number}. "), [query]))
+        if each.after:
+            say(dim(wrapped(f"{each.after.speaker}: {each.after.text}", "     ")))
         say(dim(f"   {' · '.join(filter(None, (shown(did), time, shown(f'{target.file(each.path)}:{each.line}'))))}"))
     if found.total > len(found.findings):
         more = f"{found.total - len(found.findings):,} more{'' if found.whole else ' at least'}"
@@ -176,7 +193,13 @@ def _finding(each: "Finding", target: Target) -> "dict[str, JsonValue]":
         "sort": each.piece.sort,
         "tool": each.piece.tool or None,
         "snippet": each.snippet,
+        "before": _beside(each.before),
+        "after": _beside(each.after),
     }
+
+
+def _beside(spoken: "Spoken | None") -> "dict[str, JsonValue] | None":
+    return {"speaker": spoken.speaker, "text": spoken.text} if spoken else None
 
 
 def _described(info: "SessionInfo", target: Target) -> "dict[str, JsonValue]":
