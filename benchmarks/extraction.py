@@ -1,5 +1,6 @@
-"""How well offline extraction finds what a careful reader would note: `python benchmarks/extraction.py PATH`.
+"""How well offline extraction finds what a careful reader would note: `python benchmarks/extraction.py [PATH]`.
 
+Without PATH it reads the project's own labelled conversations through the whole pipeline: processing, rules, tools.
 PATH is a LoCoMo file: conversations with observations, each a fact about a speaker with the turns it rests on. An
 observation is carried when one entry that rests on one of its turns holds at least a share (0.4, 0.5, 0.6) of its
 distinct content words; an entry is supported when it carries at least one observation. Precision is supported entries
@@ -18,7 +19,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pipeline_chats import chats, outcomes, scores
 from ricordo.flush.extract import extract
+from ricordo.flush.processing import processed
 from ricordo.language import content_words, split_sentences
 from ricordo.messages.types import Media, Message, Text
 
@@ -73,8 +76,30 @@ class Counts:
 def main() -> None:
     """Print the table for the conversations of a file: first half, second half, all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    conversations = [_conversation(sample) for sample in json.loads(parser.parse_args().path.read_text("utf8"))]
+    parser.add_argument("path", type=Path, nargs="?")
+    path = parser.parse_args().path
+    labelled()
+    if path is not None:
+        observed(path)
+
+
+def labelled() -> None:
+    """Print precision and recall on the project's own conversations, and what went wrong."""
+    precision, recall = scores()
+    said = sum(chat.said for chat in chats())
+    bare = sum(chat.said for chat in chats() if not chat.expected)
+    sys.stdout.write(f"{len(chats())} conversations, {said} messages, {bare} in those with nothing to note\n")
+    sys.stdout.write(f"  P {precision:.3f}  R {recall:.3f}\n")
+    for outcome in outcomes():
+        for finding in outcome.extra:
+            sys.stdout.write(f"  too many: {finding.kind}: {finding.content}\n")
+        for expected in outcome.missed:
+            sys.stdout.write(f"  missed: {'|'.join(expected.kinds)}: {expected.phrase}\n")
+
+
+def observed(path: Path) -> None:
+    """Print the table for the conversations of a file."""
+    conversations = [_conversation(sample) for sample in json.loads(path.read_text("utf8"))]
     systems: dict[str, Callable[[Conversation], list[Entry]]] = {
         "ricordo": extracted,
         "every sentence, named": lambda talk: sentences(talk, named=True),
@@ -97,8 +122,8 @@ def main() -> None:
 
 
 def extracted(talk: Conversation) -> list[Entry]:
-    """The findings of our extraction."""
-    found = [finding for session in talk.sessions for finding in extract(session)]
+    """The findings of our extraction, after processing."""
+    found = [finding for session in talk.sessions for finding in extract(processed(session).messages)]
     return [Entry(text=finding.content, turns=finding.message_ids) for finding in found]
 
 

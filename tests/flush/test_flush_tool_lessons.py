@@ -81,6 +81,7 @@ def test_a_mere_retry_teaches_nothing() -> None:
 
 def test_something_else_that_works_is_no_fix() -> None:
     assert tool_lessons(talk(FAILED, step(2, "bash", "a b", command="ls -l"))) == ()
+    assert tool_lessons(talk(FAILED, step(2, "bash", "ok", command="python other.py"))) == ()
     assert tool_lessons(talk(FAILED, step(2, "grep", "done", command="python load.py"))) == ()
 
 

@@ -27,7 +27,7 @@ TOOL = "tool"
 
 _CONFIDENCE, _TOLD_CONFIDENCE = 0.5, 0.7
 _WITHIN = 12
-_ALIKE = 0.3
+_ALIKE = 0.5
 _SHOWN = 100
 _PROSE = 14
 _HEAD = _TAIL = 4_000
@@ -41,6 +41,7 @@ _EXIT = re.compile(
     r"(?:^|\n)\W{0,3}(?:exit|return)(?:ed with)?(?: (?:code|status))+:? ?(?!0\b)-?\d{1,3}\b", re.IGNORECASE
 )
 _EXIT_FIELD = re.compile(r'"(?:exit_?code|returncode|return_code)": ?(?!0\b)-?\d{1,3}\b', re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _TRACEBACK = re.compile(r"(?:^|\n)Traceback \(most recent call last\):")
 _FIXING = frozenset({"convention", "lesson", "correction", "remember", "request"})
 
@@ -208,14 +209,14 @@ def _fix_in(message: Message) -> str | None:
 
 
 def _alike(left: Mapping[str, object], right: Mapping[str, object]) -> bool:
-    """Say whether two calls try the same thing: they share a part of the words of their arguments."""
+    """Say whether two calls try the same thing: they share more than half of the words of their arguments."""
     if left == right:
         return True
-    return jaccard(_words(left), _words(right)) >= _ALIKE
+    return jaccard(_words(left), _words(right)) > _ALIKE
 
 
 def _words(arguments: Mapping[str, object]) -> frozenset[str]:
-    return frozenset(word for value in arguments.values() for word in words(str(value)[:2_000]))
+    return frozenset(word for value in arguments.values() for word in _WORD.findall(str(value)[:2_000].casefold()))
 
 
 def _with(arguments: Mapping[str, object], before: str = "") -> str:

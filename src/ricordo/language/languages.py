@@ -35,12 +35,12 @@ _TELLING: dict[Language, str] = {
     "chez à a on",
     "es": "el la los las y es son yo tú usted nosotros no un una en para con de del al que mi mis nuestro nuestra "
     "siempre nunca pero o si este esta sí gracias estoy soy hemos he ha por favor solo sólo hay muy ahora vivo a "
-    "migramos pasamos",
+    "migramos pasamos prefiero",
     "it": "il lo la gli le e è sono io tu noi voi non un una in per con di del della al alla che mio mia nostro nostra "
     "sempre mai ma o se questo questa no sì grazie ho ha abbiamo anche solo più adesso dei delle nel nella "
     "preferisco uso usiamo dal dalla voglio lavoro abito",
     "pt": "o a os as e é são eu você nós não um uma em para com de do da no na dos das que meu minha nosso nossa "
-    "sempre nunca mas ou se este esta sim obrigado obrigada estou sou temos tenho ao por muito agora só",
+    "sempre nunca mas ou se este esta sim obrigado obrigada prefiro estou sou temos tenho ao por muito agora só",
 }
 # Letters that English does without, and who writes them.
 _LETTERS: dict[str, tuple[Language, ...]] = {
