@@ -20,6 +20,7 @@ from ricordo.cli.commands import (
     ingest,
     listing,
     maintain,
+    profile,
     remembering,
     replay,
     sessions,
@@ -41,6 +42,9 @@ app = typer.Typer(
 )
 _config = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the settings.")
 _memory = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at everything that is remembered.")
+_profile = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="Look at what is known of the user, and change it."
+)
 _session = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at the conversations that were kept.")
 _store = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Look at stores, and move between them.")
 _tasks = typer.Typer(rich_markup_mode=None)
@@ -105,6 +109,15 @@ _memory.command("search", cls=Command)(listing.search)
 _memory.command("track", cls=Command)(tracking.track)
 _memory.command("untrack", cls=Command)(tracking.untrack)
 app.add_typer(_memory, name="memory")
+
+_profile.command("show", cls=Command)(profile.show)
+_profile.command("edit", cls=Command)(profile.edit)
+_profile.command("add", cls=Command)(profile.add)
+_profile.command("remove", cls=Command)(profile.remove)
+_profile.command("export", cls=Command)(profile.export)
+_profile.command("import", cls=Command)(profile.import_)
+_profile.command("clear", cls=Command)(profile.clear)
+app.add_typer(_profile, name="profile")
 
 _session.command("list", cls=Command)(sessions.list_sessions)
 _session.command("show", cls=Command)(sessions.show)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ricordo.workspace.profile import Profile
+from ricordo.workspace.profile_codec import BrokenRecord
 
 __all__ = ["ProfileStore", "Saved"]
 
@@ -18,6 +19,11 @@ class Saved:
 
 class ProfileStore(Protocol):
     """Keeps the profile of one user and agent. Every call may raise the errors of storage."""
+
+    @property
+    def broken(self) -> tuple[BrokenRecord, ...]:
+        """What of the document could not be read when it was loaded last; the rest is used."""
+        ...
 
     async def load(self) -> Profile:
         """Return the profile; a new empty one when none was saved. It is served from memory while unchanged.

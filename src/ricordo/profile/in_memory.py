@@ -4,7 +4,7 @@ from ricordo.clock import Clock
 from ricordo.profile.contract import Saved
 from ricordo.profile.independent import independent
 from ricordo.workspace.profile import Profile, new_profile
-from ricordo.workspace.profile_codec import document_of
+from ricordo.workspace.profile_codec import BrokenRecord, document_of
 from ricordo.workspace.profile_merge import merged_profile, says_the_same, stamped
 
 __all__ = ["InMemoryProfileStore"]
@@ -18,6 +18,11 @@ class InMemoryProfileStore:
         self.forgotten: tuple[str, ...] = ()
         self._clock = clock
         self._profile: Profile | None = None
+
+    @property
+    def broken(self) -> tuple[BrokenRecord, ...]:
+        """Nothing: what is kept as a value can be read."""
+        return ()
 
     async def load(self) -> Profile:
         """Return the profile; a new empty one when none was saved."""

@@ -58,6 +58,11 @@ class ManagedProfile:
         """Return the whole profile; a new empty one when nothing is known."""
         return await self._store.load()
 
+    @property
+    def unread(self) -> list[str]:
+        """Where in the document something could not be read, such as `facts[3]`, when it was loaded last."""
+        return [each.where for each in self._store.broken]
+
     async def rendered(self, *, query: str | None = None, budget: Tokens | None = None) -> Rendered:
         """Return the block that a prompt shows, within `budget` tokens, with what is shown and what is left out."""
         profile = await self._store.load()
@@ -208,11 +213,13 @@ class ManagedProfile:
         """
         base = await self._store.load()
         found = await run_sync(partial(imported, base, document, mode=mode, prefer=prefer))
-        if dry_run or not found.changes_something:
+        if dry_run:
             return found
         if found.conflicts and prefer is None:
             names = ", ".join(found.conflicts)
             raise VersionConflict(f"The document says something else about {names}: name what to prefer.")
+        if not found.changes_something:
+            return found
         saved = await self._store.save(found.profile, base=base, by=_BY, why=f"import, {mode}")
         return replace(found, profile=saved.profile, is_saved=True)
 

@@ -1,0 +1,211 @@
+r"""A profile as a text that a person edits: one line for each summary and each fact, and its way back. Pure.
+
+    - Work: Builds ships.
+    - [preference | 0.80] Likes tea (avoid: coffee) ^fact_1a2b3c4d
+
+Invariants: an unchanged line is an unchanged record, with all that the line does not show, so the unchanged text is the
+unchanged profile. A text with a line that can't be read is refused as a whole, with the number of each such line.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from math import isfinite
+from urllib.parse import quote, unquote
+
+from ricordo.errors import InvalidInput
+from ricordo.profile.rendering import FACTS, HEADINGS
+from ricordo.workspace.profile import Fact, FactSource, Profile, Summary, fact_id
+
+__all__ = ["editable", "edited", "revision_of"]
+
+_LABELS = {label: name for _, names in HEADINGS for name, label in names}
+_HEADINGS = {*(heading for heading, _ in HEADINGS), FACTS}
+_REVISION = re.compile(r"^# revision (\d+)\b", re.MULTILINE)
+_ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_FACT = re.compile(
+    r"- \[(?P<label>(?:[^\]\\]|\\.)*)\] ?(?P<content>(?:[^\\]|\\.)*?)"
+    r"(?: \(avoid: (?P<avoid>(?:[^\\]|\\.)*)\))?(?: \^(?P<id>\S+))?\s*"
+)
+_SUMMARY = re.compile(r"- (?P<label>[A-Za-z ]+):(?P<text>.*)")
+_DAYS = re.compile(r"([1-9]\d{0,8}) days?")
+_HELP = (
+    "# Change a line, remove one, or add one such as `- [preference | 0.90] Likes tea`. A line without its `^id` is a",
+    "# new fact. After the confidence, `pinned` keeps a fact, and `30 days` says how long it holds; `(avoid: ...)` at",
+    "# the end says what was wrong. A line that begins with two spaces goes on with the one before it.",
+)
+
+
+def editable(profile: Profile) -> str:
+    """Return the text of a profile."""
+    lines = [f"# revision {profile.revision}", *_HELP]
+    for heading, names in HEADINGS:
+        lines += ["", heading]
+        lines += [_summary_line(label, profile.summaries.get(name) or Summary()) for name, label in names]
+    lines += ["", FACTS, *map(_fact_line, profile.facts)]
+    return "\n".join(lines) + "\n"
+
+
+def revision_of(text: str) -> int | None:
+    """Return the revision that a text was made of; None where it does not say so."""
+    found = _REVISION.search(text)
+    return int(found[1]) if found else None
+
+
+def edited(profile: Profile, text: str, *, now: str = "") -> Profile:
+    """Return the profile with what the text changes of `editable(profile)`; a new fact was created `now`.
+
+    Raises: InvalidInput, with the number of each line that can't be read.
+    """
+    wrong: list[str] = []
+    summaries: dict[str, Summary] = {}
+    facts: list[Fact] = []
+    taken = {fact.id for fact in profile.facts}
+    for number, line in _lines(text):
+        try:
+            if line.startswith("- ["):
+                fact = _fact(line, profile, taken, now)
+                _refuse_second(fact.id, [each.id for each in facts])
+                facts.append(fact)
+                taken.add(fact.id)
+            elif line.strip() not in _HEADINGS:
+                name, summary = _summary(line, profile)
+                _refuse_second(name, summaries)
+                summaries[name] = summary
+        except ValueError as error:
+            wrong.append(f"line {number}: {error}")
+    if wrong:
+        raise InvalidInput(f"Nothing was changed: {'; '.join(wrong)}.")
+    emptied = {name: _written(each, "") for name, each in profile.summaries.items() if name not in summaries}
+    return replace(profile, summaries=_ordered({**emptied, **summaries}), facts=tuple(facts))
+
+
+def _refuse_second(name: str, seen: Collection[str]) -> None:
+    if name in seen:
+        raise ValueError(f"{name} stands twice")
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    """Return the lines that say something with their numbers; one that goes on is joined to the one before it."""
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        if line.startswith("#") or not line.strip():
+            continue
+        if line.startswith("  ") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1].rstrip()} {line.strip()}")
+        else:
+            found.append((number, line))
+    return found
+
+
+def _summary_line(label: str, summary: Summary) -> str:
+    return f"- {label}: {_escape(summary.summary)}".rstrip(" ")
+
+
+def _summary(line: str, profile: Profile) -> tuple[str, Summary]:
+    found = _SUMMARY.fullmatch(line)
+    name = _LABELS.get(found["label"]) if found else None
+    if found is None or name is None:
+        raise ValueError("this is neither a summary nor a fact")
+    old = profile.summaries.get(name) or Summary()
+    if line.rstrip() == _summary_line(found["label"], old).rstrip():
+        return name, old
+    return name, _written(old, _plain(found["text"].strip()))
+
+
+def _written(old: Summary, text: str) -> Summary:
+    """Return a summary with this text; one that says nothing is as it was without one."""
+    return old if text == old.summary.strip() else replace(old, summary=text)
+
+
+def _fact_line(fact: Fact) -> str:
+    label = " | ".join(
+        [
+            _escape(fact.category, "]|"),
+            f"{fact.confidence:.2f}",
+            *(["pinned"] if fact.pinned else []),
+            *([f"{fact.valid_days} days"] if fact.valid_days is not None else []),
+        ]
+    )
+    content = _escape(fact.content).replace("(avoid:", "\\(avoid:")
+    avoid = f" (avoid: {_escape(fact.source_error)})" if fact.source_error is not None else ""
+    return f"- [{label}] {content}{avoid} ^{quote(fact.id, safe='', errors='surrogatepass')}"
+
+
+def _fact(line: str, profile: Profile, taken: set[str], now: str) -> Fact:
+    found = _FACT.fullmatch(line)
+    if found is None:
+        raise ValueError("a fact is written `- [category | 0.90] what is known`")
+    old = _named(found["id"], profile)
+    if old and line.rstrip() == _fact_line(old).rstrip():
+        return old
+    content = _plain(found["content"].strip())
+    # what a line shows of a text is compared with what it showed, so that a text it can't show whole stays
+    same = old is not None and _plain(_escape(old.content).strip()) == content
+    if not content and not same:
+        raise ValueError("a fact says something; remove the line to remove the fact")
+    base = old or Fact(id=fact_id(content, taken), created_at=now, source=FactSource(thread="manual"))
+    avoid = found["avoid"]
+    said = old.content if old and same else content
+    return _labelled(
+        replace(base, content=said, source_error=_plain(avoid) if avoid is not None else None), found["label"]
+    )
+
+
+def _named(name: str | None, profile: Profile) -> Fact | None:
+    if name is None:
+        return None
+    fact = profile.fact(unquote(name, errors="surrogatepass"))
+    if fact is None:
+        raise ValueError(f"the profile has no fact {name}; leave the id out for a new one")
+    return fact
+
+
+def _labelled(fact: Fact, label: str) -> Fact:
+    """Return the fact with what stands in its brackets."""
+    category, *rest = (part.strip() for part in re.split(r"(?<!\\)\|", label))
+    if not rest:
+        raise ValueError("a fact has a category and a confidence, such as `[preference | 0.90]`")
+    confidence, days = _share(rest[0], fact.confidence), None
+    for option in rest[1:]:
+        counted = _DAYS.fullmatch(option)
+        shown = fact.valid_days is not None and option == f"{fact.valid_days} days"
+        if counted or shown:
+            days = fact.valid_days if shown else int(counted[1]) if counted else None
+        elif option != "pinned":
+            raise ValueError(f"{option!r} is neither `pinned` nor a number of days such as `30 days`")
+    named = _plain(category)
+    kept = fact.category if named == fact.category.strip() else named
+    return replace(fact, category=kept, confidence=confidence, pinned="pinned" in rest[1:], valid_days=days)
+
+
+def _share(text: str, old: float) -> float:
+    """Return the confidence; the one that was there where the text shows that one."""
+    if text == f"{old:.2f}":
+        return old
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not isfinite(value) or not 0 <= value <= 1:
+        raise ValueError(f"{text!r} is no confidence between 0 and 1")
+    return value
+
+
+def _ordered(summaries: dict[str, Summary]) -> dict[str, Summary]:
+    return {name: summaries.get(name) or Summary() for name in _LABELS.values()}
+
+
+def _escape(text: str, more: str = "") -> str:
+    """Return a text on one line."""
+    written = text.replace("\\", "\\\\").replace("\n", "\\n")
+    written = _BREAKS.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+    for mark in more:
+        written = written.replace(mark, f"\\{mark}")
+    return written
+
+
+def _plain(text: str) -> str:
+    """Return the text that `_escape` was given."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else {"n": "\n"}.get(match[2], match[2]), text)
