@@ -9,6 +9,7 @@ import pytest
 from ricordo.database.sqlite import Connection
 from ricordo.files.local import LocalFiles
 from ricordo.index.keyword import KeywordIndex
+from ricordo.index.tables import SCHEMA
 from ricordo.workspace.layout import INDEX
 from watched_files import WatchedFiles
 
@@ -67,9 +68,10 @@ async def check(root: Path, count: int) -> None:
     assert (len(report.indexed), report.failed) == (count, {})
     assert sorted(reads) == [path_of(number) for number in range(count)]
     assert len(work.at_commits) < count + 10
-    first, middle, last = (work.at_commits[-count - 1 + at] for at in (0, count // 2, count))
-    # the second half costs the database what the first does, but for trees that grew in depth
-    assert last - middle < 1.4 * (middle - first), (first, middle, last)
+    begun = len(SCHEMA.steps) - 1
+    first, middle, last = (work.at_commits[begun + at] for at in (0, count // 2, count))
+    # what follows is the fold; the second half costs the database what the first does, but for trees that grew in depth
+    assert last - middle < 1.2 * (middle - first), (first, middle, last)
 
     reads.clear()
     for number in (0, count // 2, count - 1):
@@ -92,7 +94,7 @@ async def check(root: Path, count: int) -> None:
     await index.close()
 
 
-async def test_two_thousand_files_cost_twice_what_one_thousand_do(tmp_path: Path) -> None:
+async def test_two_thousand_files_cost_about_twice_what_one_thousand_do(tmp_path: Path) -> None:
     await check(tmp_path, 2_000)
 
 
