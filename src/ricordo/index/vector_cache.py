@@ -128,11 +128,11 @@ class VectorCache:
     def _load(self, connection: Connection) -> None:
         """Take in the newest vectors; the length of the newest one is that of the model."""
         newest = connection.execute(
-            "SELECT dimension FROM vector WHERE model = ? ORDER BY number DESC LIMIT 1", (self._model,)
+            "SELECT number, dimension FROM vector WHERE model = ? ORDER BY number DESC LIMIT 1", (self._model,)
         ).fetchone()
         if newest is None:
             return
-        dimension = int(newest[0])
+        dimension = int(newest[1])
         if self.now.dimension not in {0, dimension}:
             self._start(0)
             self._number = 0
@@ -141,6 +141,10 @@ class VectorCache:
             "ORDER BY number",
             (self._model, dimension, self._number),
         )
+        count, start = int(newest[0]) - self._number, len(self.now.meanings)
+        if count > max(start // 4, _LEAST_ROWS):
+            # room for all at once, if not all of it is used: what grows step by step is copied as often
+            self._reserve(start + count, dimension)
         # the file holds each text once, so only what this process has itself embedded may be there already
         before = self.now
         while added := cursor.fetchmany(_AT_ONCE):
@@ -158,14 +162,20 @@ class VectorCache:
             return
         start, end = len(self.now.meanings), len(self.now.meanings) + len(meanings)
         if end > len(self._meanings) or self._rows.shape[1] != rows.shape[1]:
-            room = max(end, start + start // 4, _LEAST_ROWS)
-            larger = np.zeros((room, rows.shape[1]), dtype=np.float32)
-            larger[:start] = self.now.rows if start else 0
-            self._meanings = np.concatenate((self.now.meanings, np.zeros(room - start, dtype=np.int64)))
-            self._rows = larger
+            self._reserve(max(end, start + start // 4, _LEAST_ROWS), rows.shape[1])
         self._rows[start:end] = rows
         self._meanings[start:end] = meanings
         self.now = Vectors(self.now.generation, self._meanings[:end], self._rows[:end])
+
+    def _reserve(self, room: int, dimension: int) -> None:
+        """Make room for so many rows in all, where there is less."""
+        start = len(self.now.meanings)
+        if room <= len(self._meanings) and self._rows.shape[1] == dimension:
+            return
+        larger = np.zeros((room, dimension), dtype=np.float32)
+        larger[:start] = self.now.rows if start else 0
+        self._meanings = np.concatenate((self.now.meanings, np.zeros(room - start, dtype=np.int64)))
+        self._rows = larger
 
 
 def _put(connection: Connection, model: str, meanings: Array, rows: NDArray[np.float32]) -> None:
