@@ -1,18 +1,26 @@
 """Speed of a warm recall through the public API, beside the bare index and bare SQLite, in one run.
 
-    python benchmarks/recall_speed.py [--sizes 1000,10000,100000] [--queries 100] [--bulk 10000] [--out speed.json]
+    python benchmarks/recall_speed.py [--sizes 1000,10000,100000] [--queries 100] [--embedder none] [--bulk 10000]
+        [--memory] [--out speed.json]
 
 Entries and questions are those of `index_speed.py`. `recall` is `Memory.recall`, `preamble` is `Memory.preamble`, both
 warm; `index` is the search of the index below it, `FTS5` SQLite's own ranking of the same texts. `hops` are the trips
-to a thread of one recall, `rows` the entries it reads. With `--bulk` so many entries and messages are added, too.
-Times are medians in milliseconds, of the wall clock and of this process alone (`cpu`).
+to a thread of one recall, `rows` the entries it reads. `asked first` are the same questions when nobody had asked
+them before. With `--bulk` so many entries and messages are added, too. Times are medians in milliseconds, of the wall
+clock and of this process alone (`cpu`). With `--memory` nothing is timed: what a process that recalls takes above one
+with a memory of one entry is compared with the vectors and postings that it holds.
 """
 
 import argparse
 import json
+import os
+import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from unittest import mock
@@ -26,7 +34,10 @@ from ricordo.files.local import LocalFiles
 from ricordo.index import queries as index_queries
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.index.keyword import KeywordIndex
+from ricordo.index.postings import Block
+from ricordo.index.segments import from_bytes
 from ricordo.messages.types import Message, Text
+from ricordo.workspace.layout import INDEX
 
 __all__ = ["main"]
 
@@ -39,13 +50,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--embedder", default="none", help="a name as in the settings, such as static")
     parser.add_argument("--bulk", type=int, default=0)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--resident", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    if given.resident:
+        print(anyio.run(resident, given.resident, given.embedder))
+        return
     results: dict[str, Figures] = {}
     for size in map(int, given.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            results[f"{size:,} entries"] = anyio.run(measured, Path(folder), size, given.queries)
+            results[f"{size:,} entries"] = (
+                taken(Path(folder), size, given.embedder)
+                if given.memory
+                else anyio.run(measured, Path(folder), size, given.queries, given.embedder)
+            )
     if given.bulk:
         with tempfile.TemporaryDirectory() as folder:
             results[f"{given.bulk:,} added"] = anyio.run(added, Path(folder), given.bulk)
@@ -57,18 +78,18 @@ def main() -> None:
         given.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-async def measured(root: Path, size: int, count: int) -> Figures:
+async def measured(root: Path, size: int, count: int, embedder: str) -> Figures:
     """Return the figures of a memory of so many entries."""
     texts = entries(size)
     asked = questions(texts, count)
     write_ledgers(root, texts)
     figures: Figures = {}
-    async with Memory.open(root, scope=SCOPE) as memory:
+    async with Memory.open(root, scope=SCOPE, embedder=embedder) as memory:
         figures["first recall ms"], figures["first recall cpu ms"] = await timed(
             partial(memory.recall, asked[0], limit=LIMIT), scale=1e3
         )
-        for question in asked:
-            await memory.recall(question, limit=LIMIT)
+        await embedded(memory)
+        figures |= await medians("asked first", [partial(memory.recall, question, limit=LIMIT) for question in asked])
         figures |= await medians("recall", [partial(memory.recall, question, limit=LIMIT) for question in asked])
         figures |= await counts([partial(memory.recall, question, limit=LIMIT) for question in asked])
         await memory.preamble()
@@ -85,6 +106,70 @@ async def measured(root: Path, size: int, count: int) -> Figures:
     await index.close()
     figures[f"FTS5 {LIMIT} ms"] = bare_search(root / "bare.db", texts, asked)
     return figures
+
+
+async def embedded(memory: Memory) -> None:
+    """Wait until everything has its vector, where there is an embedder."""
+    checks = await memory.doctor()
+    while any("no vector yet" in check.detail for check in checks):
+        checks = await memory.doctor()
+
+
+def taken(root: Path, size: int, embedder: str) -> Figures:
+    """Return the megabytes that so many entries take in a process, and what their vectors and postings alone take."""
+    full, empty = root / "full", root / "empty"
+    write_ledgers(full, entries(size))
+    write_ledgers(empty, entries(1))
+    # the first process makes the index, which takes more for a while
+    alone(full, embedder)
+    alone(empty, embedder)
+    full_mb, empty_mb = alone(full, embedder), alone(empty, embedder)
+    vectors, postings = held(full)
+    return {
+        "process of one entry MB": empty_mb, "process MB": full_mb, "vectors MB": vectors, "postings MB": postings,
+        "times what is held": (full_mb - empty_mb) / (vectors + postings),
+    }  # fmt: skip
+
+
+def alone(root: Path, embedder: str) -> float:
+    """Return the megabytes of a process of its own that has recalled from this root."""
+    command = [sys.executable, __file__, "--resident", str(root), "--embedder", embedder]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+async def resident(root: Path, embedder: str) -> float:
+    """Return the megabytes of this process after a hundred recalls."""
+    async with Memory.open(root, scope=SCOPE, embedder=embedder) as memory:
+        await memory.recall("the first", limit=LIMIT)
+        await embedded(memory)
+        for question in questions(entries(1_000), 100):
+            await memory.recall(question, limit=LIMIT)
+        return await anyio.to_thread.run_sync(resident_bytes) / 1e6
+
+
+def resident_bytes() -> int:
+    """Return the bytes of this process that are in memory; Linux tells them."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def held(root: Path) -> tuple[float, float]:
+    """Return the megabytes of the vectors and of the postings of a root."""
+    index = root / INDEX
+    with closing(sqlite3.connect(index)) as connection:
+        blocks = [from_bytes(row[0]) for row in connection.execute("SELECT data FROM segment")]
+    vectors = index.with_name(f"{index.stem}_vectors.db")
+    numbers = 0
+    if vectors.exists():
+        with closing(sqlite3.connect(vectors)) as connection:
+            numbers = connection.execute("SELECT coalesce(sum(length(numbers)), 0) FROM vector").fetchone()[0]
+    return numbers / 1e6, sum(map(size_of, blocks)) / 1e6
+
+
+def size_of(block: Block) -> int:
+    """Return the bytes of a block of postings with the columns of its rows."""
+    postings = block.postings
+    arrays = (postings.ends, postings.starts, postings.rows, postings.counts, *block.columns.values())
+    return len(postings.vocabulary) + 8 * len(postings.heads) + sum(array.nbytes for array in arrays)
 
 
 async def medians(name: str, acts: Sequence[Callable[[], Awaitable[object]]]) -> Figures:
