@@ -58,26 +58,32 @@ def score(pairs: Sequence[Pair], threshold: float = SAME) -> Score:
     return Score(found=told.count((True, True)), wrong=told.count((False, True)), missed=told.count((True, False)))
 
 
+def tables() -> str:
+    """Return a table for each set of pairs; the threshold that holds is marked."""
+    lines: list[str] = []
+    for name in ("tuned", "held_out"):
+        pairs = read_pairs(name)
+        lines += [
+            f"{name}: {len(pairs)} pairs, {sum(pair.same for pair in pairs)} of them the same",
+            f"{'threshold':>10}{'precision':>11}{'recall':>8}{'found':>7}{'wrong':>7}{'missed':>8}",
+        ]
+        for threshold in THRESHOLDS:
+            one = score(pairs, threshold)
+            mark = " *" if threshold == SAME else ""
+            told = f"{threshold:>10.2f}{one.precision:>11.3f}{one.recall:>8.3f}"
+            lines.append(f"{told}{one.found:>7}{one.wrong:>7}{one.missed:>8}{mark}")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--wrong", action="store_true", help="show which of the tuned pairs are told wrong")
     given = parser.parse_args()
-    for name in ("tuned", "held_out"):
-        pairs = read_pairs(name)
-        print(f"{name}: {len(pairs)} pairs, {sum(pair.same for pair in pairs)} of them the same")
-        print(f"{'threshold':>10}{'precision':>11}{'recall':>8}{'found':>7}{'wrong':>7}{'missed':>8}")
-        for threshold in THRESHOLDS:
-            one = score(pairs, threshold)
-            mark = " *" if threshold == SAME else ""
-            print(
-                f"{threshold:>10.2f}{one.precision:>11.3f}{one.recall:>8.3f}"
-                f"{one.found:>7}{one.wrong:>7}{one.missed:>8}{mark}"
-            )
-    if given.wrong:
-        for pair in read_pairs("tuned"):
-            if same_statement(pair.one, pair.other) != pair.same:
-                print("missed" if pair.same else "wrong ", pair.language, "|", pair.one, "|", pair.other)
+    print(tables())
+    for pair in read_pairs("tuned") if given.wrong else ():
+        if same_statement(pair.one, pair.other) != pair.same:
+            print("missed" if pair.same else "wrong ", pair.language, "|", pair.one, "|", pair.other)
 
 
 def _pair(line: str) -> Pair:

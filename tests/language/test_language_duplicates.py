@@ -1,10 +1,12 @@
 """Telling whether two statements say the same."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duplicates import read_pairs, score
+from duplicates import read_pairs, score, tables
 from ricordo.language.duplicates import contradicts, duplicate_of, likeness, same_statement, statement_key
 
 WORDS = st.sampled_from(
@@ -40,6 +42,11 @@ def test_no_pair_is_merged_wrongly_and_most_of_the_same_are_found(name: str, rec
     told = score(pairs)
     assert told.precision >= 0.98
     assert told.recall >= recall
+
+
+def test_the_page_shows_what_is_measured() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "design" / "profile.md").read_text(encoding="utf-8")
+    assert tables() in page
 
 
 def test_the_sets_share_no_pair() -> None:
