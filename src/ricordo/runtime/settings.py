@@ -23,8 +23,11 @@ from ricordo.compaction.config import (
 )
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
+from ricordo.flush.config import FlushConfig
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
+from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.maintenance.rules import RetentionConfig
 from ricordo.profile.injection import InjectionConfig
 from ricordo.queue import InboxConfig
 from ricordo.recall.relevance import MOST_RECALLED
@@ -73,7 +76,8 @@ class Settings:
     default. All that is put into the prompt beside the agent's own instructions has at most `workspace_tokens`
     tokens, the preamble among it at most `preamble_tokens`, and the profile as much as `injection` says, which shows
     none when it is None; up to `recalled_memories` of the rest of memory join it
-    that have to do with the first message. A turn has at most `max_iters` requests to the model. `inbox` says
+    that have to do with the first message. A turn has at most `max_iters` requests to the model. `flush` says when and
+    how what was said is extracted, and with None nothing is. `inbox` says
     how long what was said waits until it is learned from. `origins` says for
     each setting that is not at its default, by dotted key, where its value came from.
     """
@@ -101,7 +105,10 @@ class Settings:
     turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
     injection: InjectionConfig | None = field(default_factory=InjectionConfig)
+    flush: FlushConfig | None = field(default_factory=FlushConfig)
     inbox: InboxConfig = field(default_factory=InboxConfig)
+    maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
+    retention: RetentionConfig = field(default_factory=RetentionConfig)
     spending: SpendingConfig = field(default_factory=SpendingConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 

@@ -16,6 +16,7 @@ from ricordo.maintenance.cycle import Cycle, CycleStep
 from ricordo.maintenance.expire import expire
 from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.prune import prune
+from ricordo.maintenance.retain import retain
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.stores.place import Place
@@ -62,7 +63,10 @@ def _steps(
 
     async def pruning() -> Mapping[str, int]:
         pruned = await prune(place.files, place.changes, now=clock.now(), config=config)
-        return {**pruned.counts, "evicted": (await tidy()).count}
+        rules = settings.retention.read
+        gone = await retain(place.files, place.changes, rules, now=clock.now(), key=place.key)
+        by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
+        return {**pruned.counts, **by_rule, "evicted": (await tidy()).count}
 
     async def reindexing() -> Mapping[str, int]:
         await place.index.refresh()

@@ -25,6 +25,7 @@ _ACTS = {
     "announce": "goes to the trash soon, which is announced now",
     "archive": "goes to the archive",
     "delete": "is deleted from the trash",
+    "forget": "is forgotten",
     "trash": "goes to the trash",
 }
 
@@ -99,14 +100,18 @@ async def _old(target: Target, files: "FileStore") -> "list[Fate]":
     from ricordo.clock import SystemClock
     from ricordo.maintenance.expire import expired
     from ricordo.maintenance.prune import Fate, fates
+    from ricordo.maintenance.retain import leaving
 
     config, clock = target.settings.maintenance, SystemClock()
     days = config.daily_file_retention_days
     rule = f"daily_file_retention_days = {days}"
     ledgers = await expired(files, today=clock.today(), days=days)
+    gone = await leaving(files, target.settings.retention.read, now=clock.now())
     return [
         *(Fate(path=path, act="archive", rule=rule) for path in ledgers),
         *await fates(files, now=clock.now(), config=config),
+        *(Fate(path=f"memory {each.entry.id}", act="forget", rule=each.rule.text) for each in gone.memories),
+        *(Fate(path=f"transcript {each.session}", act="trash", rule=each.rule.text) for each in gone.sessions),
     ]
 
 

@@ -1,0 +1,135 @@
+"""Retention by rule: the memories and transcripts that a person's rules name go when their time is over.
+
+A memory goes as `forget` takes it out: at once, everywhere, one change set each that can be undone. A transcript and
+what belongs to it goes to the trash, and the change set that tells of it names the files.
+
+Invariant: what is done is what a dry run lists.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from anyio.to_thread import run_sync
+
+from ricordo.audit.forget import forget
+from ricordo.audit.usage import MemoryUsage, read_usage
+from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing
+from ricordo.files import ABSENT, FileStore
+from ricordo.maintenance.rules import Doomed, RetentionRule, doomed
+from ricordo.scopes import path_part
+from ricordo.sessions.catalogue import Catalogue, Glance
+from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.layout import LARGE_RESULTS, TRASH, USAGE, WORKSPACE
+from ricordo.workspace.ledger import read_memory
+
+__all__ = ["DoomedSession", "Leaving", "leaving", "retain"]
+
+_MOST = 500
+_WHO = "retention"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoomedSession:
+    """A session whose transcript goes by `rule`, and the files that go with it."""
+
+    session: str
+    rule: RetentionRule
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaving:
+    """What the rules take out now."""
+
+    memories: Sequence[Doomed] = ()
+    sessions: Sequence[DoomedSession] = ()
+
+
+async def leaving(files: FileStore, rules: Sequence[RetentionRule], *, now: datetime) -> Leaving:
+    """Return what is past its time by these rules: each memory once, the oldest first, and sessions by their end."""
+    if not rules:
+        return Leaving()
+    memories = await _memories(files, rules, now) if any(not rule.transcripts for rule in rules) else []
+    sessions = await _sessions(files, [rule for rule in rules if rule.transcripts], now)
+    return Leaving(memories=memories, sessions=sessions)
+
+
+async def retain(
+    files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes
+) -> Leaving:
+    """Take it out, at most 500 memories at a time, and return what went. Raises: StorageError."""
+    found = await leaving(files, rules, now=now)
+    gone = []
+    for each in found.memories[:_MOST]:
+        with suppress(EntryNotFound):
+            await forget(files, changes, each.entry.id, key=key, who=_WHO, why=each.rule.text)
+            gone.append(each)
+    for session in found.sessions:
+        await _trash(files, changes, session, now)
+    return Leaving(memories=gone, sessions=found.sessions)
+
+
+async def _memories(files: FileStore, rules: Sequence[RetentionRule], now: datetime) -> list[Doomed]:
+    usage = await _usage(files)
+    located = {found.entry.id: found.entry for found in reversed(await read_memory(files)) if found.entry.id}
+    known = []
+    for entry in located.values():
+        used = usage.get(entry.id, MemoryUsage())
+        confirmed = max((each for each in (entry.confirmed, used.confirmed.last) if each), default=None)
+        accessed = max((each for each in (used.used.last, confirmed) if each), default=None)
+        known.append((entry, accessed, confirmed))
+    return sorted(doomed(known, rules, now=now), key=lambda each: (each.since, each.entry.id))
+
+
+async def _usage(files: FileStore) -> dict[str, MemoryUsage]:
+    try:
+        data = (await files.read(USAGE)).data
+    except FileMissing:
+        return {}
+    return await run_sync(read_usage, data)
+
+
+async def _sessions(files: FileStore, rules: Sequence[RetentionRule], now: datetime) -> list[DoomedSession]:
+    if not rules:
+        return []
+    glances = await Catalogue(files).glances()
+    found = []
+    for glance in reversed(glances):
+        rule = next((each for each in rules if now - glance.last > each.after), None)
+        if rule:
+            others = [each for each in glances if each.file.path != glance.file.path]
+            paths = await _files_of(files, glance, others)
+            found.append(DoomedSession(session=glance.session, rule=rule, files=paths))
+    return found
+
+
+async def _files_of(files: FileStore, glance: Glance, others: Sequence[Glance]) -> tuple[str, ...]:
+    """Return every file of a session, evicted results that another session refers to left out."""
+    own = re.compile(
+        rf"{WORKSPACE}/agents/{re.escape(glance.agent)}/(?:sessions|state|compactions|tasks)/"
+        rf"{re.escape(glance.session)}(?:\.cursor)?(?:\.log)?\.jsonl?"
+    )
+    listed = [info.path for info in await files.list(f"{WORKSPACE}/agents/{glance.agent}")]
+    shared = any(each.session == glance.session for each in others)
+    evicted = [] if shared else await files.list(f"{LARGE_RESULTS}/{path_part(glance.session)}")
+    return (*(path for path in listed if own.fullmatch(path)), *(info.path for info in evicted))
+
+
+async def _trash(files: FileStore, changes: ChangeSets, session: DoomedSession, now: datetime) -> None:
+    """Move the files of a session, on record first, so that a kill in between leaves them in one of the two places."""
+    folder = f"{TRASH}/{now.date().isoformat()}"
+    listing = f"{folder}/sessions/{session.session}.json"
+    data = json.dumps({"session": session.session, "files": session.files}, indent=1).encode() + b"\n"
+    if await files.info(listing) is None:
+        edit = Edit(path=listing, expected=ABSENT, data=data)
+        await changes.apply([edit], act="prune", who=_WHO, why=session.rule.text)
+    for path in session.files:
+        with suppress(FileMissing):
+            stored = await files.read(path)
+            with suppress(AlreadyExists):
+                await files.create(f"{folder}/{path.removeprefix(f'{WORKSPACE}/')}", stored.data)
+            await files.delete(path, expected=stored.version)

@@ -1,0 +1,185 @@
+"""Rules of retention: only what a rule names goes, when its time is over, and a dry run says so first."""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agents_at_work import SCOPE, settings
+from command_line import ricordo
+from hand_clock import HandClock
+from ricordo import HarnessAgent, Memory, Scope
+from ricordo.clock import MonotonicIds
+from ricordo.errors import InvalidSetting
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
+from ricordo.maintenance.retain import leaving, retain
+from ricordo.maintenance.rules import RetentionConfig, doomed, parse_rule
+from ricordo.testing import Say, ScriptedModel
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import LARGE_RESULTS, USAGE, cursor_path, ledger_path, state_path, transcript_path
+from ricordo.workspace.ledger import append_block, render_block
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+KEY = b"k" * 32
+
+
+def memory(content: str, days: int, **more: Any) -> Entry:
+    return Entry(content=content, id=f"01jd{abs(hash(content)) % 10**22:022}", time=NOW - timedelta(days=days), **more)
+
+
+def left(entries: Sequence[Entry], *rules: str) -> list[str]:
+    """Return what stays."""
+    gone = doomed([(entry, None, None) for entry in entries], RetentionConfig(rules=rules).read, now=NOW)
+    return [entry.content for entry in entries if entry.content not in {each.entry.content for each in gone}]
+
+
+def test_a_memory_goes_when_it_meets_every_condition_of_a_rule_and_its_time_is_over() -> None:
+    errand = memory("Buy milk", 200, tags=("errand",))
+    others = [
+        memory("Buy tea", 100, tags=("errand",)),
+        memory("We use uv", 900),
+        memory("Call Ana", 300, kind="goal", tags=("errand",)),
+        memory("Pinned", 900, tags=("errand",), pinned=True),
+        Entry(content="by hand, without a time", tags=("errand",)),
+    ]
+    assert left([errand, *others], "kind=fact tag=#errand: delete after 6 months") == [each.content for each in others]
+    assert left([errand, *others]) == [each.content for each in [errand, *others]]
+
+
+def test_a_scope_names_whose_memories_go() -> None:
+    mine, guests = memory("Mine", 40, scope=Scope(user="me")), memory("Theirs", 40, scope=Scope(user="guest"))
+    assert left([mine, guests], "user=guest: delete after 30 days.") == ["Mine"]
+
+
+def test_the_first_rule_that_a_memory_meets_decides() -> None:
+    entry = memory("Keep longer", 40, tags=("law",))
+    assert left([entry], "tag=law: delete after 2 years", "kind=fact: delete after 30 days") == ["Keep longer"]
+
+
+@pytest.mark.parametrize(
+    ("unless", "accessed", "confirmed", "goes"),
+    [
+        ("", 1, 1, True),
+        (" unless accessed", 1, None, False),
+        (" unless accessed", 40, None, True),
+        (" unless confirmed", 1, None, True),
+        (" unless confirmed", 1, 1, False),
+    ],
+)
+def test_being_used_or_confirmed_begins_the_time_anew_where_the_rule_says_so(
+    unless: str, accessed: int | None, confirmed: int | None, *, goes: bool
+) -> None:
+    known = [None if days is None else NOW - timedelta(days=days) for days in (accessed, confirmed)]
+    rule = parse_rule(f"kind=fact: delete after 30 days{unless}")
+    assert bool(doomed([(memory("A fact", 50), known[0], known[1])], [rule], now=NOW)) == goes
+
+
+@pytest.mark.parametrize(
+    ("rule", "wrong"),
+    [
+        ("delete everything", "no rule"),
+        (": delete after 3 days", "would delete everything"),
+        ("colour=red: delete after 3 days", "'colour=red' is no condition"),
+        ("kind=fact: delete after 0 days", "at least a day"),
+        ("transcripts: delete after 1 year unless accessed", "not accessed"),
+        ("kind=fact: keep after 3 days", "write it like"),
+    ],
+)
+def test_a_rule_that_is_none_is_refused_with_how_it_is_written(rule: str, wrong: str) -> None:
+    with pytest.raises(InvalidSetting, match=wrong):
+        RetentionConfig(rules=(rule,))
+
+
+@pytest.mark.anyio
+async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() -> None:
+    files, clock = InMemoryFiles(), HandClock(NOW)
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    used, unused = memory("The wifi is slow", 300), memory("The lift is broken", 300)
+    await append_block(files, await render_block(files, NOW.date(), [used, unused], Redactor(KEY)))
+    line = f'{{"at": "2026-11-20T08:00:00.000Z", "act": "used", "ids": ["{used.id}"], "how": "get"}}\n'
+    await files.append(USAGE, line.encode())
+    rules = RetentionConfig(rules=("kind=fact: delete after 6 months unless accessed",)).read
+    listed = await leaving(files, rules, now=NOW)
+    gone = await retain(files, changes, rules, now=NOW, key=KEY)
+    assert [each.entry.content for each in gone.memories] == ["The lift is broken"]
+    assert [each.entry.id for each in listed.memories] == [each.entry.id for each in gone.memories]
+    ledger = (await files.read(ledger_path(NOW.date()))).data
+    assert b"wifi" in ledger
+    assert b"lift" not in ledger
+    [change] = await changes.records()
+    assert (change.act, change.who, change.why) == ("forget", "retention", rules[0].text)
+    assert (await retain(files, changes, rules, now=NOW, key=KEY)).memories == []
+
+
+@pytest.mark.req("AS-BUG-31")
+@pytest.mark.anyio
+async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_behind(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock(NOW)
+
+    def agent(session: str, **more: Any) -> HarnessAgent:
+        model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
+        return HarnessAgent(
+            model, workspace=root, scope=SCOPE, session=session, clock=clock, settings=settings(root), **more
+        )
+
+    for session in ("old", "new"):
+        async with agent(session) as one:
+            await one.send(f"The zeppelin of {session} flies.")
+        clock.turn(days=400)
+    evicted = root / LARGE_RESULTS / "old"
+    evicted.mkdir(parents=True)
+    (evicted / "shell-0123456789abcdef.txt").write_text("wide", encoding="utf-8")
+    files = LocalFiles(root)
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    rules = RetentionConfig(rules=("transcripts: delete after 2 years",)).read
+    [gone] = (await retain(files, changes, rules, now=clock.now(), key=KEY)).sessions
+    assert gone.session == "old"
+    for path in (transcript_path("main", "old"), state_path("main", "old"), cursor_path("main", "old")):
+        assert path in gone.files
+        assert not (root / path).exists()
+    assert not (evicted / "shell-0123456789abcdef.txt").exists()
+    assert (root / transcript_path("main", "new")).exists()
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        assert [info.session for info in await memory.sessions()] == ["new"]
+        assert await memory.recall("zeppelin") is not None
+    with closing(sqlite3.connect(root / "memory_index.db")) as index:
+        held = " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
+    assert "zeppelin of new" in held
+    assert "zeppelin of old" not in held
+    [record] = [each for each in await changes.records() if each.act == "prune"]
+    assert (record.who, record.why) == ("retention", "transcripts: delete after 2 years")
+
+
+@pytest.mark.req("HE-O-retention")
+def test_a_rule_of_the_settings_is_shown_by_a_dry_run_and_done_by_maintenance_alone() -> None:
+    root = Path(".ricordo")
+
+    async def long_ago() -> tuple[Entry, Entry]:
+        clock = HandClock(NOW - timedelta(days=900))
+        async with Memory.open(root, scope=Scope(project="shop"), clock=clock) as past:
+            return (
+                await past.remember("The lift is broken.", tags=("errand",)),
+                await past.remember("We deploy only from main.", tags=("law",)),
+            )
+
+    saved, kept = anyio.run(long_ago)
+    (root / "config.toml").write_text(
+        '[retention]\nrules = ["tag=errand: delete after 6 months unless accessed"]\n', encoding="utf-8"
+    )
+    before = sorted(path.read_bytes() for path in (root / "workspace").rglob("*.md"))
+    listed = ricordo("maintain", "--dry-run", "--json").document["old"]
+    rule = "tag=errand: delete after 6 months unless accessed"
+    assert {"path": f"memory {saved.id}", "act": "forget", "rule": rule} in listed
+    assert not any(kept.id in each["path"] for each in listed)
+    assert sorted(path.read_bytes() for path in (root / "workspace").rglob("*.md")) == before
+    ricordo("maintain")
+    contents = {each["content"] for each in ricordo("memory", "list", "--json").document["entries"]}
+    assert contents == {"We deploy only from main."}
