@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.errors import InvalidSetting
+from ricordo.flush.config import FlushConfig
 from ricordo.flush.extract import extract
 from ricordo.flush.extraction import Delta, RulesExtraction
 from ricordo.flush.processing import Processed, ProcessingConfig, processed
+from ricordo.flush.request import Material, first_request
 from ricordo.flush.types import Finding
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.messages import JsonValue, Media, Message, Text, ToolCall, ToolResult, marked
 from ricordo.messages.marks import Mark
+from ricordo.profile.prompts import format_conversation
 
 TAGS = ("uploaded_files", "current_uploads")
 
@@ -312,6 +315,26 @@ def test_an_extraction_is_fed_no_tools_no_upload_tags_and_no_upload_only_turn_wi
         talk = [ASKED, call, result, REPLIED, only, assistant("I see a report."), mixed, assistant("Compared.")]
         assert fed(*talk) == [ASKED.text, REPLIED.text, "Compare it.", "Compared."]
         assert fed(only, assistant("I see a report.")) == []
+
+
+@pytest.mark.req("DF-C2", "DF-C5")
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_model_is_asked_about_the_question_beside_an_upload_and_is_told_no_path(tag: str, listed: bool) -> None:
+    file = Media(media_type="application/pdf", uri="/mnt/user-data/uploads/report.pdf")
+    parts = (Text(text=upload(tag)), file, Text(text="What is in chapter two?"))
+    original = replace(user(f"{upload(tag)}\n\nWhat is in chapter two?"), id="m1")
+    original = replace(original, parts=parts) if listed else original
+    before = replace(original)
+    delta = Delta(agent="main", session="s", scope=None, context=(), new=[original, replace(REPLIED, id="m2")])
+    prompts = [
+        first_request(Material(new=delta.shown(delta.new)), FlushConfig()).text,
+        format_conversation(delta.studied(2).messages),
+    ]
+    assert original == before
+    for prompt in prompts:
+        assert "What is in chapter two?" in prompt
+        assert not any(piece in prompt for piece in ("/mnt/", "report.pdf", tag))
 
 
 @pytest.mark.req("DF-C6", "DF-C7")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ricordo.language.signals import HINTS, SIGNALS, Signal, bundled, hints, is_acknowledgement
+from ricordo.language.signals import SIGNALS, Signal, bundled, is_acknowledgement
 from signals import HALVES, labelled, score
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "zh", "ja", "ko", "ru", "ar", "hi")
@@ -66,7 +66,8 @@ CORRECTED = {
 NO_SIGNAL = [
     "IBM cloud", "I'm done", "add retry: try again after 5 s", "对不对？", "“不对”是什么意思", "> I prefer tabs",
     "I don't think that's wrong.", "The log says that's wrong", 'It prints "No, that\'s wrong."', "`I prefer tabs`",
-    "Is that wrong?", "```\nNo, that's wrong.\n```", "Das ist nicht falsch.", "Ce n'est pas faux.", "No creo que esté mal.",
+    "Is that wrong?", "```\nNo, that's wrong.\n```", "Das ist nicht falsch.", "No creo que esté mal.",
+    "Ce n'est pas faux.",
     "我不觉得你理解错了", "Er sagte „das ist falsch“.", "If I prefer tabs, what then", "I haven't decided.",
     "He said: I'm a doctor.",
 ]  # fmt: skip
@@ -103,12 +104,6 @@ def test_one_message_can_give_several_signals() -> None:
 
 def test_a_bare_yes_reinforces_nothing() -> None:
     assert [signals_of(text) for text in ("对", "没错", "yes", "right")] == [frozenset()] * 4
-
-
-def test_there_is_one_hint_a_signal_and_none_without_one() -> None:
-    assert set(HINTS) == set(SIGNALS)
-    assert hints(()) == ""
-    assert hints({"goal", "correction"}).splitlines() == [f"- {HINTS['correction']}", f"- {HINTS['goal']}"]
 
 
 def test_an_acknowledgement_is_the_whole_text() -> None:

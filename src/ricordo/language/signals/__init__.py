@@ -19,18 +19,15 @@ from ricordo.language.signals import (
 )
 from ricordo.language.signals.acknowledgements import is_acknowledgement
 from ricordo.language.signals.detector import CompiledPack, SignalDetector
-from ricordo.language.signals.hints import HINTS, hints
 from ricordo.language.signals.types import SIGNALS, Signal, SignalPack
 
 __all__ = [
-    "HINTS",
     "SIGNALS",
     "CompiledPack",
     "Signal",
     "SignalDetector",
     "SignalPack",
     "bundled",
-    "hints",
     "is_acknowledgement",
 ]
 

@@ -11,7 +11,7 @@ Signal = Literal["correction", "reinforcement", "preference", "identity", "goal"
 wish that lasts, identity says who the speaker is, a goal what is aimed at, a decision what is settled."""
 
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
-"""All signals, in the order in which hints are given."""
+"""All signals."""
 
 
 @dataclass(frozen=True, kw_only=True)
