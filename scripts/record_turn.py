@@ -50,7 +50,7 @@ def recorded(name: str) -> Iterator[dict[str, object]]:
             scope=Scope(user="me", project="shop"),
             tools=[branch],
             memory_tools=False,
-            settings=Settings(root=None, user="me", data=root / "data", cache=root / "cache"),
+            settings=Settings(root=None, user="me", data=root / "data", cache=root / "cache", flush=None),
         ) as agent:
             agent.send("Which branch do we deploy from?")
         for request in server.requests:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TruncateArgsConfig,
     )
     from ricordo.errors import RicordoError
+    from ricordo.flush.config import FlushConfig
     from ricordo.harness.sub_agents import RemoteAgent, SubAgent
     from ricordo.memory import Memory
     from ricordo.messages import Message
@@ -27,6 +28,7 @@ __all__ = [
     "CompactionConfig",
     "DedupeReadsConfig",
     "Entry",
+    "FlushConfig",
     "HarnessAgent",
     "Memory",
     "Message",
@@ -45,6 +47,7 @@ _HOMES = {
     "ClearResultsConfig": "ricordo.compaction.config",
     "CompactionConfig": "ricordo.compaction.config",
     "DedupeReadsConfig": "ricordo.compaction.config",
+    "FlushConfig": "ricordo.flush.config",
     "HarnessAgent": "ricordo.agent",
     "ToolResultEvictionConfig": "ricordo.compaction.config",
     "TruncateArgsConfig": "ricordo.compaction.config",

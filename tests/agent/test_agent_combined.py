@@ -15,11 +15,12 @@ from agents_at_work import SCOPE, settings, transcript
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.events import Event, Sink
 from ricordo.files.local import LocalFiles
+from ricordo.flush.config import FlushConfig
 from ricordo.maintenance.worker import Worker
 from ricordo.messages import JsonValue, mark_of
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
-from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.testing import Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.ledger import read_memory
 
@@ -38,7 +39,11 @@ def decided(number: int) -> str:
 
 
 def is_summary(request: RecordedRequest) -> bool:
-    return any("<conversation" in message.text for message in request.messages if message.role == "user")
+    return any("You condense the first part" in message.text for message in request.messages)
+
+
+def is_flush(request: RecordedRequest) -> bool:
+    return any("You note what is worth remembering" in message.text for message in request.messages)
 
 
 def lessons(request: RecordedRequest) -> list[dict[str, str]]:
@@ -56,7 +61,12 @@ def lessons(request: RecordedRequest) -> list[dict[str, str]]:
 
 
 def answers(request: RecordedRequest, **parts: JsonValue) -> ScriptItem:
-    """Answer; a summary comes in two parts where they are asked for, each one as in `parts` if it is there."""
+    """Answer; a summary comes in two parts where they are asked for, each one as in `parts` if it is there.
+
+    What is left to the inbox is refused, so that the rules extract it.
+    """
+    if is_flush(request):
+        return Fail(400)
     if not is_summary(request):
         return Say(f"Noted. {FILLER}")
     if request.schema is None:
@@ -86,7 +96,7 @@ def agent(
         memory_tools=False,
         memory_hooks=hooks,
         on_event=on_event,
-        settings=settings(root),
+        settings=replace(settings(root), flush=FlushConfig()),
     )
 
 

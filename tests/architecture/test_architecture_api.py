@@ -11,6 +11,7 @@ PUBLIC = [
     "CompactionConfig",
     "DedupeReadsConfig",
     "Entry",
+    "FlushConfig",
     "HarnessAgent",
     "Memory",
     "Message",

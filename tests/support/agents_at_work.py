@@ -6,6 +6,8 @@ from pathlib import Path
 from ricordo import Scope
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.files.local import LocalFiles
+from ricordo.flush.config import FlushConfig
+from ricordo.harness.offline import OFFLINE
 from ricordo.messages import Message, Text, pair
 from ricordo.runtime import Settings
 from ricordo.testing import RecordedRequest
@@ -18,13 +20,17 @@ SCOPE = Scope(user="me", project="shop")
 
 
 def settings(root: Path, *, consolidates: bool = False) -> Settings:
-    """Return settings that keep everything beside the root; curated memory is made where a test is about it."""
+    """Return settings that keep everything beside the root; curated memory is made where a test is about it.
+
+    What is said is learned by rules, so that a script holds only what the agent itself asks its model.
+    """
     return Settings(
         root=None,
         user="me",
         data=root.parent / "data",
         cache=root.parent / "cache",
         consolidation=ConsolidationConfig() if consolidates else None,
+        flush=FlushConfig(model=OFFLINE),
     )
 
 

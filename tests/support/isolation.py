@@ -52,6 +52,8 @@ def isolate(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, value)
     # what is found by words alone is found fast; a test of the default takes this away
     monkeypatch.setenv("RICORDO_EMBEDDER", "none")
+    # a script holds what an agent itself asks its model, and what was said is learned by rules, unless a test says else
+    monkeypatch.setenv("RICORDO_FLUSH__MODEL", "offline")
     monkeypatch.chdir(work)
     return home
 

@@ -25,6 +25,7 @@ from ricordo.consolidation.consolidate import Consolidated
 from ricordo.errors import InvalidMessage, ScopeRequired
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
+from ricordo.flush.config import FlushConfig
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
@@ -73,7 +74,8 @@ class HarnessAgent(Standpoint):
     model look into its user's past sessions. With `require_memory` a root that can't be opened is raised. `states`
     keeps the state elsewhere than in the root. Where the `store` keeps sessions, `closing_summary` says when this
     one is summed up: on leaving it (`"sync"`, the default of a store of session files), by the next agent that is
-    opened (`"background"`), or never (`"off"`, the default of the root's own memory).
+    opened (`"background"`), or never (`"off"`, the default of the root's own memory). `flush` says when and by which
+    model what was said is learned, by default as the settings say: by the agent's own.
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
@@ -111,6 +113,7 @@ class HarnessAgent(Standpoint):
         sub_agents: Sequence[SubAgent | RemoteAgent] = (),
         states: StateStore | None = None,
         closing_summary: ClosingMode | None = None,
+        flush: FlushConfig | None = None,
         max_iters: int | None = None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
@@ -135,9 +138,9 @@ class HarnessAgent(Standpoint):
             working_directory=_folder(working_directory), opt_in_tools=arguments.opt_in(opt_in_tools), session=session,
             sub_agents=arguments.sub_agents(sub_agents), permissions=arguments.rules(permissions), max_iters=max_iters,
             approve=arguments.approval(approve), states=arguments.states_of(states), closing_summary=closing_summary,
-            require_memory=require_memory, session_tools=session_tools, instructions=instructions, tools=tuple(tools),
-            memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace), file_tools=file_tools,
-            store=store, scope=scope, shell=shell, clock=clock, disk=disk,
+            flush=flush, require_memory=require_memory, session_tools=session_tools, instructions=instructions,
+            tools=tuple(tools), memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
+            file_tools=file_tools, store=store, scope=scope, shell=shell, clock=clock, disk=disk,
         )  # fmt: skip
         self._stack = AsyncExitStack()
 

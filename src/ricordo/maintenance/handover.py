@@ -7,7 +7,7 @@ Invariant: each message is extracted once, by the one or the other, whoever is k
 the request, and the cursor tells who was first: a job that was not ended any more finds nothing left to do.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -39,18 +39,21 @@ class CompactionHandover:
         session: str,
         user: str = "",
         seconds: float = 240.0,
+        may_learn: Callable[[Job], Awaitable[bool]] | None = None,
     ) -> None:
         """Lease from `queue`, write by `flush`, and leave to `worker` what is not done here.
 
         The lease lasts `seconds` and is not renewed, as nothing of this runs while the model writes. So let it be as
         long as all requests of a summary may take, four times what one may. When it runs out nothing is lost or
-        doubled: a worker learns from the messages, and the lessons that come later are left out.
+        doubled: a worker learns from the messages, and the lessons that come later are left out. Where `may_learn` says
+        no, the work is left to the workers from the start.
         """
         self._queue = queue
         self._flush = flush
         self._worker = worker
         self._job = Job(kind="flush", agent=agent, session=session, user=user)
         self._seconds = seconds
+        self._may_learn = may_learn
 
     async def __call__(self, messages: Sequence[Message]) -> Taken | None:
         """Take those of `messages` that were not learned from yet.
@@ -73,6 +76,8 @@ class CompactionHandover:
 
     async def _take(self, ids: Sequence[str], taken: "list[_Taken]") -> None:
         job = self._job
+        if self._may_learn and not await self._may_learn(job):
+            return
         pending = await self._flush.flusher.pending(job.agent, job.session, ids)
         if not pending:
             return

@@ -9,6 +9,7 @@ from ricordo.clock import Clock
 from ricordo.errors import InvalidScope, InvalidSetting
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
+from ricordo.flush.config import FlushConfig
 from ricordo.guard import has_secret
 from ricordo.guard.permissions import PermissionRule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent, check_max_iters
@@ -73,6 +74,7 @@ class AgentOptions:
     states: StateStore | None = None
     parentage: Parentage | None = None
     closing_summary: ClosingMode | None = None
+    flush: FlushConfig | None = None
     max_iters: int | None = None
     on_event: Sink | None = None
     settings: Settings | None = None

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,9 @@ from ricordo.errors import (
     StorageFailed,
 )
 from ricordo.events import Event, Sink
+from ricordo.harness.offline import OFFLINE
+from ricordo.models import ChatModel
+from ricordo.models.provider import load_model
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import opened_store, remembers_in_root
 from ricordo.runtime.assembly import Parts, Workspace, open_workspace
@@ -53,11 +57,13 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     settings = settings if learns else replace(settings, consolidation=None)
     prompts = _Prompts()
     parts = Parts.standard(
-        settings=_with_evictions(settings, options),
+        settings=_with_flush(_with_evictions(settings, options), options),
         clock=options.clock,
         disk=options.disk,
         sink=prompts.told_too(options.on_event),
     )
+    options = replace(options, model=await _loaded(options, settings))
+    parts = replace(parts, model=None if isinstance(options.model, str) else options.model)
     async with AsyncExitStack() as stack:
         workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
         keeps = workspace is not None and await run_sync(_is_writable, root)
@@ -130,6 +136,18 @@ def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:
     """Let what the agent evicts be tidied up where it puts it."""
     eviction = options.reductions.tool_result_eviction
     return replace(settings, tool_result_eviction=eviction) if eviction else settings
+
+
+def _with_flush(settings: Settings, options: AgentOptions) -> Settings:
+    """Let every path of this agent extract as it was told to."""
+    return replace(settings, flush=options.flush) if options.flush else settings
+
+
+async def _loaded(options: AgentOptions, settings: Settings) -> str | ChatModel:
+    """Return the model of the agent, which is asked for what memory does too; `offline` stays a name."""
+    if not isinstance(options.model, str) or options.model == OFFLINE:
+        return options.model
+    return await run_sync(partial(load_model, options.model, base_url=settings.base_url))
 
 
 def _is_writable(root: Path) -> bool:

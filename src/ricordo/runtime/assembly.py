@@ -1,11 +1,9 @@
 """Assembly: the one place that names concrete backends and puts a root together."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,8 +13,6 @@ from ricordo.audit.doctor import Check, inspect
 from ricordo.audit.usage import UsageLog
 from ricordo.beside import beside
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
-from ricordo.compaction.collect import collect
-from ricordo.consolidation.consolidate import Consolidator
 from ricordo.errors import StorageError
 from ricordo.events import Emitter, Sink, telemetry_sink
 from ricordo.files import FileStore
@@ -24,22 +20,22 @@ from ricordo.files.disk import Disk
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.flush.backlog import backlog
-from ricordo.flush.flush import Flusher
 from ricordo.guard import Redactor
 from ricordo.index.keyword import KeywordIndex
 from ricordo.maintenance.curation import Curation
-from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.worker import Worker
-from ricordo.models import Embedder
+from ricordo.models import ChatModel, Embedder
 from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime.guard_key import guard_key
+from ricordo.runtime.learning import learning_from
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.serving import Serving, chosen_embedder
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.upkeep import kept_up
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
 from ricordo.state import StateStore
@@ -48,9 +44,8 @@ from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import Place
 from ricordo.stores.saving_clock import SavingClock
-from ricordo.tasks.files import FileTasks
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import INDEX, PROJECT, QUEUE, ROOT_TASKS
+from ricordo.workspace.layout import INDEX, PROJECT, QUEUE
 
 __all__ = ["Parts", "Workspace", "files_of", "inspect_root", "look_into", "open_workspace", "working_files"]
 
@@ -59,7 +54,10 @@ _CLOSING_SECONDS = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What can be exchanged under a workspace: time, ids, the disk and who listens to events."""
+    """What can be exchanged under a workspace: time, ids, the disk and who listens to events.
+
+    `model` is asked for what memory does on its own, where the settings name no other one; None for the rules.
+    """
 
     settings: Settings
     clock: Clock
@@ -67,6 +65,7 @@ class Parts:
     disk: Disk
     emitter: Emitter
     embedder: Embedder | str | None = None
+    model: ChatModel | None = None
 
     @classmethod
     def standard(
@@ -138,15 +137,26 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             wider,
             scope,
         )
-        flusher = Flusher(files=place.files, redactor=place.redactor, key=place.key, clock=parts.clock, ids=parts.ids)
-        flush = SessionFlush(place=place, flusher=flusher, emitter=parts.emitter, scope=scope)
-        curation = _curation(place, scope, parts)
+        meter = Meter(place.files, parts.settings.spending, parts.clock)
+        flush = learning_from(
+            place,
+            scope,
+            parts.settings,
+            model=parts.model,
+            meter=meter,
+            inbox=inbox,
+            ids=parts.ids,
+            emitter=parts.emitter,
+        )
+        upkeep = kept_up(place, scope, parts.settings, parts.emitter)
         worker = Worker(
             inbox,
             flush=flush,
-            consolidate=curation,
-            tidy=_tidy(place, parts),
-            due=_due(parts.settings),
+            consolidate=upkeep.curation,
+            maintain=upkeep.cycle,
+            interval=upkeep.interval,
+            tidy=upkeep.tidy,
+            due=upkeep.due,
             emitter=parts.emitter,
             clock=parts.clock,
             scope=scope,
@@ -159,12 +169,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 backend=backend,
                 store=backend.bind(scope),
                 flush=flush,
-                curation=curation,
+                curation=upkeep.curation,
                 inbox=inbox,
                 worker=worker,
                 states=FileStates(place.files, place.redactor),
                 profiles=_profiles(place),
-                meter=Meter(place.files, parts.settings.spending, parts.clock),
+                meter=meter,
                 emitter=parts.emitter,
             )
     finally:
@@ -276,40 +286,6 @@ async def _close_place(place: Place) -> None:
     if place.usage:
         await place.usage.close()
     await place.index.close()
-
-
-def _due(settings: Settings) -> ConsolidationDue | None:
-    config = settings.consolidation
-    return not_within(timedelta(seconds=config.min_gap)) if config else None
-
-
-def _tidy(place: Place, parts: Parts) -> Callable[[], Awaitable[object]]:
-    """Return what takes away evicted results that nothing refers to any more."""
-    eviction = parts.settings.tool_result_eviction
-    return partial(collect, place.files, parts.clock, eviction_path=eviction.eviction_path if eviction else None)
-
-
-def _curation(place: Place, scope: Scope, parts: Parts) -> Curation | None:
-    config = parts.settings.consolidation
-    if config is None:
-        return None
-    consolidator = Consolidator(
-        files=place.files,
-        changes=place.changes,
-        redactor=place.redactor,
-        clock=parts.clock,
-        key=place.key,
-        config=config,
-    )
-    return Curation(
-        consolidator=consolidator,
-        refresh=place.index.refresh,
-        tasks=FileTasks(place.files, ROOT_TASKS, place.redactor),
-        clock=parts.clock,
-        ids=parts.ids,
-        emitter=parts.emitter,
-        scope=scope,
-    )
 
 
 def _profiles(place: Place) -> Profiles:

@@ -27,10 +27,10 @@ from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.maintain import Maintain
 from ricordo.middleware.measure import Measure
+from ricordo.middleware.profile import ShowProfile
 from ricordo.middleware.remind import Remind
 from ricordo.middleware.tally import Tally
 from ricordo.middleware.transcript import TranscriptRecord
-from ricordo.middleware.profile import ShowProfile
 from ricordo.middleware.update import UpdateMemory
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
@@ -213,7 +213,9 @@ class Making:
     @property
     def _learns(self) -> bool:
         """Whether what is said is learned from, which only the root's own memory is there for."""
-        return self.options.memory_hooks and (self.memory.is_own or self.workspace is None)
+        flush = self.parts.settings.flush
+        is_on = flush is not None and flush.is_on
+        return self.options.memory_hooks and is_on and (self.memory.is_own or self.workspace is None)
 
     def _reductions(self, model: ChatModel) -> Reductions:
         options = self.options
@@ -256,6 +258,7 @@ class Making:
             session=name,
             user=self._user,
             seconds=_SUMMARY_REQUESTS * seconds,
+            may_learn=self.workspace.flush.may_learn,
         )
 
     def _compactions(self, keeper: Keeper) -> Compactions:
