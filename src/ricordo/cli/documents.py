@@ -99,6 +99,7 @@ def explained_document(found: "Explained", target: Target) -> dict[str, JsonValu
             {**weighed(each.hit), "reason": each.reason, "instead": each.instead or None} for each in found.rejected
         ],
         "candidates": found.candidates,
+        "trouble": found.trouble or None,
     }
 
 

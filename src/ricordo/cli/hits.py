@@ -44,6 +44,8 @@ def print_explained(found: "Explained", target: Target) -> None:
         say(dim(f"   {' · '.join(filter(None, facts))}"))
         say(dim(wrapped(_shares(hit), "   ")))
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
+    if found.trouble:
+        say(f"\nWithout the reranker: {shown(found.trouble)}")
     if found.rejected:
         say(f"\nNot shown, of {found.candidates:,} candidates:")
     for rejected in found.rejected:

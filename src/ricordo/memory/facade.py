@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ricordo.recall.answer import answer
 from ricordo.recall.hits import Answer, Explained, Hit, Source
 from ricordo.recall.packing import packed
 from ricordo.recall.recall import explain, search
+from ricordo.recall.reranking import Reranker
 from ricordo.runtime import Settings, Workspace, open_workspace
 from ricordo.runtime.assembly import Parts
 from ricordo.runtime.roots import nearest_root
@@ -50,10 +52,18 @@ class Memory(ByHand):
     saved with `scope=Scope(user=...)`.
     """
 
-    def __init__(self, workspace: Workspace, layers: Layers, *, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        layers: Layers,
+        *,
+        settings: Settings | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
         """Use `Memory.open` instead."""
         self._parts: tuple[Workspace, Layers] | None = workspace, layers
         self._settings = settings
+        self._reranker = reranker
         self.scope = workspace.scope
         self.root = Path(workspace.place.folder)
         self._transcripts: dict[str, Transcript] = {}
@@ -70,13 +80,15 @@ class Memory(ByHand):
         clock: Clock | None = None,
         disk: Disk | None = None,
         embedder: Embedder | str | None = None,
+        reranker: Reranker | None = None,
     ) -> AsyncIterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
         Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
         one at the top of the git work tree. Without `settings` its config.toml and the environment say them. `on_event`
         hears what happens; it never sees content. `embedder` finds by meaning too: one of your own, or its name as
-        in the settings, such as `static`; `none` for none whatever they say. Raises: ScopeRequired; InvalidScope if
+        in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say in
+        the order of the best hits, where it answers in time. Raises: ScopeRequired; InvalidScope if
         a part holds a secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or
         DocumentInvalid for a config.toml that is no TOML.
         """
@@ -86,10 +98,10 @@ class Memory(ByHand):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         folder, held = await run_sync(_located, Path(root) if root is not None else None, settings)
         parts = Parts.standard(settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder)
-        async with open_workspace(folder, scope, parts) as workspace:
+        async with open_workspace(folder, scope, replace(parts, reranker=reranker)) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None
-            memory = cls(workspace, layers, settings=held)
+            memory = cls(workspace, layers, settings=held, reranker=reranker)
             try:
                 yield memory
             finally:
@@ -149,7 +161,8 @@ class Memory(ByHand):
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query) if isinstance(query, str) else query
-            hits = await search(await self._sources(), asked, limit=limit, now=self._workspace.place.clock.now())
+            now = self._workspace.place.clock.now()
+            hits = await search(await self._sources(), asked, limit=limit, now=now, reranker=self._reranker)
             progress.counts["entries"] = len(hits)
             return self._shown(hits, "search")
 
@@ -164,7 +177,10 @@ class Memory(ByHand):
         with self._workspace.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
             now = self._workspace.place.clock.now()
-            found = await explain(await self._sources(), asked, limit=limit, rejected=rejected, budget=budget, now=now)
+            found = await explain(
+                await self._sources(), asked, limit=limit, rejected=rejected, budget=budget, now=now,
+                reranker=self._reranker,
+            )  # fmt: skip
             progress.counts["entries"] = len(found.hits)
             return found
 

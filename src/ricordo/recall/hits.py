@@ -72,11 +72,15 @@ class Rejected:
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """What was returned, best first, and the best of what was not, best first; `candidates` were looked at in all."""
+    """What was returned, best first, and the best of what was not, best first; `candidates` were looked at in all.
+
+    `trouble` is why a reranker has no part in it, where there is one.
+    """
 
     hits: tuple[Hit, ...]
     rejected: tuple[Rejected, ...] = ()
     candidates: int = 0
+    trouble: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,14 +10,14 @@ from functools import lru_cache
 
 from ricordo.errors import InvalidQuery, StorageError
 from ricordo.index.contract import MEMORY_SORTS, Candidates, Curated, Cut, Query, Sifting
-from ricordo.recall.asked import Place, place_of
+from ricordo.recall.asked import place_of
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.dates import asked_spans
 from ricordo.recall.hits import Explained, Hit, Passage, Source
 from ricordo.recall.plan import SPARE, rank, rank_some
 from ricordo.recall.plan import explain as explained
 from ricordo.recall.question import Question, read_question
-from ricordo.recall.reranking import Reranker, rerank_scores
+from ricordo.recall.reranking import Reranked, Reranker, rerank_scores
 from ricordo.recall.standing import Curation
 from ricordo.tokens import Tokens
 
@@ -91,7 +91,7 @@ async def search(
     reranked = await _reranked(found, asked, moment, weights, reranker) if reranker else None
     return rank(
         found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
-        budget=budget, reranked=reranked,
+        budget=budget, reranked=reranked.scores if reranked else None,
     )  # fmt: skip
 
 
@@ -114,10 +114,11 @@ async def explain(
     found = await _found(sources, asked, max(limit, weights.candidates))
     question = read_question(asked.text)
     reranked = await _reranked(found, asked, moment, weights, reranker) if reranker else None
-    return explained(
+    told = explained(
         found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
-        budget=budget, reranked=reranked, rejected=max(rejected, 0),
+        budget=budget, reranked=reranked.scores if reranked else None, rejected=max(rejected, 0),
     )  # fmt: skip
+    return replace(told, trouble=reranked.trouble) if reranked and reranked.trouble else told
 
 
 def _of_memories(query: Query | str) -> Query:
@@ -193,12 +194,10 @@ def _curation(curated: tuple[tuple[Curated, str, int], ...]) -> Curation:
     )
 
 
-async def _reranked(
-    found: _Found, asked: Query, now: datetime, config: RecallConfig, reranker: Reranker
-) -> dict[Place, float]:
+async def _reranked(found: _Found, asked: Query, now: datetime, config: RecallConfig, reranker: Reranker) -> Reranked:
     """Return what the reranker says of the passages that are the best without it."""
     if not asked.text.strip():
-        return {}
+        return Reranked()
     by_place = {place_of(passage): passage for passage in found.passages}
     best = rank(found.passages, read_question(asked.text), limit=config.reranked, now=now, config=config, query=asked)
     places = {(hit.source, hit.path, hit.line_number) for hit in best}

@@ -5,6 +5,7 @@ Invariant: it is never waited for past its deadline, and one that is late, fails
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
@@ -12,7 +13,7 @@ import anyio
 from ricordo.recall.asked import Place
 from ricordo.recall.hits import Passage
 
-__all__ = ["Reranker", "rerank_scores"]
+__all__ = ["Reranked", "Reranker", "rerank_scores"]
 
 _LONGEST = 2_000
 
@@ -28,19 +29,29 @@ class Reranker(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reranked:
+    """What a reranker said, by the place of each passage; `trouble` is why nothing can be had of it, else empty."""
+
+    scores: Mapping[Place, float] = field(default_factory=dict)
+    trouble: str = ""
+
+
 async def rerank_scores(
     reranker: Reranker, query: str, passages: Mapping[Place, Passage], *, seconds: float
-) -> dict[Place, float]:
+) -> Reranked:
     """Return what `reranker` says of the first 2,000 characters of each passage; nothing where it can't be had."""
     if not passages or seconds <= 0:
-        return {}
+        return Reranked()
     texts = [passage.match.content[:_LONGEST] for passage in passages.values()]
     given: Sequence[float] = ()
-    with anyio.move_on_after(seconds):
+    with anyio.move_on_after(seconds) as deadline:
         try:
             given = tuple(float(score) for score in await reranker.scores(query, texts))
-        except Exception:  # noqa: BLE001  (a plug-in of somebody else may raise anything, and stops nothing)
-            return {}
+        except Exception as error:  # noqa: BLE001  (a plug-in of somebody else may raise anything, and stops nothing)
+            return Reranked(trouble=f"it failed: {type(error).__name__}")
+    if deadline.cancelled_caught:
+        return Reranked(trouble=f"it did not answer within {seconds:g} s")
     if len(given) != len(texts) or not all(math.isfinite(score) and 0 <= score <= 1 for score in given):
-        return {}
-    return dict(zip(passages, given, strict=True))
+        return Reranked(trouble="it did not give a score in 0..1 for each text")
+    return Reranked(scores=dict(zip(passages, given, strict=True)))

@@ -29,6 +29,7 @@ from ricordo.models import ChatModel, Embedder
 from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
+from ricordo.recall.reranking import Reranker
 from ricordo.runtime.guard_key import guard_key
 from ricordo.runtime.learning import learning_from
 from ricordo.runtime.marker import claim_root, read_marker
@@ -66,6 +67,7 @@ class Parts:
     emitter: Emitter
     embedder: Embedder | str | None = None
     model: ChatModel | None = None
+    reranker: Reranker | None = None
 
     @classmethod
     def standard(
@@ -136,6 +138,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             place,
             wider,
             scope,
+            reranker=parts.reranker,
         )
         meter = Meter(place.files, parts.settings.spending, parts.clock)
         flush = learning_from(

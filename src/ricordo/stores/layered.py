@@ -33,6 +33,7 @@ from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageEr
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit, Source
 from ricordo.recall.recall import recall
+from ricordo.recall.reranking import Reranker
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
@@ -84,8 +85,11 @@ class OpenWider(Protocol):
 class Layered(Backend):
     """The store that `Memory.open` and the command line use."""
 
-    def __init__(self, parts: StoreParts, place: Place, wider: OpenWider, scope: Scope) -> None:
+    def __init__(
+        self, parts: StoreParts, place: Place, wider: OpenWider, scope: Scope, *, reranker: Reranker | None = None
+    ) -> None:
         """Keep the memories of `scope` in `place`, and those for all of a user's projects in what `wider` opens."""
+        self._reranker = reranker
         super().__init__(parts)
         self._place = place
         self._wider = wider
@@ -97,18 +101,19 @@ class Layered(Backend):
         beyond = [name for name in _SEEING if mine.get(name) != wanted.get(name)]
         if beyond or not self._place.scope.parts().items() <= wanted.items():
             raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
-        return LayeredDriver(self._place, self._wider, self._parts.clock)
+        return LayeredDriver(self._place, self._wider, self._parts.clock, reranker=self._reranker)
 
 
 class LayeredDriver:
     """Reads and writes the visible places of one scope."""
 
-    def __init__(self, place: Place, wider: OpenWider, clock: Clock) -> None:
+    def __init__(self, place: Place, wider: OpenWider, clock: Clock, *, reranker: Reranker | None = None) -> None:
         """Use `place` first and what `wider` opens after it; `clock` says which ledger is written to."""
         self._place = place
         self._clock = clock
         self._open_wider = wider
         self._sessions = PlaceSessions(place)
+        self._reranker = reranker
         self._damage: dict[str, DamageWatch] = {}
         self._readings: dict[str, PlaceReading] = {}
 
@@ -144,7 +149,8 @@ class LayeredDriver:
         said = "transcript" in query.sorts
         sources = [await place.source() if said else Source(label=place.label, index=place.index) for place in places]
         first = replace(sources[0], beside=look)
-        return await recall([first, *sources[1:]], query, limit=limit, now=self._place.clock.now())
+        now = self._place.clock.now()
+        return await recall([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
     async def preface(self, budget: Tokens | None) -> str:
         """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
