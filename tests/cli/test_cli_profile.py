@@ -137,6 +137,9 @@ def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) ->
     document["facts"].append(7)
     (root / PATH).write_text(json.dumps(document))
     assert "1 record of the profile can't be read: facts[1]" in profile(root, "show").err
+    told = ricordo("--root", root, "doctor")
+    assert told.code == 1
+    assert f"{PATH}: facts[1]" in told.out
     (root / PATH).write_text("{")
     done = profile(root, "show")
     assert done.code == 1
@@ -146,3 +149,6 @@ def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) ->
     assert profile(root, "clear", "--yes").code == 0
     assert (root / "workspace/users/ann/profile.broken-1.json").read_text() == "{"
     assert "Nothing is known" in profile(root, "show").out
+    told = ricordo("--root", root, "doctor")
+    assert told.code == 0
+    assert "profile.broken-1.json" in told.out

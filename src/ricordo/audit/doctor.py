@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit.profiles import unread_profiles
 from ricordo.audit.rules import idle_rules
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import fits
@@ -72,6 +73,7 @@ async def inspect(
         await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
         await _topics(files, documents.get(MEMORY)),
         *await _agents(files),
+        await _profiles(files),
         await _pending(files),
         await _inboxes(files),
         await _index(index),
@@ -237,6 +239,18 @@ async def _agents(files: FileStore) -> list[Check]:
     journals = await _journals(files, [path for path in paths if _JOURNAL.search(path)])
     transcripts = await _transcripts(files, [path for path in paths if session_of(path)])
     return [*transcripts, states, journals, await _tasks(files, paths)]
+
+
+async def _profiles(files: FileStore) -> Check:
+    """Return the check of the profiles: what can't be read of them, and what was kept aside."""
+    broken, aside = await unread_profiles(files)
+    detail = "records of profiles that can't be read"
+    if broken:
+        detail = f"places in profiles that can't be read; the rest is used, and they are kept: {'; '.join(broken)}"
+    if aside:
+        told = f"records that could not be read are kept, and the files may go: {', '.join(aside)}"
+        detail = f"{detail}; {told}" if broken else f"files of {told}"
+    return Check(name="profile", ok=not broken, count=len(broken) + len(aside), detail=detail)
 
 
 async def _tasks(files: FileStore, paths: Sequence[str]) -> Check:

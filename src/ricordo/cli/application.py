@@ -116,6 +116,7 @@ _profile.command("add", cls=Command)(profile.add)
 _profile.command("remove", cls=Command)(profile.remove)
 _profile.command("export", cls=Command)(profile.export)
 _profile.command("import", cls=Command)(profile.import_)
+_profile.command("migrate", cls=Command)(profile.migrate)
 _profile.command("clear", cls=Command)(profile.clear)
 app.add_typer(_profile, name="profile")
 

@@ -13,15 +13,16 @@ from typing import TypeVar
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
-from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidQuery, VersionConflict
+from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidInput, InvalidQuery, VersionConflict
 from ricordo.profile.contract import ProfileStore, Saved
-from ricordo.profile.importing import Imported, ImportMode, Preferred, imported
+from ricordo.profile.importing import Imported, ImportMode, Preferred, imported, taken_in
 from ricordo.profile.injection import InjectionConfig
+from ricordo.profile.migrating import VERSION, KeepsBackups, Migrated, Source
 from ricordo.profile.rendering import Rendered, rendered
 from ricordo.profile.search import found_facts
 from ricordo.tokens import Tokens
 from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary, fact_id, written
-from ricordo.workspace.profile_codec import render_profile
+from ricordo.workspace.profile_codec import ReadProfile, render_profile
 from ricordo.workspace.tombstones import content_digest
 
 __all__ = ["FactPage", "ManagedProfile"]
@@ -215,13 +216,38 @@ class ManagedProfile:
         found = await run_sync(partial(imported, base, document, mode=mode, prefer=prefer))
         if dry_run:
             return found
-        if found.conflicts and prefer is None:
-            names = ", ".join(found.conflicts)
-            raise VersionConflict(f"The document says something else about {names}: name what to prefer.")
+        _refuse_conflicts(found, prefer)
         if not found.changes_something:
             return found
         saved = await self._store.save(found.profile, base=base, by=_BY, why=f"import, {mode}")
         return replace(found, profile=saved.profile, is_saved=True)
+
+    async def migrate(
+        self, source: Source | None = None, *, prefer: Preferred | None = None, dry_run: bool = False
+    ) -> Migrated:
+        """Take in a profile of another system, or bring our own document to this version where none is given.
+
+        What it was read from is kept for good before anything is changed, and is not written to itself; a second time
+        nothing changes. With `dry_run` it is only told what would. Raises: DocumentInvalid if something of it can't be
+        read; VersionConflict, without `prefer`, where it says something else than the profile; InvalidInput where the
+        store keeps no backups.
+        """
+        base = await self._store.load()
+        if not isinstance(self._store, KeepsBackups):
+            raise InvalidInput("This keeper of profiles keeps no backups, so nothing can be migrated into it.")
+        data = await self._store.document() if source is None else source.data
+        if source is None:
+            read = ReadProfile(profile=replace(base, version=VERSION))
+        else:
+            read = replace(source.read, profile=replace(source.read.profile, version=VERSION))
+        mode: ImportMode = "replace" if source is None else "merge"
+        found = await run_sync(partial(taken_in, base, read, mode=mode, prefer=prefer))
+        _refuse_conflicts(found, prefer if not dry_run else "profile")
+        if dry_run or data is None or not found.changes_something:
+            return Migrated(imported=found)
+        backup = await self._store.back_up(data)
+        saved = await self._store.save(found.profile, base=base, by=_BY, why="migration")
+        return Migrated(imported=replace(found, profile=saved.profile, is_saved=True), backup=backup)
 
     async def _changed(self, base: Profile, fact: Fact) -> Fact:
         facts = tuple(fact if each.id == fact.id else each for each in base.facts)
@@ -236,6 +262,12 @@ def _needed(profile: Profile, fact_id: str) -> Fact:
     if fact is None:
         raise FactNotFound(f"The profile has no fact {fact_id!r}: `ricordo profile show` shows the ids.")
     return fact
+
+
+def _refuse_conflicts(found: Imported, prefer: Preferred | None) -> None:
+    if found.conflicts and prefer is None:
+        names = ", ".join(found.conflicts)
+        raise VersionConflict(f"The document says something else about {names}: name what to prefer.")
 
 
 def _given(value: _T | None, old: _T) -> _T:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, cast
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, rfc3339
-from ricordo.errors import DocumentInvalid, FileMissing, ScopeMismatch, VersionConflict
-from ricordo.files import ABSENT, FileInfo, FileStore
+from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch, VersionConflict
+from ricordo.files import ABSENT, FileInfo, FileStore, version_of
 from ricordo.guard.redact import Redactor
 from ricordo.profile.contract import Saved
 from ricordo.profile.independent import independent
@@ -110,6 +110,28 @@ class FileProfileStore:
             except DocumentInvalid:
                 current = await self._aside(by)
             return await self._written(new_profile(self._clock.now()), current, by=by, why=why, forget=True)
+
+    async def document(self) -> bytes | None:
+        """Return the document as it stands; None when there is none."""
+        try:
+            return (await self._files.read(self.path)).data
+        except FileMissing:
+            return None
+
+    async def back_up(self, data: bytes) -> str:
+        """Keep these bytes beside the document for good, without secrets, and return the name, which they decide.
+
+        Raises: AlreadyExists if other bytes stand there by now.
+        """
+        text = data.decode("utf-8", "surrogateescape")
+        data = (await run_sync(self._redactor.clean, text)).encode("utf-8", "surrogateescape")
+        path = f"{self.path.removesuffix('.json')}.backup-{version_of(data)[:12]}.json"
+        try:
+            await self._files.create(path, data)
+        except AlreadyExists:
+            if (await self._files.read(path)).data != data:
+                raise
+        return path
 
     async def _current(self) -> _Held:
         """Return the profile as the file has it, from memory where the file was not written since."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_WORTH_A_NOTE = frozenset({"curated", "duplicates", "journals", "states", "tasks", "topics"})
+_WORTH_A_NOTE = frozenset({"curated", "duplicates", "journals", "profile", "states", "tasks", "topics"})
 
 
 def doctor(

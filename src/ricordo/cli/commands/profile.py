@@ -19,13 +19,18 @@ if TYPE_CHECKING:
     from ricordo.profile.contract import Saved
     from ricordo.profile.importing import Imported, Preferred
     from ricordo.profile.managing import ManagedProfile
+    from ricordo.profile.migrating import Migrated
     from ricordo.workspace.profile import Fact, Profile
 
-__all__ = ["add", "clear", "edit", "export", "import_", "remove", "show"]
+__all__ = ["add", "clear", "edit", "export", "import_", "migrate", "remove", "show"]
 
 _FactId = Annotated[
     str, typer.Argument(metavar="ID", help="The id of a fact as `ricordo profile show` shows it, or its beginning.")
 ]
+_Prefer = Annotated[
+    str | None, typer.Option("--prefer", metavar="SIDE", help="Who is right where they differ: document, profile.")
+]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")]
 _NOTHING = "Nothing is known of the user yet. `ricordo profile add` adds a fact."
 
 
@@ -194,27 +199,66 @@ def import_(
     *,
     source: Annotated[Path, typer.Argument(metavar="FILE", help="A profile in JSON; - reads it from standard input.")],
     replace: Annotated[bool, typer.Option("--replace", help="Make the profile what the file says.")] = False,
-    prefer: Annotated[
-        str | None, typer.Option("--prefer", metavar="SIDE", help="Who is right where they differ: document, profile.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would change.")] = False,
+    prefer: _Prefer = None,
+    dry_run: _DryRun = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Take in a profile: one of `profile export`, or of DeerFlow's memory. What is missing is added."""
-    if prefer not in {None, "document", "profile"}:
-        raise typer.BadParameter("--prefer is document or profile.")
-    target = find(root, user, project)
+    target, side = find(root, user, project), _side(prefer)
     data = sys.stdin.buffer.read() if str(source) == "-" else _content(source)
 
     async def take_in(memory: "Memory") -> "Imported":
         return await memory.profile().import_document(
-            data, mode="replace" if replace else "merge", prefer=cast("Preferred | None", prefer), dry_run=dry_run
+            data, mode="replace" if replace else "merge", prefer=side, dry_run=dry_run
         )
 
     _tell_import(with_memory(target, take_in), as_json=as_json)
+
+
+def migrate(
+    *,
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SOURCE]", help="A memory.json of DeerFlow, or the folder of one of its users."),
+    ] = None,
+    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="Whose facts, in a folder of several.")] = "",
+    prefer: _Prefer = None,
+    dry_run: _DryRun = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take in the memory of another system, or bring an older profile to this version.
+
+    A copy of it is kept first, and it is not written to itself. A second time nothing changes.
+    """
+    from ricordo.profile.migrating import read_source
+    from ricordo.runtime.assembly import files_of
+
+    target, side = find(root, user, project), _side(prefer)
+    folder, name = _place(source) if source else (None, "")
+
+    async def take_in(memory: "Memory") -> "Migrated":
+        found = await read_source(files_of(folder), name, agent=agent) if folder else None
+        return await memory.profile().migrate(found, prefer=side, dry_run=dry_run)
+
+    done = with_memory(target, take_in)
+    _tell_import(done.imported, as_json=as_json, backup=done.backup)
+
+
+def _place(source: Path) -> tuple[Path, str]:
+    """Return the folder of a source, and its name in there; none where it is a folder."""
+    return (source, "") if source.is_dir() else (source.absolute().parent, source.name)
+
+
+def _side(named: str | None) -> "Preferred | None":
+    if named not in {None, "document", "profile"}:
+        raise typer.BadParameter("--prefer is document or profile.")
+    return cast("Preferred | None", named)
 
 
 def _content(path: Path) -> bytes:
@@ -301,18 +345,20 @@ def _tell_edit(saved: "Saved", base: "Profile", *, as_json: bool) -> None:
         say(f"Saved: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}.")
 
 
-def _tell_import(found: "Imported", *, as_json: bool) -> None:
+def _tell_import(found: "Imported", *, as_json: bool, backup: str = "") -> None:
     changes = {
         "added": found.added, "changed": found.changed, "removed": found.removed, "summaries": found.summaries,
         "conflicts": found.conflicts, "mended": found.mended,
     }  # fmt: skip
     if as_json:
         listed: dict[str, JsonValue] = {name: [*names] for name, names in changes.items()}
-        emit({**listed, "known": found.known, "saved": found.is_saved})
+        emit({**listed, "known": found.known, "saved": found.is_saved, "backup": backup or None})
         return
     for name, names in changes.items():
         if names:
             say(f"{name}: {shown(', '.join(names))}")
+    if backup:
+        say(dim(f"  a copy of it is kept in {shown(backup)}"))
     if not found.changes_something:
         say("Nothing changes: all of it is known.")
     elif not found.is_saved:
