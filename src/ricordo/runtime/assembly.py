@@ -134,23 +134,14 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         clock = SavingClock(parts.clock)
         await clock.catch_up(place.files)
         backend = Layered(
-            StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter),
-            place,
-            wider,
-            scope,
-            reranker=parts.reranker,
-        )
+            StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter), place, wider,
+            scope, reranker=parts.reranker,
+        )  # fmt: skip
         meter = Meter(place.files, parts.settings.spending, parts.clock)
         flush = learning_from(
-            place,
-            scope,
-            parts.settings,
-            model=parts.model,
-            meter=meter,
-            inbox=inbox,
-            ids=parts.ids,
+            place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
             emitter=parts.emitter,
-        )
+        )  # fmt: skip
         upkeep = kept_up(place, scope, parts.settings, parts.emitter)
         worker = Worker(
             inbox,
