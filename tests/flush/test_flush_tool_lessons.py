@@ -36,7 +36,6 @@ FAILED = step(1, "bash", MISSING, error=True, command="python load.py")
 WORKED = step(2, "bash", "done", command="uv run python load.py")
 
 
-@pytest.mark.req("DF-B25")
 def test_a_failing_and_then_working_tool_yields_one_lesson_of_its_own_kind() -> None:
     (lesson,) = tool_lessons(talk([user("Load it.")], FAILED, WORKED))
     assert (lesson.kind, lesson.tags, lesson.corrects) == ("lesson", ("tool",), False)
