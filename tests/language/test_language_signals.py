@@ -137,7 +137,7 @@ def test_any_text_is_read_without_trouble(text: str) -> None:
     ],
 )
 def test_the_time_is_linear_in_the_text(unit: str) -> None:
-    """Twenty thousand characters take a fraction of a second, whatever they repeat; a power of them would take hours."""
+    """Twenty thousand characters take a fraction of a second, whatever they repeat; not the square of it."""
     began = time.process_time()
     signals_of(unit * (20_000 // len(unit)))
     is_acknowledgement(unit * 20)
