@@ -21,6 +21,7 @@ LAZY_IMPORTS = {
     "ricordo.models.embedding.load_embedder": "providers are the extra `models`, and heavy",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
     "ricordo.models.static._tokenizer": "its packages are the extra `embed`",
+    "ricordo.profile.migrating._record": "only the folders of another system have front matter in YAML",
     "ricordo.tokens.exact._load_tokenizer": "the tokenizer is the extra `tokens`; without it the estimate is used",
 }
 

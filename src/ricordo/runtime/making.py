@@ -44,7 +44,7 @@ from ricordo.runtime.prompt import Prompt, Renewal
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
-from ricordo.runtime.shown_profile import ShownProfile
+from ricordo.runtime.shown_profile import shown_profile
 from ricordo.runtime.standing import Beside, beside_window
 from ricordo.runtime.still_said import still_said
 from ricordo.runtime.sub_agents import LocalWorker, workers
@@ -154,25 +154,11 @@ class Making:
         options, settings = self.options, self.parts.settings
         shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
         return Prompt(
-            self._folder,
-            self.workspace,
-            Tokens(settings.preamble_tokens) if shows else None,
-            clock=self.parts.clock,
-            most=Tokens(settings.workspace_tokens),
-            memory=self.memory,
-            recalled=settings.recalled_memories,
-            sessions=self._session_files,
-            own=[tool.spec.name for tool in options.tools],
-            profile=self._shown_profile(),
-        )
-
-    def _shown_profile(self) -> ShownProfile | None:
-        """Return what the prompt shows of the profile; None where memory is off, or is none of a root."""
-        options, config = self.options, self.parts.settings.injection
-        shows = options.memory_tools or options.memory_hooks
-        if config is None or not shows or self.workspace is None or not self.memory.is_own:
-            return None
-        return ShownProfile(self.workspace.profiles.of(replace(options.scope, agent=self._agent)), config)
+            self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
+            most=Tokens(settings.workspace_tokens), memory=self.memory, recalled=settings.recalled_memories,
+            sessions=self._session_files, own=[tool.spec.name for tool in options.tools],
+            profile=shown_profile(options, settings.injection, self.workspace, self.memory),
+        )  # fmt: skip
 
     def _memories(self, keeper: Keeper, model: ChatModel) -> TurnMemories | None:
         """Return what reminds each turn of memories; None where that is off, and for what finds its answers there."""

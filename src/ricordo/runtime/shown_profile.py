@@ -16,16 +16,29 @@ from ricordo.middleware.update import Line
 from ricordo.profile.contract import ProfileStore
 from ricordo.profile.injection import InjectionConfig
 from ricordo.profile.rendering import known_lines, rendered
+from ricordo.runtime.agent_options import AgentOptions
+from ricordo.runtime.agent_store import AgentStore
+from ricordo.runtime.assembly import Workspace
 from ricordo.tokens import Tokens
 
 if TYPE_CHECKING:
     from ricordo.workspace.profile import Profile
 
-__all__ = ["ShownProfile"]
+__all__ = ["ShownProfile", "shown_profile"]
 
 _LOG = logging.getLogger("ricordo.agent")
 _UNREADABLE = "What is known of the user can't be read at the moment."
 _SOURCE = "the profile"
+
+
+def shown_profile(
+    options: AgentOptions, config: InjectionConfig | None, workspace: Workspace | None, memory: AgentStore
+) -> "ShownProfile | None":
+    """Return what an agent is shown of the profile; None where that or memory is off, or memory is none of a root."""
+    shows = options.memory_tools or options.memory_hooks
+    if config is None or not shows or workspace is None or not memory.is_own:
+        return None
+    return ShownProfile(workspace.profiles.of(options.scope), config)
 
 
 class ShownProfile:
