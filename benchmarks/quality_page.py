@@ -63,8 +63,8 @@ def draw(found: Mapping[str, Json], folder: Path) -> bool:
     for axis, (name, made) in zip(axes[0], sets.items(), strict=True):
         rows = {label: [100 * held["turns"][key] for key in _SCORES] for label, held in made["retrievers"].items()}
         _grouped(axis, _SCORES, rows, f"{_title(name)}: {_questions(made)} questions")
-    axes[0][-1].legend(fontsize=8)
-    figure.tight_layout()
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=len(rows), fontsize=8)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(folder / "retrieval-scores.png", dpi=110)
     figure, axes = plt.subplots(len(sets), 1, figsize=(9, 3.2 * len(sets)), squeeze=False)
     for axis, (name, made) in zip(axes[:, 0], sets.items(), strict=True):
@@ -74,8 +74,8 @@ def draw(found: Mapping[str, Json], folder: Path) -> bool:
             for label, held in made["retrievers"].items()
         }
         _grouped(axis, kinds, rows, f"{_title(name)}: R@10 by category")
-    axes[0][0].legend(fontsize=8)
-    figure.tight_layout()
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=len(rows), fontsize=8)
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
     figure.savefig(folder / "retrieval-categories.png", dpi=110)
     return True
 
