@@ -108,6 +108,21 @@ async def test_a_correction_takes_the_place_of_what_it_contradicts() -> None:
     ]
 
 
+async def test_a_correction_answers_the_newest_statement_and_a_summary_says_a_thing_once() -> None:
+    ana = Person()
+    base = await ana.profile()
+    twins = tuple(
+        Fact(id=f"fact_0000000{at}", content=f"User lives in {place}") for at, place in enumerate(("Rome", "Oslo"))
+    )
+    twice = tuple(
+        Fact(id=f"fact_0000001{at}", content="User keeps bees", created_at=f"2026-11-0{at + 1}") for at in range(2)
+    )
+    await ana.store.save(replace(base, facts=(*twins, *twice)), base=base, by="import")
+    done = await ana.says("No, I live in Lima", "correction", content="User lives in Lima")
+    assert done.removed == (twins[1].id,)
+    assert (await ana.profile()).summaries["personalContext"].summary.count("User keeps bees.") == 1
+
+
 async def test_without_a_correction_two_statements_stand_side_by_side() -> None:
     ana = Person()
     await ana.says("I like Rome", "preference", content="User likes Rome")

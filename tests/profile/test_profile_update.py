@@ -126,6 +126,8 @@ def test_a_first_history_is_written_at_once_and_a_blank_one_erases_nothing() -> 
     edit = SummaryEdit(name="recentMonths", summary="Moved.", labels=GOOD)
     profile = update(Profile(), summaries=(edit,)).profile
     assert profile.summaries["recentMonths"].summary == "Moved."
+    emptied = {"recentMonths": Summary(summary="", updated_at=written(NOW))}
+    assert update(Profile(summaries=emptied), summaries=(edit,)).profile.summaries["recentMonths"].summary == "Moved."
     blank = update(profile, summaries=(SummaryEdit(name="topOfMind", summary=" ", labels=GOOD),))
     assert reasons(blank) == ["blank"]
     assert blank.profile == profile
@@ -228,10 +230,41 @@ def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
     assert lowest in crowd, "it leaves with all that it holds, for the archive"
 
 
+def test_what_takes_a_facts_place_stays_though_it_ranks_lowest() -> None:
+    crowd = tuple(known(at, confidence=1.0, days=2) for at in range(100))
+    weak, strong = new("Uses tabs", confidence=0.7), new("Keeps bees", confidence=1.0)
+    old = replace(crowd[9], created_at=written(NOW - timedelta(days=900)))
+    crowd = tuple(old if fact.id == old.id else fact for fact in crowd)
+    done = update(Profile(facts=crowd), weak, strong, removals=(removal(old.id, 0),))
+    assert {"Uses tabs", "Keeps bees"} <= {fact.content for fact in done.profile.facts}
+    assert len(done.archived) == 1
+
+
+def test_what_was_confirmed_often_ranks_higher() -> None:
+    crowd = tuple(known(at, confidence=0.8, confirmations=8 if at == 50 else 1) for at in range(101))
+    done = update(Profile(facts=crowd), config=ProfileConfig(max_facts=1))
+    assert [fact.id for fact in done.profile.facts] == [crowd[50].id]
+
+
+def test_saying_it_again_less_surely_takes_nothing_away_and_may_say_what_was_wrong() -> None:
+    profile = update(Profile(), new("Plays chess", confidence=0.9)).profile
+    again = replace(new("Plays chess", confidence=0.7, thread="t2"), source_error="plays go")
+    (fact,) = update(profile, again).profile.facts
+    assert (fact.confidence, fact.source_error) == (0.9, "plays go")
+
+
+def test_a_confirmed_fact_that_goes_counts_as_gone() -> None:
+    profile = Profile(facts=(known(1),))
+    done = update(profile, new(known(1).content, thread="t2"), new("Plays chess"), removals=(removal(known(1).id, 1),))
+    assert (done.removed, done.confirmed) == ((known(1).id,), ())
+
+
 def test_corrections_have_places_of_their_own_and_give_them_back() -> None:
+    assert len(update(Profile(facts=tuple(known(at, category="correction") for at in range(120)))).profile.facts) == 100
     weak = tuple(known(at, confidence=0.5, category="correction") for at in range(12))
     strong = tuple(known(at, confidence=0.9) for at in range(100, 200))
     kept = update(Profile(facts=(*weak, *strong))).profile.facts
+    assert len(kept) == 100
     assert sum(fact.category == "correction" for fact in kept) == 10
     without = update(Profile(facts=(*weak[:2], *strong))).profile.facts
     assert sum(fact.category == "correction" for fact in without) == 2

@@ -19,6 +19,7 @@ from ricordo.messages.types import JsonValue, Media, Text, ToolSpec
 from ricordo.models import Reply
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.contract import Saved
+from ricordo.profile.gate import names_upload
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.merging import sources_of
 from ricordo.profile.prompts import MEMORY_UPDATE_PROMPT, format_conversation, read_prompt
@@ -201,6 +202,44 @@ async def test_what_only_an_assistant_said_has_to_be_surer() -> None:
     model = Scripted(answer(fact("The user likes boats", "You seem to like boats", confidence=0.85)))
     await ProfileUpdater(store, model, clock=clock).update(messages)
     assert (await store.load()).facts == ()
+
+
+async def test_what_a_user_said_goes_before_an_assistant_who_repeats_it() -> None:
+    clock = HandClock()
+    store = InMemoryProfileStore(clock)
+    messages = [replace(said("You like boats", role="assistant"), id="a1"), *talk("You like boats? I do: I like boats")]
+    new = fact("The user likes boats", "like boats", messages=["a9", "m9"])
+    await ProfileUpdater(store, Scripted(answer(new)), clock=clock).update(messages)
+    (kept,) = (await store.load()).facts
+    assert kept.source.messages == ("m0",), "and no message is named that is not there"
+    assert kept.confidence == 0.9
+
+
+async def test_the_request_shows_what_is_manual_and_what_was_wrong_and_the_best_that_fits() -> None:
+    clock = HandClock()
+    store = InMemoryProfileStore(clock)
+    crowd = [
+        Fact(id=f"fact_{at + 256:08x}", content=f"Weak {at} " + "word " * 100, confidence=0.5, created_at="x")
+        for at in range(90)
+    ]
+    best = Fact(id="fact_00000001", content="The best of all", confidence=1.0, created_at="x", source_error="the worst")
+    by_hand = replace(best, id="fact_00000002", content="By hand", confidence=0.1, pinned=True, source_error=None)
+    await filled(store, *crowd, by_hand, best)
+    model = Scripted(answer())
+    await ProfileUpdater(store, model, clock=clock).update(talk("Hello"))
+    (asked,) = model.asked
+    assert estimate_text(asked) <= 12_000
+    assert '"The best of all", "category": "context", "sourceError": "the worst"}' in asked
+    assert '"By hand", "category": "context", "manual": true}' in asked
+    assert 5 < asked.count('"Weak ') < 90
+
+
+def test_a_file_is_named_only_whole() -> None:
+    assert names_upload("See a.txt.", {"a.txt"})
+    assert names_upload("See (A.TXT)", {"a.txt"})
+    assert not names_upload("See data.txt, my-a.txt, a_a.txt and a.txt_old", {"a.txt"})
+    assert names_upload("data.txt or a.txt", {"a.txt"})
+    assert not names_upload("anything", {" "})
 
 
 async def test_what_memory_put_in_is_never_learned_from() -> None:
