@@ -10,6 +10,7 @@ __all__ = ["draw", "page"]
 
 _OWN = "ricordo"
 _COMPARED = "ricordo_hybrid"
+_TIMES = ("search_p50_ms", "search_cpu_p50_ms")
 _HEAD = """# Beside other memories
 
 Rendered by `python benchmarks/peer_adapter.py` from the numbers in `peers.json` beside it. One run for all: each peer
@@ -23,12 +24,12 @@ vectors is handed the same. A query is some words of one entry, and its vector.
 | lasts | what an add survives when it returns: power (of the machine), process (its end), none |
 | add | one entry, until the call returns: median, by the clock |
 | search | ten hits: median and 95th percentile by the clock, and the median of the processor time of all its threads |
-| x | the median by the clock, as a multiple of `ricordo_hybrid` |
+| x, x processor | these two medians, as multiples of those of `ricordo_hybrid` |
 | found | the share of queries whose entry is among the ten |
 | reopen | opening and the first search |
 """
 _COLUMNS = (
-    "peer", "finds by", "lasts", "add, ms", "search, ms", "95 %, ms", "processor, ms", "x", "found", "reopen, ms",
+    "peer", "finds by", "lasts", "add, ms", "search, ms", "95 %, ms", "processor, ms", "x", "x processor", "found", "reopen, ms",
     "memory, MB", "disk, MB", "installed, MB",
 )  # fmt: skip
 
@@ -109,7 +110,7 @@ def _rows(found: Mapping[str, Json], size: int) -> list[dict[str, Json]]:
 
 def _table(found: Mapping[str, Json], size: int) -> list[str]:
     rows = _rows(found, size)
-    compared = next((row["search_p50_ms"] for row in rows if row["peer"] == _COMPARED), None)
+    compared = next((row for row in rows if row["peer"] == _COMPARED), {})
     shown = [_shown(row, compared) for row in sorted(rows, key=lambda row: row["search_p50_ms"])]
     table = ["| " + " | ".join(row) + " |" for row in (_COLUMNS, ["---"] * len(_COLUMNS), *shown)]
     cut = [f"{row['peer']} ({row['bulk_added']:,})" for row in rows if row.get("truncated")]
@@ -117,13 +118,13 @@ def _table(found: Mapping[str, Json], size: int) -> list[str]:
     return [*table, "", note] if cut else table
 
 
-def _shown(row: Mapping[str, Json], compared: float | None) -> Sequence[str]:
+def _shown(row: Mapping[str, Json], compared: Mapping[str, Json]) -> Sequence[str]:
     by = "both" if row["hybrid"] else "words" if row["peer"] == _OWN else "vectors"
     return (
         f"**{row['peer']}**" if row["peer"].startswith(_OWN) else row["peer"], by, row["durable"],
         f"{row['add1_p50_ms']:.2f}", f"{row['search_p50_ms']:.2f}", f"{row['search_p95_ms']:.2f}",
         f"{row['search_cpu_p50_ms']:.2f}" if "search_cpu_p50_ms" in row else "",
-        f"{row['search_p50_ms'] / compared:.1f}" if compared else "",
+        *(f"{row[key] / compared[key]:.1f}" if row.get(key) and compared.get(key) else "" for key in _TIMES),
         f"{row['target_hit10']:.2f}" if "target_hit10" in row else "",
         f"{row['reopen_first_search_ms']:,.0f}" if "reopen_first_search_ms" in row else "",
         f"{row['rss_delta_mb']:,.0f}", f"{row['disk_mb']:,.0f}", f"{row['install_mb']:,.0f}",
