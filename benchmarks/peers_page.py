@@ -29,8 +29,8 @@ vectors is handed the same. A query is some words of one entry, and its vector.
 | reopen | opening and the first search |
 """
 _COLUMNS = (
-    "peer", "finds by", "lasts", "add, ms", "search, ms", "95 %, ms", "processor, ms", "x", "x processor", "found", "reopen, ms",
-    "memory, MB", "disk, MB", "installed, MB",
+    "peer", "finds by", "lasts", "add, ms", "search, ms", "95 %, ms", "processor, ms", "x", "x processor", "found",
+    "reopen, ms", "memory, MB", "disk, MB", "installed, MB",
 )  # fmt: skip
 
 
