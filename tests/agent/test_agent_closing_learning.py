@@ -6,9 +6,8 @@ import anyio
 import pytest
 
 from agents_at_work import SCOPE, ledgers, settings
-from ricordo import HarnessAgent
+from ricordo import FlushConfig, HarnessAgent
 from ricordo.maintenance.worker import Worker
-from ricordo.runtime import assembly
 from ricordo.runtime.closing import ClosingMode
 from ricordo.testing import Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 
@@ -23,12 +22,14 @@ class Bench:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.beside: list[RecordedRequest] = []
+        self.closing_seconds = 2.0
         self.answer: ScriptItem = Hang()
 
     def agent(self, session: str, mode: ClosingMode | None = None, store: str | None = None) -> HarnessAgent:
+        flush = FlushConfig(model="offline", closing_seconds=self.closing_seconds)
         return HarnessAgent(
             ScriptedModel(self._played), workspace=self.root, scope=SCOPE, session=session, store=store,
-            closing_summary=mode, settings=settings(self.root),
+            closing_summary=mode, settings=settings(self.root), flush=flush,
         )  # fmt: skip
 
     def _played(self, request: RecordedRequest) -> ScriptItem:
@@ -45,13 +46,14 @@ async def test_leaving_waits_for_no_model_and_what_was_said_is_learned_after_a_r
     bench = Bench(tmp_path / ".ricordo")
     # nothing of the inbox is worked off before the end nor at it, as where all of it would take too long
     monkeypatch.setattr(Worker, "serve", lambda _: anyio.sleep_forever())
-    monkeypatch.setattr(assembly, "_CLOSING_SECONDS", 0.0)
+    bench.closing_seconds = 0.0
     with anyio.fail_after(10):
         async with bench.agent("one", "background") as agent:
             await agent.send(SAID)
     assert bench.beside == []
     assert "deploy only from main" not in ledgers(bench.root)
     monkeypatch.undo()
+    bench.closing_seconds = 2.0
     with anyio.fail_after(10):
         async with bench.agent("two", "background") as agent:
             assert await agent.settle() == 0

@@ -58,6 +58,33 @@ async def test_what_a_model_noted_is_written_with_where_it_comes_from() -> None:
     assert all((entry.source.quote or "") in texts[entry.source.messages[0]] for entry in (deploy, ana))
 
 
+@pytest.mark.req("DF-B22")
+@pytest.mark.parametrize("by_rules", [True, False])
+async def test_every_entry_names_its_session_its_messages_and_a_short_quote_that_stands_in_them(by_rules: bool) -> None:
+    long = "I prefer " + ", ".join(f"tea of kind {number}" for number in range(60)) + " over coffee."
+    told = [
+        DEPLOY,
+        ANA,
+        note("The user prefers tea.", long),
+        note("Tea is out.", "never said"),
+        note("The team deploys from main only.", "We deploy   only\nfrom main"),
+    ]
+    desk = NotingDesk(ScriptedModel(lambda _: Say(lessons(*told))))
+    await desk.say(*TALK, long, "Always run the linter first, then commit.", "See you tomorrow!")
+    await desk.flush(by_rules=by_rules)
+    logged = await read_log(desk.files, transcript_path("main", "s"))
+    texts = {message.id: message.text for message in logged.messages}
+    found = await desk.entries()
+    assert len(found) >= 3
+    for entry in found:
+        assert entry.source.session == "s"
+        assert entry.source.messages
+        assert texts.keys() >= set(entry.source.messages)
+        quote = entry.source.quote or entry.content
+        assert quote in texts[entry.source.messages[0]]
+        assert len(quote) <= 700
+
+
 @pytest.mark.req("AS-FLUSH-01")
 @pytest.mark.parametrize("reference", ["today", "all"])
 async def test_the_request_carries_memory_and_the_ledgers_and_asks_for_what_is_new(reference: str) -> None:
@@ -125,8 +152,8 @@ async def test_only_what_is_after_the_cursor_is_extracted_and_nothing_new_makes_
     await desk.say(TALK[2])
     await again.flush()
     await desk.flush()
-    (_, request) = model.requests
-    before, _, new = asked(request).rpartition('kind="new"')
+    assert len([*model.requests]) == 2
+    before, _, new = asked(model.requests[-1]).rpartition('kind="new"')
     assert "Ana" in new
     assert FACT not in new
     assert 'kind="context"' in before, "what was extracted before only helps to understand"

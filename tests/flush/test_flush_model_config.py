@@ -13,6 +13,7 @@ def test_a_flush_is_on_by_default_and_never_is_off() -> None:
     assert not FlushConfig(flush_trigger=NEVER).is_on
 
 
+@pytest.mark.req("AS-FLUSH-05")
 def test_a_gap_of_nothing_is_always() -> None:
     assert throttled(0) == throttled(0.0) == ALWAYS
     assert FlushConfig(flush_trigger="throttled(0)") == FlushConfig()
@@ -58,6 +59,7 @@ def test_a_prompt_needs_a_place_for_the_messages(prompt: str) -> None:
         ({"attempts": True}, "attempts"),
         ({"flush_seconds": 0}, "flush_seconds"),
         ({"flush_seconds": None}, "flush_seconds"),
+        ({"closing_seconds": -1}, "closing_seconds"),
     ],
 )
 def test_what_can_not_be_carried_out_is_refused_by_name(given: dict[str, Any], told: str) -> None:

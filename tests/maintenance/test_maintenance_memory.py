@@ -15,7 +15,6 @@ import anyio
 import pytest
 
 import ricordo.flush.extract
-import ricordo.runtime.assembly
 from piped_processes import PipedProcess, start_script
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
@@ -24,6 +23,7 @@ from ricordo.files import ABSENT
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.flush.backlog import backlog
+from ricordo.flush.config import FlushConfig
 from ricordo.flush.extract import extract
 from ricordo.flush.types import Finding
 from ricordo.guard import Redactor
@@ -46,8 +46,11 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(root: Path, tmp_path: Path) -> Callable[..., AbstractAsyncContextManager[Memory]]:
-    settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache")
+def opened(
+    root: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> Callable[..., AbstractAsyncContextManager[Memory]]:
+    flush = FlushConfig(closing_seconds=0.05 if "blocked" in request.fixturenames else 2.0)
+    settings = Settings(root=None, user="me", data=tmp_path / "data", cache=tmp_path / "cache", flush=flush)
     return lambda **given: Memory.open(root, scope=SCOPE, settings=settings, **given)
 
 
@@ -212,7 +215,6 @@ class Blocked:
 def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     blocked = Blocked()
     monkeypatch.setattr(ricordo.flush.extract, "findings", blocked)
-    monkeypatch.setattr(ricordo.runtime.assembly, "_CLOSING_SECONDS", 0.05)
     yield blocked
     blocked.go.set()
 

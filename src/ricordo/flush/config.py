@@ -82,7 +82,8 @@ class FlushConfig:
     says which ledgers it carries beside MEMORY.md: that of `today`, or `all` as far as there is room. Of a message of
     more than `head_tail` characters the first and the last are shown, half of that each; 0 shows it whole. A
     request takes at most `flush_seconds`. After `attempts` tries of the inbox in which the model did not answer, 1 to
-    4, the rules extract.
+    4, the rules extract. When memory is closed, what waits is worked off for at most `closing_seconds`; the rest is
+    taken up when it is opened again.
     """
 
     flush_trigger: str = ALWAYS
@@ -93,6 +94,7 @@ class FlushConfig:
     head_tail: int = 4_000
     flush_seconds: float = 60.0
     attempts: int = 3
+    closing_seconds: float = 2.0
 
     def __post_init__(self) -> None:
         """Refuse an unknown trigger or reference, a prompt without a place for the messages, and impossible sizes."""
@@ -114,6 +116,8 @@ class FlushConfig:
             _check_prompt(self.flush_prompt)
             if self.max_input_tokens < self.least_tokens:
                 raise InvalidSetting("flush_prompt takes at most half of max_input_tokens; this one is longer.")
+        if not _is_number(self.closing_seconds) or not 0 <= self.closing_seconds < math.inf:
+            raise InvalidSetting(f"closing_seconds is a number of at least 0, not {self.closing_seconds!r}.")
         if not _is_number(self.flush_seconds) or not 0 < self.flush_seconds < math.inf:
             raise InvalidSetting(f"flush_seconds is a number above 0, not {self.flush_seconds!r}.")
 

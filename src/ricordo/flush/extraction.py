@@ -53,7 +53,12 @@ class Delta:
         """Return what a section is told of the first `covers` new messages."""
         told = [message for message in self.shown(self.new[:covers]) if message.parts]
         return Studied(
-            agent=self.agent, session=self.session, scope=self.scope, messages=told, findings=tuple(findings)
+            agent=self.agent,
+            session=self.session,
+            scope=self.scope,
+            messages=told,
+            findings=tuple(findings),
+            signals=frozenset(self.read.signals),
         )
 
 

@@ -49,6 +49,7 @@ LESSONS_FORM: Mapping[str, JsonValue] = {
 
 _LONGEST = 700
 _LONGEST_QUOTE = 2_000
+_LONGEST_KEPT = 300
 _FEWEST_MARKS = 3
 _MOST_TAGS = 5
 _TAG = re.compile(r"[^\W_][\w-]{0,39}")
@@ -139,7 +140,10 @@ def _span(quote: str, text: str) -> str:
     if len(quote) > _LONGEST_QUOTE or sum(mark.isalnum() for mark in quote) < _FEWEST_MARKS:
         return ""
     found = re.search(r"\s+".join(map(re.escape, words)), text)
-    return found[0] if found else ""
+    if found is None or len(found[0]) <= _LONGEST_KEPT:
+        return found[0] if found else ""
+    # its beginning tells the place, and stands there word for word too
+    return found[0][:_LONGEST_KEPT].rsplit(maxsplit=1)[0]
 
 
 def _confidence(value: JsonValue, role: str) -> float:

@@ -17,13 +17,17 @@ __all__ = ["Section", "SectionMaker", "Studied"]
 
 @dataclass(frozen=True, kw_only=True)
 class Studied:
-    """What was studied: the messages of a session, and the `findings` of the lessons. `scope` names whose it is."""
+    """What was studied: the messages of a session, and the `findings` of the lessons. `scope` names whose it is.
+
+    `signals` are what the last of these messages do, such as a correction.
+    """
 
     agent: str
     session: str
     scope: Scope | None
     messages: Sequence[Message]
     findings: Sequence[Finding] = ()
+    signals: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

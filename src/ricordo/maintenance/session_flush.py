@@ -75,8 +75,11 @@ class SessionFlush:
 
     async def _all(self, job: Job) -> Flushed:
         """Extract part after part."""
-        by_rules = job.attempts > self.config.attempts
-        flush = partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=by_rules)
+        given_up = self.flusher.model is not None and job.attempts > self.config.attempts
+        flush = partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=given_up)
+        if given_up:
+            tries = f"the rules extracted: the model did not answer in {self.config.attempts} tries"
+            return await self._done(flush, tries)
         done = part = await self._done(flush)
         while part.more:
             part = await self._done(flush)
@@ -102,11 +105,11 @@ class SessionFlush:
         learned = partial(self.flusher.learned, job.agent, job.session, findings, pending=pending)
         return await self._done(partial(learned, scope=self._authorship(job)))
 
-    async def _done(self, act: Callable[[], Awaitable[Flushed]]) -> Flushed:
+    async def _done(self, act: Callable[[], Awaitable[Flushed]], *notes: str) -> Flushed:
         with self.emitter.stage("extract", self.scope) as progress:
             flushed = await act()
             progress.counts.update(flushed.counts)
-            progress.reason = "; ".join(flushed.notes) or None
+            progress.reason = "; ".join([*notes, *flushed.notes]) or None
             if not flushed.messages:
                 progress.skipped = _NOTHING_NEW
         if flushed.block:

@@ -50,8 +50,6 @@ from ricordo.workspace.layout import INDEX, PROJECT, QUEUE
 
 __all__ = ["Parts", "Workspace", "files_of", "inspect_root", "look_into", "open_workspace", "working_files"]
 
-_CLOSING_SECONDS = 2.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
@@ -156,7 +154,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             scope=scope,
             workers=parts.settings.inbox.workers,
         )
-        async with beside(serving.serve), worker.at_work(closing_seconds=_CLOSING_SECONDS):
+        async with beside(serving.serve), worker.at_work(closing_seconds=flush.config.closing_seconds):
             yield Workspace(
                 scope=scope,
                 place=place,

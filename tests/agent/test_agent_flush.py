@@ -1,0 +1,322 @@
+"""An agent's own model learns what was said, when and as its flush is configured, and nobody waits for it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agents_at_work import SCOPE, ledgers, settings
+from hand_clock import HandClock
+from noting_models import lessons, note
+from reached_models import reach, serving
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.events import Event
+from ricordo.files.local import LocalFiles
+from ricordo.index.keyword import KeywordIndex
+from ricordo.messages import mark_of
+from ricordo.models import ChatModel
+from ricordo.queue.inbox import Inbox
+from ricordo.testing import (
+    Call,
+    Fail,
+    Hang,
+    RecordedRequest,
+    Say,
+    ScriptedModel,
+    ScriptItem,
+    overflow,
+)
+from ricordo.workspace.ledger import read_memory
+
+pytestmark = pytest.mark.anyio
+
+FACT = "We deploy only from main."
+NOTE = note("The team deploys only from main.", "deploy only from main", kind="convention")
+BODY = "## SESSION INTENT\n- Talk.\n## SUMMARY\n- It goes on.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
+FILLER = "That stands in the usual place, as all the others do. " * 12
+OWN = "Tell me what matters.\n\n{messages}"
+SMALL = CompactionConfig(trigger_messages=6, keep_messages=2)
+
+
+def text(request: RecordedRequest) -> str:
+    return "\n".join(message.text for message in request.messages)
+
+
+def is_flush(request: RecordedRequest) -> bool:
+    return "You note what is worth remembering" in text(request)
+
+
+def is_summary(request: RecordedRequest) -> bool:
+    return "You condense the first part" in text(request)
+
+
+def noting(request: RecordedRequest) -> ScriptItem:
+    """Note the fact wherever lessons are asked for, sum up where that is asked for, and else say something."""
+    learns = request.schema is not None
+    told = [NOTE] if FACT in text(request) else []
+    if is_summary(request):
+        return Say(lessons(*told, summary=BODY) if learns else BODY)
+    return Say(lessons(*told)) if learns else Say(f"Noted. {FILLER}")
+
+
+def agent(root: Path, model: ChatModel, flush: FlushConfig | None = None, **options: Any) -> HarnessAgent:
+    given: dict[str, Any] = {
+        "settings": replace(settings(root), flush=FlushConfig()),
+        "session": "s",
+        "memory_tools": False,
+    } | options
+    return HarnessAgent(model, workspace=root, scope=SCOPE, flush=flush, **given)
+
+
+async def contents(root: Path) -> list[str]:
+    return [located.entry.content for located in await read_memory(LocalFiles(root))]
+
+
+@pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
+async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: str, tmp_path: Path) -> None:
+    def script(request: RecordedRequest) -> ScriptItem:
+        if not is_flush(request):
+            return Say("Noted.")
+        return Say(lessons(NOTE))
+
+    with serving(script) as server:
+        async with agent(tmp_path / ".ricordo", reach(server, name)) as one:
+            await one.send(f"By the way: {FACT}")
+            assert await one.settle() == 0
+            said = one.window[0]
+        assert sum(map(is_flush, server.requests)) == 1
+    [located] = await read_memory(LocalFiles(tmp_path / ".ricordo"))
+    entry = located.entry
+    assert (entry.content, entry.kind, entry.by) == (NOTE["content"], "convention", "flush")
+    assert (entry.source.session, entry.source.messages) == ("s", (said.id,))
+    assert entry.source.quote == "deploy only from main"
+    assert entry.source.quote in said.text
+
+
+@pytest.mark.req("AS-FLUSH-03")
+async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acts: list[str] = []
+
+    def watched(owner: type, name: str, label: Any) -> None:
+        inner = getattr(owner, name)
+
+        async def act(self: Any, first: Any, *rest: Any, **named: Any) -> Any:
+            if told := label(first):
+                acts.append(told)
+            return await inner(self, first, *rest, **named)
+
+        monkeypatch.setattr(owner, name, act)
+
+    watched(LocalFiles, "append", lambda path: "append" if re.search(r"memory/\d{4}-", path) else "")
+    watched(KeywordIndex, "index_appended", lambda path: f"index {path.rpartition('/')[0]}")
+    watched(Inbox, "put", lambda job: "consolidate" if job.kind == "consolidate" else "")
+    root = tmp_path / ".ricordo"
+    due = replace(settings(root, consolidates=True), flush=FlushConfig(), consolidation=ConsolidationConfig(min_gap=0))
+    async with agent(root, ScriptedModel(noting), settings=due) as one:
+        await one.send(FACT)
+        await one.settle()
+    assert acts[:3] == ["append", "index workspace/memory", "consolidate"]
+
+
+@pytest.mark.req("AS-FLUSH-04")
+@pytest.mark.parametrize("combined", [True, False])
+async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_path_and_lines(
+    combined: bool, tmp_path: Path
+) -> None:
+    found: dict[str, str] = {}
+
+    def searching(request: RecordedRequest) -> ScriptItem:
+        results = [result for message in request.messages for result in message.tool_results]
+        if results and results[-1].name == "memory_get":
+            found["get"] = results[-1].text
+            return Say("There it is.")
+        if results:
+            found["search"] = results[-1].text
+            place = re.search(r"(memory/[\d-]+\.md)[:# ]+(?:lines? )?(\d+)", found["search"])
+            assert place is not None, found["search"]
+            line = int(place[2])
+            return Call("memory_get", {"path": place[1], "start_line": line, "end_line": line})
+        return Call("memory_search", {"query": "deploys main"})
+
+    def script(request: RecordedRequest) -> ScriptItem:
+        asks = request.messages[-1].text.startswith("Look it up") or request.messages[-1].role == "tool"
+        return searching(request) if asks else noting(request)
+
+    root = tmp_path / ".ricordo"
+    config = replace(SMALL, combined=combined)
+    async with agent(root, ScriptedModel(script), compaction=config, memory_tools=True) as one:
+        for number in range(4):
+            await one.send(FACT if number == 0 else f"This is turn {number}.")
+        assert any(mark_of(message) == "summary" for message in one.window)
+        assert all(FACT not in message.text for message in one.window if mark_of(message) is None)
+        await one.settle()
+        await one.send("Look it up: from where do we deploy?")
+    assert "The team deploys only from main." in found["search"]
+    assert "The team deploys only from main." in found["get"]
+
+
+@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
+@pytest.mark.parametrize("off", [FlushConfig(flush_trigger="never"), None])
+async def test_never_and_off_extract_nothing_on_any_path(path: str, off: FlushConfig | None, tmp_path: Path) -> None:
+    asked = await talk(tmp_path / ".ricordo", path, off, without=off is None)
+    assert [is_flush(request) for request in asked] == [False] * len(asked)
+    assert [request for request in asked if request.schema is not None] == []
+    assert any(map(is_summary, asked)) == (path != "turn")
+    assert ledgers(tmp_path / ".ricordo") == ""
+
+
+@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
+async def test_the_prompt_and_the_model_of_the_flush_are_asked_on_every_path(path: str, tmp_path: Path) -> None:
+    own = ScriptedModel(lambda request: Say(lessons(NOTE) if FACT in text(request) else "NO_REPLY"), name="own")
+    asked = await talk(tmp_path / ".ricordo", path, FlushConfig(flush_prompt=OWN, model=own))
+    assert [request for request in asked if request.schema is not None or is_flush(request)] == []
+    assert own.requests
+    assert all("Tell me what matters." in text(request) for request in own.requests)
+    assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
+
+
+@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
+async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_of_it_is(
+    path: str, tmp_path: Path
+) -> None:
+    clock, root, throttled = HandClock(), tmp_path / ".ricordo", FlushConfig(flush_trigger="throttled(600)")
+    async with agent(root, ScriptedModel(noting), throttled, clock=clock, session="before") as one:
+        await one.send("My sister Ana lives in Porto.")
+        await one.settle()
+    clock.turn(60)
+    asked = await talk(root, path, throttled, clock=clock)
+    assert [request for request in asked if request.schema is not None] == []
+    assert await contents(root) == []
+    clock.turn(541)
+    model = ScriptedModel(noting)
+    async with agent(root, model, throttled, clock=clock, session="after") as one:
+        assert await one.settle() == 0
+    assert sum(map(is_flush, model.requests)) == 1
+    assert await contents(root) == [NOTE["content"]]
+
+
+async def talk(
+    root: Path, path: str, flush: FlushConfig | None, *, without: bool = False, **options: Any
+) -> Sequence[RecordedRequest]:
+    """Say the fact and more of it in a session that goes this path, settle, and return what the agent's model got."""
+
+    def script(request: RecordedRequest) -> ScriptItem:
+        too_long = path == "overflow" and request.messages[-1].text == "This is turn 3." and not refused
+        if too_long and not is_summary(request):
+            refused.append(request)
+            return overflow("openai-chat", window=8_192, size=9_000)
+        return noting(request)
+
+    refused: list[RecordedRequest] = []
+    model = ScriptedModel(script)
+    config = {"turn": None, "compaction": SMALL, "overflow": replace(SMALL, trigger_messages=0)}[path]
+    given: dict[str, Any] = {"compaction": config, **options}
+    if without:
+        given["settings"] = replace(settings(root), flush=None)
+    async with agent(root, model, flush, **given) as one:
+        for number in range(1 if path == "turn" else 4):
+            await one.send(FACT if number == 0 else f"This is turn {number}.")
+        if path != "turn":
+            assert any(mark_of(message) == "summary" for message in one.window)
+        await one.settle()
+    assert bool(refused) == (path == "overflow")
+    return model.requests
+
+
+@pytest.mark.req("AS-BUG-14")
+async def test_the_answer_waits_for_no_flush_closing_takes_its_limit_and_the_rest_is_done_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, reached, events = tmp_path / ".ricordo", anyio.Event(), list[Event]()
+
+    def hanging(request: RecordedRequest) -> ScriptItem:
+        if not is_flush(request):
+            return Say("Noted.")
+        reached.set()
+        return Hang()
+
+    at_once = replace(settings(root, consolidates=True), flush=FlushConfig(), inbox=at_once_inbox(settings(root)))
+    flush = FlushConfig(closing_seconds=0.05)
+    with anyio.fail_after(15):
+        async with agent(root, ScriptedModel(hanging), flush, settings=at_once, on_event=events.append) as one:
+            await one.send(FACT)
+            assert one.window[-1].text == "Noted."
+            assert not [event for event in events if event.stage in {"extract", "index", "consolidate"}
+                        and event.status == "finished"]  # fmt: skip
+            await reached.wait()
+            began = anyio.current_time()
+        assert anyio.current_time() - began < 1.9, "less than it takes by default"
+        assert ledgers(root) == ""
+        async with agent(root, ScriptedModel(noting), settings=at_once, session="next") as one:
+            assert await one.settle() == 0
+            assert str(NOTE["content"]) in ledgers(root)
+    assert set(await contents(root)) == {NOTE["content"]}
+
+
+def at_once_inbox(given: Any) -> Any:
+    """Return the inbox of these settings without a pause."""
+    return replace(given.inbox, debounce_seconds=0.0)
+
+
+async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> None:
+    async with agent(tmp_path / ".ricordo", ScriptedModel(noting)) as one:
+        await one.send(FACT)
+    assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
+
+
+async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extract(tmp_path: Path) -> None:
+    clock, root, reasons = HandClock(), tmp_path / ".ricordo", list[str]()
+    model = ScriptedModel(lambda request: Fail(503) if is_flush(request) else Say("Noted."))
+
+    def heard(event: Event) -> None:
+        if event.stage == "extract" and event.status == "finished" and event.reason:
+            reasons.append(event.reason)
+
+    async with agent(root, model, FlushConfig(attempts=2), clock=clock, on_event=heard) as one:
+        await one.send(FACT)
+        for _ in range(3):
+            assert await contents(root) == []
+            await one.settle()
+            clock.turn(3_600)
+    assert sum(map(is_flush, model.requests)) == 2
+    assert await contents(root) == [FACT]
+    assert reasons == ["the rules extracted: the model did not answer in 2 tries"]
+
+
+async def test_two_sessions_on_one_root_learn_nothing_that_the_agent_remembered_by_its_tool(tmp_path: Path) -> None:
+    root, by_rules = tmp_path / ".ricordo", FlushConfig(model="offline")
+
+    def remembering(request: RecordedRequest) -> ScriptItem:
+        if request.messages[-1].role == "user" and not is_flush(request):
+            return Call("remember", {"content": FACT})
+        return noting(request)
+
+    for session, script in (("one", remembering), ("two", noting)):
+        async with agent(root, ScriptedModel(script), by_rules, session=session, memory_tools=True) as one:
+            await one.send(FACT)
+    assert await contents(root) == [FACT]
+
+
+async def test_a_model_by_a_name_that_can_not_be_loaded_leaves_it_to_the_rules(tmp_path: Path) -> None:
+    root, reasons = tmp_path / ".ricordo", list[str | None]()
+    flush = FlushConfig(model="nobody:knows-it")
+
+    def heard(event: Event) -> None:
+        if event.stage == "extract":
+            reasons.append(event.reason)
+
+    async with agent(root, ScriptedModel(noting), flush, on_event=heard) as one:
+        await one.send(FACT)
+        await one.settle()
+    assert await contents(root) == [FACT]
+    assert any("the rules extracted" in (reason or "") for reason in reasons)
