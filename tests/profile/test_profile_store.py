@@ -13,12 +13,18 @@ from ricordo.errors import InvalidInput, VersionConflict
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard.redact import Redactor
+from ricordo.messages import Message, Text, with_ids
 from ricordo.profile.contract import ProfileStore
 from ricordo.profile.in_memory import InMemoryProfileStore
+from ricordo.profile.injection import InjectionConfig
+from ricordo.profile.managing import ManagedProfile
 from ricordo.profile.storage import FileProfileStore
+from ricordo.profile.types import Labels, NewFact
+from ricordo.profile.updater import ProfileUpdater
+from ricordo.runtime.shown_profile import ShownProfile
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import profile_path
-from ricordo.workspace.profile import Fact, Profile, Summary, new_profile
+from ricordo.workspace.profile import Fact, FactSource, Profile, Summary, new_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,3 +155,37 @@ async def test_a_profile_that_has_no_document_is_refused(store: ProfileStore) ->
     with pytest.raises(InvalidInput):
         await store.save(replace(base, summaries={"mood": Summary()}), base=base, by="test")
     assert await store.load() == base
+
+
+async def test_only_what_a_person_removed_counts_as_forgotten(store: ProfileStore) -> None:
+    base = await _saved(store, TEA, COFFEE)
+    after = await store.save(replace(base, facts=base.facts[:1]), base=base, by="flush")
+    assert not (await store.forgotten())("Likes coffee")
+    await store.save(replace(after.profile, facts=()), base=after.profile, by="user", forget=True)
+    forgotten = await store.forgotten()
+    assert forgotten("likes  TEA.")
+    assert not forgotten("Likes coffee")
+    assert not forgotten("Likes green tea")
+
+
+@pytest.mark.req("DF-STORE")
+async def test_what_learns_and_what_shows_works_on_any_store(store: ProfileStore) -> None:
+    clock = HandClock()
+    said = with_ids([Message(role="user", parts=(Text(text="I prefer tabs over spaces in Python."),))], session="s")
+    source = FactSource(thread="s", messages=(said[0].id,), quote="I prefer tabs over spaces")
+    labels = Labels(scope="user", durability="durable", authority="descriptive")
+    facts = [
+        NewFact(
+            content="User prefers tabs over spaces", category="preference", confidence=0.9, source=source, labels=labels
+        )
+    ]
+    updater = ProfileUpdater(store, clock=clock, forgotten=store.forgotten)
+    shown, managed = ShownProfile(store, InjectionConfig()), ManagedProfile(store, clock=clock)
+    await updater.update(said, thread="s", facts=facts)
+    assert "[preference | 0.90] User prefers tabs over spaces" in await shown.block(2_000)
+    assert await store.reload() == await store.load()
+    (fact,) = (await managed.facts(query="tabs")).facts
+    await managed.remove_fact(fact.id)
+    assert "tabs" not in await shown.block(2_000)
+    await updater.update(said, thread="s", facts=facts)
+    assert (await store.load()).facts == ()

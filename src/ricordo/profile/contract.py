@@ -1,5 +1,6 @@
 """What keeps a profile: one bound store for each user and agent; whoever writes names the revision it is based on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,4 +50,8 @@ class ProfileStore(Protocol):
 
     async def clear(self, *, by: str, why: str = "") -> Saved:
         """Save an empty profile, also in the place of one that can't be read; its facts are not learned again."""
+        ...
+
+    async def forgotten(self) -> Callable[[str], bool]:
+        """Return what tells whether a content was forgotten, as that is now; it is not to be learned again."""
         ...

@@ -15,6 +15,7 @@ from anyio.to_thread import run_sync
 from ricordo.clock import Clock
 from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidInput, InvalidQuery, VersionConflict
 from ricordo.profile.contract import ProfileStore, Saved
+from ricordo.profile.forgetting import without_saying
 from ricordo.profile.importing import Imported, ImportMode, Preferred, imported, taken_in
 from ricordo.profile.injection import InjectionConfig
 from ricordo.profile.migrating import VERSION, KeepsBackups, Migrated, Source
@@ -159,11 +160,14 @@ class ManagedProfile:
         return await self._changed(base, replace(_needed(base, fact_id), pinned=on))
 
     async def remove_fact(self, fact_id: str, *, why: str = "") -> Fact:
-        """Remove a fact and return it; it is not learned again, and `undo` brings it back. Raises `FactNotFound`."""
+        """Remove a fact, with the sentences of the summaries that say it, and return it.
+
+        It is not learned again, and `undo` brings it back. Raises `FactNotFound`.
+        """
         base = await self._store.load()
         fact = _needed(base, fact_id)
-        kept = tuple(each for each in base.facts if each.id != fact_id)
-        await self._store.save(replace(base, facts=kept), base=base, by=_BY, why=why, forget=True)
+        left = replace(base, facts=tuple(each for each in base.facts if each.id != fact_id))
+        await self._store.save(without_saying(left, fact.content), base=base, by=_BY, why=why, forget=True)
         return fact
 
     async def set_summary(self, name: str, text: str) -> Summary:

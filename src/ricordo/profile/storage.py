@@ -8,7 +8,7 @@ leaves the document only into a file beside it; a document that can't be read is
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -110,6 +110,11 @@ class FileProfileStore:
             except DocumentInvalid:
                 current = await self._aside(by)
             return await self._written(new_profile(self._clock.now()), current, by=by, why=why, forget=True)
+
+    async def forgotten(self) -> Callable[[str], bool]:
+        """Return what tells whether a content was forgotten, and is not to be learned again."""
+        digests = (await read_tombstones(self._files)).digests
+        return lambda content: content_digest(content, self._key) in digests
 
     async def document(self) -> bytes | None:
         """Return the document as it stands; None when there is none."""

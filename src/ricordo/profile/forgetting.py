@@ -1,0 +1,42 @@
+"""What is forgotten leaves the summaries too: the sentences that say it are taken out. Pure.
+
+Invariant: of a summary only whole sentences go, and only those that hold what was forgotten word for word, whatever
+their case, white space and sentence marks.
+"""
+
+import re
+import unicodedata
+from dataclasses import replace
+
+from ricordo.language import split_sentences
+from ricordo.workspace.profile import Profile
+
+__all__ = ["without_saying"]
+
+_BETWEEN = re.compile(r"[\W_]+")
+
+
+def without_saying(profile: Profile, content: str) -> Profile:
+    """Return the profile with no sentence in its summaries that says `content`; its facts stay."""
+    said = _plain(content)
+    if not said.strip():
+        return profile
+    summaries = {
+        name: replace(each, summary=_without(each.summary, said)) if said in _plain(each.summary) else each
+        for name, each in profile.summaries.items()
+    }
+    return replace(profile, summaries=summaries)
+
+
+def _without(text: str, said: str) -> str:
+    """Return the text without the sentences that hold `said`; all of it goes where it runs over several."""
+    sentences = split_sentences(text)
+    kept = [sentence for sentence in sentences if said not in _plain(sentence.text)]
+    if len(kept) == len(sentences):
+        return ""
+    return " ".join(sentence.text for sentence in kept)
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text between single blanks."""
+    return f" {_BETWEEN.sub(' ', unicodedata.normalize('NFC', text).casefold()).strip()} "
