@@ -430,6 +430,20 @@ async def test_what_was_forgotten_is_asked_for_anew_each_time() -> None:
     assert [each.reason for each in done.rejections] == ["forgotten"]
 
 
+async def test_a_fact_that_a_person_removed_is_not_learned_again() -> None:
+    clock = HandClock()
+    store = InMemoryProfileStore(clock)
+    model = Scripted(answer(fact("The user lives in Berlin", "I live in Berlin")))
+    updater = ProfileUpdater(store, model, clock=clock)
+    await updater.update(talk("I live in Berlin"))
+    held = await store.load()
+    await store.save(replace(held, facts=()), base=held, by="user", forget=True)
+    done = await updater.update(talk("I live in Berlin"), thread="later")
+    assert done is not None
+    assert [each.reason for each in done.rejections] == ["forgotten"]
+    assert (await store.load()).facts == ()
+
+
 async def test_the_halves_do_what_the_whole_does() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)

@@ -94,15 +94,15 @@ class ProfileUpdater:
     ) -> None:
         """Update what `store` keeps, asking `model`; without one by rules.
 
-        `forgotten` keeps what was forgotten from being learned again, `archive` gets what leaves for want of room.
-        `embedder` helps to tell what says the same. Raises: InvalidSetting for a prompt without the places that it
-        needs, or one that takes more than a third of the cap.
+        `forgotten` keeps what was forgotten from being learned again, by default what the store says, `archive`
+        gets what leaves for want of room. `embedder` helps to tell what says the same. Raises: InvalidSetting for a
+        prompt without the places that it needs, or one that takes more than a third of the cap.
         """
         self._store = store
         self._model = model
         self._config = config or ProfileConfig()
         self._clock = clock or SystemClock()
-        self._forgotten = forgotten
+        self._forgotten = forgotten or store.forgotten
         self._archive = archive
         prompt = self._config.prompt or MEMORY_UPDATE_PROMPT
         self._prompt = checked_prompt(prompt)
@@ -210,7 +210,7 @@ class ProfileUpdater:
         attempts = self._config.conflict_attempts
         for attempt in range(1, attempts + 1):
             base = await (self._store.load() if attempt == 1 else self._store.reload())
-            forgotten = await self._forgotten() if self._forgotten else _nothing
+            forgotten = await self._forgotten()
             asked = await run_sync(update.make, base)
             done = await run_sync(
                 partial(
@@ -283,7 +283,3 @@ def _report(done: Applied) -> None:
     if items >= _MANY and len(done.rejections) > _MOST_REFUSED * items:
         counts = ", ".join(f"{item} {reason}: {count}" for (item, reason), count in counted(done.rejections).items())
         _LOG.warning("Most of an update of the profile was turned down: %s", counts)
-
-
-def _nothing(_: str) -> bool:
-    return False
