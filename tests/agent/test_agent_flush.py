@@ -20,6 +20,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.index.keyword import KeywordIndex
 from ricordo.messages import mark_of
 from ricordo.models import ChatModel
+from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
 from ricordo.testing import (
     Call,
@@ -203,6 +204,25 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
         assert await one.settle() == 0
     assert sum(map(is_flush, model.requests)) == 1
     assert await contents(root) == [NOTE["content"]]
+
+
+@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.parametrize("flush", [FlushConfig(flush_prompt=OWN), FlushConfig(flush_trigger="throttled(600)")])
+async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is_asked_for(
+    flush: FlushConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, jobs, clock, root = Inbox.put, list[Job](), HandClock(), tmp_path / ".ricordo"
+
+    async def noted(inbox: Inbox, job: Job) -> Job:
+        jobs.append(job)
+        return await put(inbox, job)
+
+    monkeypatch.setattr(Inbox, "put", noted)
+    async with agent(root, ScriptedModel(noting), flush, clock=clock, session="before") as one:
+        await one.send("My sister Ana lives in Porto.")
+        await one.settle()
+    await talk(root, "compaction", flush, clock=clock)
+    assert [(job.session, bool(job.last)) for job in jobs if job.first] == [("s", True)]
 
 
 async def talk(

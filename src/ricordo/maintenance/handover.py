@@ -76,12 +76,14 @@ class CompactionHandover:
 
     async def _take(self, ids: Sequence[str], taken: "list[_Taken]") -> None:
         job = self._job
-        if self._may_learn and not await self._may_learn(job):
-            return
         pending = await self._flush.flusher.pending(job.agent, job.session, ids)
         if not pending:
             return
-        lease = await self._queue.begin(replace(job, first=pending[0], last=pending[-1]), seconds=self._seconds)
+        job = replace(job, first=pending[0], last=pending[-1])
+        if self._may_learn and not await self._may_learn(job):
+            await self._queue.put(job)
+            return
+        lease = await self._queue.begin(job, seconds=self._seconds)
         if lease is not None:
             taken.append(_Taken(self._queue, lease, pending, flush=self._flush, worker=self._worker))
 

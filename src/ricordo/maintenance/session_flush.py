@@ -103,7 +103,10 @@ class SessionFlush:
     async def learned(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> Flushed:
         """Write what was learned elsewhere from the messages `pending` of the job's session, and index it."""
         learned = partial(self.flusher.learned, job.agent, job.session, findings, pending=pending)
-        return await self._done(partial(learned, scope=self._authorship(job)))
+        flushed = await self._done(partial(learned, scope=self._authorship(job)))
+        if flushed.messages:
+            await self._throttle.take(self._slot(job))
+        return flushed
 
     async def _done(self, act: Callable[[], Awaitable[Flushed]], *notes: str) -> Flushed:
         with self.emitter.stage("extract", self.scope) as progress:

@@ -233,7 +233,7 @@ class Making:
 
     def _handover(self, on: Reductions, name: str) -> Handover | None:
         """Return who takes what leaves the window, so that the request for its summary learns from it."""
-        if self.workspace is None:
+        if self.workspace is None or self.workspace.flush.config.has_own_request:
             return None
         seconds = on.compaction.summary_seconds if on.compaction else 60.0
         return CompactionHandover(
