@@ -42,11 +42,17 @@ async def test_two_users_of_one_project_have_profiles_of_their_own(tmp_path: Pat
 
 async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_it_back(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "own", scope=Scope(user="ann"), settings=_settings(tmp_path)) as memory:
-        await memory.profile().add_fact("Likes tea")
+        profile = memory.profile()
+        fact = await profile.add_fact("Likes tea")
         assert (tmp_path / "own/workspace/profile.json").is_file()
+        await profile.update_fact(fact.id, content="Likes coffee")
         item = await memory.undo()
-        assert item.act == "profile"
-        assert (await memory.profile().show()).is_empty
+        assert (item.act, item.why) == ("profile", f"{fact.id} changed")
+        assert (await profile.fact(fact.id)).content == "Likes tea"
+        # an undo is one more revision, so nothing takes an older profile for this one
+        assert (await profile.show()).revision == 3
+        await memory.undo()
+        assert (await profile.show()).is_empty
 
 
 def test_the_profile_has_a_blocking_face(tmp_path: Path) -> None:

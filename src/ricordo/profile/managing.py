@@ -116,7 +116,7 @@ class ManagedProfile:
             )
         )
         _refuse_known(base.facts, fact)
-        saved = await self._saved(replace(base, facts=(*base.facts, fact)), base)
+        saved = await self._saved(replace(base, facts=(*base.facts, fact)), base, f"{fact.id} added")
         # somebody may have added the same meanwhile, and the same is added once
         return saved.fact(fact.id) or next(each for each in saved.facts if _said(each) == _said(fact))
 
@@ -152,12 +152,12 @@ class ManagedProfile:
         )
         if _said(fact) != _said(old):
             _refuse_known(base.facts, fact)
-        return await self._changed(base, fact)
+        return await self._changed(base, fact, "changed")
 
     async def pin(self, fact_id: str, *, on: bool = True) -> Fact:
         """Keep a fact whatever else there is, or no longer, and return it. Raises `FactNotFound`."""
         base = await self._store.load()
-        return await self._changed(base, replace(_needed(base, fact_id), pinned=on))
+        return await self._changed(base, replace(_needed(base, fact_id), pinned=on), "pinned" if on else "unpinned")
 
     async def remove_fact(self, fact_id: str, *, why: str = "") -> Fact:
         """Remove a fact, with the sentences of the summaries that say it, and return it.
@@ -167,7 +167,8 @@ class ManagedProfile:
         base = await self._store.load()
         fact = _needed(base, fact_id)
         left = replace(base, facts=tuple(each for each in base.facts if each.id != fact_id))
-        await self._store.save(without_saying(left, fact.content), base=base, by=_BY, why=why, forget=True)
+        told = f"{fact_id} removed: {why}" if why else f"{fact_id} removed"
+        await self._store.save(without_saying(left, fact.content), base=base, by=_BY, why=told, forget=True)
         return fact
 
     async def set_summary(self, name: str, text: str) -> Summary:
@@ -179,7 +180,7 @@ class ManagedProfile:
         base = await self._store.load()
         old = base.summaries[name]
         section = replace(old, summary=text.strip())
-        saved = await self._saved(replace(base, summaries={**base.summaries, name: section}), base)
+        saved = await self._saved(replace(base, summaries={**base.summaries, name: section}), base, f"{name} written")
         return saved.summaries[name]
 
     async def replace_all(self, profile: Profile, *, base: Profile, why: str = "") -> Saved:
@@ -253,12 +254,12 @@ class ManagedProfile:
         saved = await self._store.save(found.profile, base=base, by=_BY, why="migration")
         return Migrated(imported=replace(found, profile=saved.profile, is_saved=True), backup=backup)
 
-    async def _changed(self, base: Profile, fact: Fact) -> Fact:
+    async def _changed(self, base: Profile, fact: Fact, done: str) -> Fact:
         facts = tuple(fact if each.id == fact.id else each for each in base.facts)
-        return _needed(await self._saved(replace(base, facts=facts), base), fact.id)
+        return _needed(await self._saved(replace(base, facts=facts), base, f"{fact.id} {done}"), fact.id)
 
-    async def _saved(self, profile: Profile, base: Profile) -> Profile:
-        return (await self._store.save(profile, base=base, by=_BY)).profile
+    async def _saved(self, profile: Profile, base: Profile, why: str) -> Profile:
+        return (await self._store.save(profile, base=base, by=_BY, why=why)).profile
 
 
 def _needed(profile: Profile, fact_id: str) -> Fact:
