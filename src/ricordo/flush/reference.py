@@ -3,16 +3,19 @@
 from contextlib import suppress
 from datetime import date, timedelta
 
+from anyio.to_thread import run_sync
+
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.flush.request import Known
 from ricordo.language import words
+from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, is_ledger, ledger_path
-from ricordo.workspace.ledger import read_entries
 
 __all__ = ["known_memory", "known_words"]
 
 _BYTES_A_TOKEN = 8
+_LEARNED = b"[by:: flush]"
 
 
 async def known_memory(files: FileStore, today: date, *, reference: str, most_tokens: int) -> Known:
@@ -37,14 +40,23 @@ async def known_words(files: FileStore, today: date) -> frozenset[tuple[str, ...
 
     What a flush has learned is none of them: that it is said anew is for consolidation to weigh.
     """
-    found = set()
-    with suppress(FileMissing, StorageError):
-        found = {words(located.entry.content) for located in await read_entries(files, MEMORY)}
-    for day in (today, today - timedelta(days=1)):
+    found: set[tuple[str, ...]] = set()
+    for path in (MEMORY, ledger_path(today), ledger_path(today - timedelta(days=1))):
         with suppress(FileMissing, StorageError):
-            saved = [located.entry for located in await read_entries(files, ledger_path(day))]
-            found |= {words(entry.content) for entry in saved if entry.by != "flush"}
+            data = (await files.read(path)).data
+            found |= await run_sync(_words_in, data, path)
     return frozenset(found - {()})
+
+
+def _words_in(data: bytes, path: str) -> set[tuple[str, ...]]:
+    """Return the words of each memory in a document; of a ledger, those that no flush has written."""
+    if path == MEMORY:
+        return {words(located.entry.content) for located in parse_entries(data, path)}
+    # of a long ledger nearly all was written by flushes, and need not be taken apart
+    if all(_LEARNED in line for line in data.split(b"\n") if line.startswith(b"- ")):
+        return set()
+    saved = parse_entries(data, path, only=lambda bullet: _LEARNED not in bullet)
+    return {words(located.entry.content) for located in saved if located.entry.by != "flush"}
 
 
 async def _text(files: FileStore, path: str) -> str:
