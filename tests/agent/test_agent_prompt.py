@@ -298,6 +298,8 @@ async def test_a_workspace_that_says_a_lot_leaves_memory_a_notice(tmp_path: Path
 class Remembering:
     """A store that holds curated lines and saved entries, and nothing else."""
 
+    scope = SCOPE
+
     def __init__(self, curated: str, saved: Sequence[str]) -> None:
         self._curated = curated.encode()
         self._saved = [("memory/a.md", Entry(id=str(at), content=text)) for at, text in enumerate(saved)]

@@ -22,7 +22,7 @@ from ricordo.compaction.config import (
 )
 from ricordo.compaction.contract import Strategy
 from ricordo.consolidation.consolidate import Consolidated
-from ricordo.errors import InvalidMessage, ScopeRequired
+from ricordo.errors import InvalidMessage
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.flush.config import FlushConfig
@@ -70,12 +70,14 @@ class HarnessAgent(Standpoint):
     Memory: `memory_tools` gives the model `remember` and `recall`, and those of `forget` and `memory` that
     `opt_in_tools`, else the settings, name; `memory_hooks` learns from what was said. Without both, memory stays
     out of the prompt, which shows what changed in it with the next session or compaction, or, by `refresh="step"`,
-    with the next request. With another `store` than the root's own nothing is learned. `session_tools` lets the
-    model look into its user's past sessions. With `require_memory` a root that can't be opened is raised. `states`
-    keeps the state elsewhere than in the root. Where the `store` keeps sessions, `closing_summary` says when this
-    one is summed up: on leaving it (`"sync"`, the default of a store of session files), by the next agent that is
-    opened (`"background"`), or never (`"off"`, the default of the root's own memory). `flush` says when and by which
-    model what was said is learned, by default as the settings say: by the agent's own.
+    with the next request. With another `store`, an address or an open one, than the root's own nothing is learned;
+    by default it is that of process or settings. `session_tools` lets the model look into its user's past sessions.
+    With `require_memory` a root that can't be opened is raised. `states` keeps the state elsewhere than in the root.
+    Where the `store` keeps sessions, `closing_summary` says when this one is summed up: on leaving it (`"sync"`, the
+    default of a store of session files), by the next agent that is opened (`"background"`), or never (`"off"`, the
+    default of the root's own memory). `flush` says when and by which model what was said is learned, by default as
+    the settings say: by the agent's own. An `incognito` session shows nothing of memory or profile and keeps nothing,
+    not even what is said, and nor do its sub-agents; the rules that people wrote hold all the same.
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
@@ -102,6 +104,7 @@ class HarnessAgent(Standpoint):
         opt_in_tools: Sequence[str] | None = None,
         memory_hooks: bool = True,
         session_tools: bool = True,
+        incognito: bool = False,
         refresh: Refresh = "session",
         require_memory: bool = False,
         file_tools: bool = False,
@@ -123,12 +126,9 @@ class HarnessAgent(Standpoint):
         """Describe the agent; nothing is opened, read or written before `async with`.
 
         `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory;
-        `workspace` the root, by default the one `Memory.open` finds; `store` an address or an open store, by default
-        that of process or settings. The class tells the rest. Raises: ScopeRequired; InvalidScope; InvalidSetting.
+        `workspace` the root, by default that of `Memory.open`. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
-        if scope is None:
-            raise ScopeRequired
-        self.scope = scope
+        self.scope = arguments.scope_of(scope)
         on = Reductions(
             tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
             truncate_args=truncate_args, compaction=compaction, strategies=arguments.strategies(strategies),
@@ -140,7 +140,8 @@ class HarnessAgent(Standpoint):
             approve=arguments.approval(approve), states=arguments.states_of(states), closing_summary=closing_summary,
             flush=flush, require_memory=require_memory, session_tools=session_tools, instructions=instructions,
             tools=tuple(tools), memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
-            file_tools=file_tools, store=store, scope=scope, shell=shell, clock=clock, disk=disk,
+            file_tools=file_tools, store=store, scope=self.scope, shell=shell, clock=clock, disk=disk,
+            incognito=incognito,
         )  # fmt: skip
         self._stack = AsyncExitStack()
 

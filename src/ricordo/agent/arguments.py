@@ -7,16 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ricordo.compaction.contract import Strategy
-from ricordo.errors import InvalidSetting
+from ricordo.errors import InvalidSetting, ScopeRequired
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.scopes import Scope
 from ricordo.state import StateStore
 from ricordo.tools import Approve
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
-__all__ = ["approval", "opt_in", "rules", "states_of", "strategies", "sub_agents"]
+__all__ = ["approval", "opt_in", "rules", "scope_of", "states_of", "strategies", "sub_agents"]
 
 _T = TypeVar("_T")
+
+
+def scope_of(given: Scope | None) -> Scope:
+    """Return whose memory it is. Raises: ScopeRequired."""
+    if given is None:
+        raise ScopeRequired
+    return given
 
 
 def strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:

@@ -22,6 +22,7 @@ Stage = Literal[
     "index",
     "scan",
     "select",
+    "inject",
     "recall",
     "answer",
     "preamble",

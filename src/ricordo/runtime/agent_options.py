@@ -62,6 +62,7 @@ class AgentOptions:
     opt_in_tools: tuple[str, ...] | None = None
     memory_hooks: bool = True
     session_tools: bool = True
+    incognito: bool = False
     refresh: Refresh = "session"
     require_memory: bool = False
     file_tools: bool = False

@@ -24,18 +24,20 @@ from ricordo.harness.offline import OFFLINE
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.runtime.agent_options import AgentOptions
-from ricordo.runtime.agent_store import opened_store, remembers_in_root
+from ricordo.runtime.agent_store import AgentStore, opened_store, remembers_in_root
 from ricordo.runtime.assembly import Parts, Workspace, open_workspace
 from ricordo.runtime.making import Making
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.session import Session
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
+from ricordo.stores import Store
 from ricordo.tools import Approval, Approve
 
 __all__ = ["open_session"]
 
 _LOG = logging.getLogger("ricordo.agent")
+_NOWHERE = "none:"
 _CORRECTING = frozenset({"forget", "undo"})
 
 
@@ -45,8 +47,9 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
 
     A root, or a store, that can't be opened is told to the log once, and the session goes on without memory, unless
     that is required; one that can only be read is told too, and nothing of the session is kept. The store is closed
-    before the root, also when the block raises. Raises: ScopeMismatch; InvalidSetting; ModelNotFound, ModelKeyMissing,
-    ExtraMissing; with `require_memory` what kept the root or the store closed.
+    before the root, also when the block raises. An incognito session opens neither. Raises: ScopeMismatch;
+    InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the root or the
+    store closed.
     """
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
@@ -65,17 +68,15 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     options = replace(options, model=await _loaded(options, settings))
     parts = replace(parts, model=None if isinstance(options.model, str) else options.model)
     async with AsyncExitStack() as stack:
-        workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
+        workspace = None
+        if not options.incognito:
+            workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
         keeps = workspace is not None and await run_sync(_is_writable, root)
         if workspace and not keeps:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
             if workspace.place.usage:
                 workspace.place.usage.stop()
-        memory = await stack.enter_async_context(
-            opened_store(
-                options.store, options.scope, parts, root=root, workspace=workspace, required=options.require_memory
-            )
-        )
+        memory = await _memory(stack, options, parts, root=root, workspace=workspace)
         asking = replace(options, approve=_one_at_a_time(options.approve))
         making = Making(options=asking, parts=parts, root=root, workspace=workspace, memory=memory, keeps=keeps)
         session = await making.session()
@@ -148,6 +149,20 @@ async def _loaded(options: AgentOptions, settings: Settings) -> str | ChatModel:
     if not isinstance(options.model, str) or options.model == OFFLINE:
         return options.model
     return await run_sync(partial(load_model, options.model, base_url=settings.base_url))
+
+
+async def _memory(
+    stack: AsyncExitStack, options: AgentOptions, parts: Parts, *, root: Path, workspace: Workspace | None
+) -> AgentStore:
+    """Return what the agent remembers with: nothing where it is incognito, which closes a given store all the same."""
+    opening = partial(
+        opened_store, scope=options.scope, parts=parts, root=root, workspace=workspace, required=options.require_memory
+    )
+    if not options.incognito:
+        return await stack.enter_async_context(opening(options.store))
+    if isinstance(options.store, Store):
+        await stack.enter_async_context(opening(options.store))
+    return await stack.enter_async_context(opening(_NOWHERE))
 
 
 def _is_writable(root: Path) -> bool:

@@ -37,7 +37,7 @@ from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
-from ricordo.runtime.assembly import Parts, Workspace, scratch_files
+from ricordo.runtime.assembly import Parts, Workspace, files_of, scratch_files
 from ricordo.runtime.closing import ClosingMode, SessionClosing
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal
@@ -94,7 +94,7 @@ class Making:
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
         beside = beside_window(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
-            real=RealPaths(self._folder, self.root / WORKSPACE),
+            real=RealPaths(self._folder, self.root / WORKSPACE), root=self.root,
         )  # fmt: skip
         described = replace(options, model=model, sub_agents=await self._sub_agents(model))
         tools = self._tools(described, compactions, on, beside, name)
@@ -156,7 +156,8 @@ class Making:
         return Prompt(
             self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
             most=Tokens(settings.workspace_tokens), memory=self.memory, recalled=settings.recalled_memories,
-            sessions=self._session_files, own=[tool.spec.name for tool in options.tools],
+            sessions=self._session_files, own=[tool.spec.name for tool in options.tools], emitter=self.parts.emitter,
+            written_in=files_of(self.root) if options.incognito else None,
             profile=shown_profile(options, settings.injection, self.workspace, self.memory),
         )  # fmt: skip
 
@@ -171,7 +172,7 @@ class Making:
             return None
         if isinstance(model, QuotingModel):
             return None
-        return TurnMemories(self.memory.store, config, keeper, clock=self.parts.clock)
+        return TurnMemories(self.memory.store, config, keeper, clock=self.parts.clock, emitter=self.parts.emitter)
 
     @property
     def _session_files(self) -> str:

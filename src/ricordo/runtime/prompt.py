@@ -13,6 +13,8 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
 from ricordo.errors import EntryNotFound, FileMissing, RicordoError
+from ricordo.events import Emitter
+from ricordo.files import FileStore
 from ricordo.harness.human import agents_file, rules
 from ricordo.harness.prompt import (
     WORKSPACE_BUDGET,
@@ -46,6 +48,7 @@ __all__ = ["Prompt", "Renewal"]
 _LOG = logging.getLogger("ricordo.agent")
 _UNREADABLE = "What is remembered can't be read at the moment."
 _OFF = "Memory can't be opened: nothing is remembered from earlier sessions, and nothing new can be."
+_NOTHING_SHOWN = "memory has nothing to show"
 _FEW = 10
 
 _ALL = Tokens(1_000_000)
@@ -68,17 +71,19 @@ class Prompt:
         sessions: str = "",
         own: Collection[str] = (),
         profile: ShownProfile | None = None,
+        emitter: Emitter | None = None,
+        written_in: FileStore | None = None,
     ) -> None:
         """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
 
         What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
         shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are
         the names of the program's tools: a tool of its own is not told of as ours is that is called so.
-        `profile` is what is known of the user; None where that is not shown.
+        `profile` is what is known of the user; None where that is not shown. `emitter` hears what memory put in.
+        `written_in` are the files of the root, where no `workspace` is open and its rules hold all the same.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._folder = folder
-        self._workspace = workspace
         self._budget = budget
         self._clock = clock
         self._sessions = sessions
@@ -93,7 +98,11 @@ class Prompt:
         self._plain: PlainMemory | None = None
         if self._store and self._memory and budget and not self._layers:
             self._plain = PlainMemory(self._store, budget, self._memory.folder)
-        self._opening = OpeningContext(store=self._store, most=recalled) if self._store else None
+        self._emitter = emitter or Emitter(clock)
+        self._opening: OpeningContext | None = None
+        if self._store:
+            self._opening = OpeningContext(store=self._store, most=recalled, emitter=self._emitter)
+        self._files = workspace.place.files if workspace else written_in
         self._seen: tuple[object, ...] = ()
         self._now = Remembered()
         self.preamble = ""
@@ -103,7 +112,7 @@ class Prompt:
     async def __call__(self, request: Request) -> str:
         """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
         agents = await agents_file(self._folder)
-        project_rules = await rules(self._workspace.place.files) if self._workspace else ()
+        project_rules = await rules(self._files) if self._files else ()
         named = [tool.name for tool in request.tools if tool.name not in self._own]
         tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
         guidance = memory_guidance(tools, sessions=self._sessions)
@@ -116,7 +125,7 @@ class Prompt:
         room = room_left(self._most, guidance, written)
         known = await self._profile.block(room) if self._profile and self._profile.is_in_prompt else ""
         held = await self._remembered(room_left(room, known), notice, opening, request.turn.session)
-        self.preamble = "\n\n".join(part for part in (known, held) if part)
+        self._inject(request, known, held)
         self.written += 1
         return system_prompt(
             base=request.system,
@@ -125,6 +134,15 @@ class Prompt:
             preamble=self.preamble,
             end=closing(request.turn.session, self._clock.today()),
         )
+
+    def _inject(self, request: Request, *parts: str) -> None:
+        """Let these parts of memory be in the prompt, and tell how much that is."""
+        self.preamble = "\n\n".join(filter(None, parts))
+        if not self._shows and self._profile is None:
+            return
+        with self._emitter.stage("inject", request.turn.scope) as progress:
+            progress.counts["tokens"] = estimate_text(self.preamble)
+            progress.skipped = None if self.preamble else _NOTHING_SHOWN
 
     async def known(self, request: Request) -> str:
         """Return what is known of the user for a message of its own, by what is asked; empty where it has none."""

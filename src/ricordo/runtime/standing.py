@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from anyio.to_thread import run_sync
 
@@ -17,6 +18,7 @@ from ricordo.messages import Message
 from ricordo.middleware import Request
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.assembly import Parts, Workspace
+from ricordo.runtime.incognito import silent_rules
 from ricordo.state import KeepsStanding, Standing
 from ricordo.state.codec import RULES_UNKNOWN
 from ricordo.stores.capabilities import Layers
@@ -117,10 +119,12 @@ def beside_window(
     workspace: Workspace | None,
     keeps: bool,
     real: RealPaths | None = None,
+    root: Path | None = None,
 ) -> Beside:
     """Return what stands beside the window of `session`; for a sub-agent its parent's plan mode and rules hold.
 
-    `real` sees through the links in what a call names, so that a denial holds for what they lead to.
+    `real` sees through the links in what a call names, so that a denial holds for what they lead to. `root` is whose
+    remembered rules hold in an incognito session, which has no `workspace`.
     """
     if RULES_UNKNOWN in keeper.standing.permissions:
         _LOG.warning(_RULES_UNKNOWN, session)
@@ -130,7 +134,7 @@ def beside_window(
         _task_store(parts, workspace, tasks_path(agent, session), keeps=keeps), agent=agent, session=session, user=user,
         clock=parts.clock, ids=parts.ids, emitter=parts.emitter, scope=options.scope,
     )  # fmt: skip
-    root = FileTasks(workspace.place.files, ROOT_TASKS, workspace.place.redactor) if workspace else None
+    of_root = FileTasks(workspace.place.files, ROOT_TASKS, workspace.place.redactor) if workspace else None
     planning = None
     if place:
         planning = Planning(
@@ -138,13 +142,15 @@ def beside_window(
             session=session,
         )  # fmt: skip
     layers = workspace.store.offers(Layers) if workspace else None
+    remembered = MemoryRules(layers) if layers else None
+    silent = silent_rules(root, options.scope, parts) if options.incognito and root else None
     held = options.parentage.standing if options.parentage else lambda: keeper.standing
     gate = StandingGate(
-        held, given=options.permissions, remembered=MemoryRules(layers) if layers else None, approve=options.approve,
+        held, given=options.permissions, remembered=silent or remembered, approve=options.approve,
         real=real,
     )  # fmt: skip
     return Beside(
-        keeper=keeper, runner=runner, tasks=TaskList(runner, root, clock=parts.clock), gate=gate,
+        keeper=keeper, runner=runner, tasks=TaskList(runner, of_root, clock=parts.clock), gate=gate,
         permissions=Permissions(keeper), planning=planning,
     )  # fmt: skip
 

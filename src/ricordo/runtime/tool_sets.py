@@ -10,6 +10,7 @@ from ricordo.harness.compactions import Compactions
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, working_files
+from ricordo.runtime.incognito import forgetful_tools
 from ricordo.runtime.reductions import Reductions
 from ricordo.scopes import path_part
 from ricordo.stores import Forgets, Lists
@@ -138,6 +139,10 @@ class ToolSet:
 
     def _files(self) -> Sequence[Tool]:
         options, place = self.options, self.workspace.place if self.workspace else None
+        if options.incognito and (options.file_tools or options.shell):
+            return forgetful_tools(
+                self.root, self.folder, self.parts, approve=options.approve, shell=options.shell, tasks=self.tasks
+            )
         if place is None or not (options.file_tools or options.shell):
             return ()
         return file_tools(

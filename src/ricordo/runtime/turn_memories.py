@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.beside import group_beside
 from ricordo.clock import Clock
+from ricordo.events import Emitter
 from ricordo.harness.reminder import reminder_message
 from ricordo.harness.turn_recall import Recalled, TurnRecallConfig, fitting, recalled_block
 from ricordo.messages import Message, mark_of
@@ -28,6 +29,7 @@ from ricordo.runtime.opening_context import OpeningContext, first_words, shorten
 from ricordo.state import KeepsStanding
 from ricordo.stores.contract import Store
 from ricordo.stores.noting import note_shown
+from ricordo.tokens import estimate_text
 from ricordo.tools.recall import quoted
 
 if TYPE_CHECKING:
@@ -49,9 +51,18 @@ class _Looking:
 class TurnMemories:
     """What the requests of one session are reminded of; it looks while the block of `at_work` runs, else not."""
 
-    def __init__(self, store: Store, config: TurnRecallConfig, keeper: KeepsStanding, *, clock: Clock) -> None:
-        """Look into `store`; `keeper` knows what the session was told before."""
-        self._context = OpeningContext(store=store, most=config.memories)
+    def __init__(
+        self,
+        store: Store,
+        config: TurnRecallConfig,
+        keeper: KeepsStanding,
+        *,
+        clock: Clock,
+        emitter: Emitter | None = None,
+    ) -> None:
+        """Look into `store`; `keeper` knows what the session was told before, `emitter` hears of each phase."""
+        self._emitter = emitter or Emitter(clock)
+        self._context = OpeningContext(store=store, most=config.memories, emitter=self._emitter)
         self._config = config
         self._keeper = keeper
         self._clock = clock
@@ -80,6 +91,8 @@ class TurnMemories:
                 return message, told
             text = recalled_block(recalled)
             keys = [each.key for each in recalled]
+            with self._emitter.stage("inject", request.turn.scope) as progress:
+                progress.counts.update(entries=len(recalled), tokens=estimate_text(text))
             return reminder_message(f"{text}\n\n{message.text}" if message else text), (*told, *keys)
 
         return both
@@ -95,7 +108,9 @@ class TurnMemories:
         if hits is None:
             return []
         look = partial(self._choice, hits, text, request, self._chosen, self._keeper.standing.delivered)
-        shown = await run_sync(look)
+        with self._emitter.stage("select", request.turn.scope) as progress:
+            shown = await run_sync(look)
+            progress.counts["entries"] = len(shown)
         if self._chosen is None:
             names = {each.name for each in shown}
             chosen = [hit for hit in hits if _name(hit) in names]

@@ -9,21 +9,42 @@ Invariant: a document that is there and can't be read is never taken for one wit
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, StorageFailed
 from ricordo.files import FileInfo, FileStore
 from ricordo.guard.permissions import PermissionRule
-from ricordo.stores.capabilities import Layers
-from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry, remembered_rule
 from ricordo.workspace.entry_codec import RULE, Located, content_line, parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, is_memory
 
-__all__ = ["MemoryRules"]
+__all__ = ["HoldsMemory", "MemoryRules", "SeesMemory"]
 
 _TRIES = 5
+
+
+class HoldsMemory(Protocol):
+    """A place of memories, as far as their rules are read in it: its `files`, under a `label` of its own."""
+
+    @property
+    def label(self) -> str:
+        """What tells it from the others."""
+        ...
+
+    @property
+    def files(self) -> FileStore:
+        """Where its documents are."""
+        ...
+
+
+class SeesMemory(Protocol):
+    """Whose memory it is: what `Layers` offers of its places is one."""
+
+    async def places(self) -> Sequence[HoldsMemory]:
+        """Return the visible places, the narrowest first."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +58,7 @@ class _Read:
 class MemoryRules:
     """Returns the rules of what is remembered in the places of one scope."""
 
-    def __init__(self, layers: Layers) -> None:
+    def __init__(self, layers: SeesMemory) -> None:
         """Read the places of `layers`, each document again only when its size or its time of modification changed."""
         self._layers = layers
         self._read: dict[str, _Read] = {}
@@ -51,7 +72,7 @@ class MemoryRules:
         places = await self._layers.places()
         return _each_once([rule for place in places for rule in await self._rules(place)])
 
-    async def _rules(self, place: Place) -> list[PermissionRule]:
+    async def _rules(self, place: HoldsMemory) -> list[PermissionRule]:
         """Return the rules of one place, those of MEMORY.md first, then by path."""
         read = self._read.get(place.label, _Read())
         for _ in range(_TRIES):
