@@ -33,6 +33,7 @@ from ricordo.recall.reranking import Reranker
 from ricordo.runtime.guard_key import guard_key
 from ricordo.runtime.learning import learning_from
 from ricordo.runtime.marker import claim_root, read_marker
+from ricordo.runtime.profile_section import profile_sections
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.serving import Serving, chosen_embedder
 from ricordo.runtime.settings import Settings
@@ -136,9 +137,10 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             scope, reranker=parts.reranker,
         )  # fmt: skip
         meter = Meter(place.files, parts.settings.spending, parts.clock)
+        profiles = _profiles(place)
         flush = learning_from(
             place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
-            emitter=parts.emitter,
+            emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, parts.embedder),
         )  # fmt: skip
         upkeep = kept_up(place, scope, parts.settings, parts.emitter)
         worker = Worker(
@@ -165,7 +167,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 inbox=inbox,
                 worker=worker,
                 states=FileStates(place.files, place.redactor),
-                profiles=_profiles(place),
+                profiles=profiles,
                 meter=meter,
                 emitter=parts.emitter,
             )

@@ -28,6 +28,7 @@ from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.maintenance.rules import RetentionConfig
+from ricordo.profile.config import ProfileConfig
 from ricordo.profile.injection import InjectionConfig
 from ricordo.queue import InboxConfig
 from ricordo.recall.relevance import MOST_RECALLED
@@ -104,6 +105,7 @@ class Settings:
     truncate_args: TruncateArgsConfig | None = None
     turn_recall: TurnRecallConfig | None = None
     consolidation: ConsolidationConfig | None = field(default_factory=ConsolidationConfig)
+    profile: ProfileConfig | None = field(default_factory=ProfileConfig)
     injection: InjectionConfig | None = field(default_factory=InjectionConfig)
     flush: FlushConfig | None = field(default_factory=FlushConfig)
     inbox: InboxConfig = field(default_factory=InboxConfig)
