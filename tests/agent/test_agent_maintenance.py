@@ -96,3 +96,43 @@ async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path:
         "index",
     ]
     assert BY_HAND in indexed(root)
+
+
+PHASES = ("extract", "save", "index", "scan", "select", "inject", "consolidate", "prune")
+
+
+@pytest.mark.req("HE-C3-eight")
+async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_their_order(tmp_path: Path) -> None:
+    root, clock, events = tmp_path / ".ricordo", HandClock(), list[Event]()
+    ear = Ear()
+
+    def hear(event: Event) -> None:
+        ear(event)
+        events.append(event)
+
+    def living(session: str) -> HarnessAgent:
+        return HarnessAgent(
+            talking(), workspace=root, scope=SCOPE, session=session, clock=clock, on_event=hear,
+            settings=settings(root, consolidates=True),
+        )  # fmt: skip
+
+    async with living("one") as one:
+        await one.send(f"{FACT} The office is in Trieste.")
+        assert await one.flush()
+    learned = [event.stage for event in events if event.status == "finished"]
+    assert [stage for stage in learned if stage in {"extract", "save", "index"}][:3] == ["extract", "save", "index"]
+    clock.turn(hours=6)
+    begun = len(events)
+    async with living("two") as two:
+        await two.send("From which branch do we deploy?")
+        with anyio.fail_after(20):
+            await ear.maintained.wait()
+    later = [event.stage for event in events[begun:] if event.status in {"finished", "skipped"}]
+    assert [stage for stage in later if stage in {"scan", "select", "inject"}] == ["scan", "select", "inject"]
+    assert [stage for stage in later if stage in {"consolidate", "prune"}] == ["consolidate", "prune"]
+    done = {event.stage: event for event in events if event.status == "finished" and event.stage in PHASES}
+    assert set(done) == set(PHASES)
+    assert done["save"].counts["entries"] >= 1
+    assert done["scan"].counts["entries"] >= 1
+    assert done["inject"].counts["tokens"] > 0
+    assert all(event.seconds is not None for event in done.values())

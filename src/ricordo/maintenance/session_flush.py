@@ -116,10 +116,13 @@ class SessionFlush:
             if not flushed.messages:
                 progress.skipped = _NOTHING_NEW
         if flushed.block:
-            await self._indexed(flushed.block)
+            await self._kept(flushed.block)
         return flushed
 
-    async def _indexed(self, block: Block) -> None:
+    async def _kept(self, block: Block) -> None:
+        """Tell that a block stands in its ledger, which extracting it has written, and index it."""
+        with self.emitter.stage("save", self.scope) as progress:
+            progress.counts["entries"] = len(block.entries)
         with self.emitter.stage("index", self.scope) as progress:
             progress.counts["entries"] = len(block.entries)
             await self.place.index.index_appended(block.path, block.offset, block.data)
