@@ -152,6 +152,7 @@ class _Living:
     ) -> "HarnessAgent":
         from ricordo.agent import HarnessAgent
         from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig
+        from ricordo.flush.config import FlushConfig
 
         budget, kept = self.budget, self.budget // _KEPT_SHARE
         return HarnessAgent(
@@ -170,6 +171,8 @@ class _Living:
                 carry_tokens=kept // 2,
                 model="offline",
             ),
+            # the record plays the model, and a record can't be asked
+            flush=FlushConfig(model="offline"),
             tool_result_eviction=ToolResultEvictionConfig(max_result_chars=budget, preview_chars=kept // 2),
             memory_tools=False,
             max_iters=max_iters,

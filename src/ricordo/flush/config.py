@@ -25,6 +25,7 @@ MESSAGES = "{messages}"
 MEMORY, LEDGER = "{memory}", "{ledger}"
 """What a flush prompt may hold where MEMORY.md and the ledgers go; without these they stand before the conversation."""
 
+_RULES = "offline"
 _THROTTLED = re.compile(r"throttled\((\d{1,9}(?:\.\d{1,6})?)\)")
 _PLACE = re.compile(r"\{[a-z_]+\}")
 _LEAST_TOKENS = 1_500
@@ -76,7 +77,7 @@ class FlushConfig:
     `flush_trigger` is `ALWAYS`, `NEVER`, or `throttled(seconds)`: what comes sooner waits out the gap in the inbox.
     `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
     wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
-    rules extract.
+    rules extract what no summary learned from.
 
     A request has at most `max_input_tokens` tokens in all; what does not fit is asked for in further ones. `reference`
     says which ledgers it carries beside MEMORY.md: that of `today`, or `all` as far as there is room. Of a message of
@@ -141,7 +142,7 @@ class FlushConfig:
     @property
     def has_own_request(self) -> bool:
         """Whether a flush is asked for in a way of its own, so that no other request can do it too."""
-        return self.flush_prompt is not None or self.model is not None
+        return self.flush_prompt is not None or self.model not in {None, _RULES}
 
     def _has_trigger(self) -> bool:
         return self.flush_trigger in {ALWAYS, NEVER} or _THROTTLED.fullmatch(self.flush_trigger) is not None

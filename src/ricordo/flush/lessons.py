@@ -24,7 +24,7 @@ KINDS = ("fact", "decision", "preference", "lesson", "convention", "goal")
 MOST_LESSONS = 12
 """How many lessons one answer may give."""
 
-_DAY: JsonValue = {"type": ["string", "null"], "description": "a day as YYYY-MM-DD, null where none was told"}
+_DAY: JsonValue = {"type": "string", "description": "a day as YYYY-MM-DD, empty where none was told"}
 
 LESSONS_FORM: Mapping[str, JsonValue] = {
     "type": "array",

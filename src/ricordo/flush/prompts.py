@@ -44,7 +44,7 @@ Answer with a JSON object. `lessons` is a list of at most {most} notes; an empty
 thing, in one line that is understood by itself, in the language of the person, with names in place of "he" or "it",
 written as they stand in the record, and with days in place of "tomorrow": `content`; its `kind`; `confidence` from 0 to
 1; in `quote` the words of one new item that it rests on, copied exactly; in `message` that item's id; `since` and
-`until` as YYYY-MM-DD where the item tells since when or until when it holds, else null; up to five `tags`; `corrects`.
+`until` as YYYY-MM-DD where the item tells since when or until when it holds, else empty; up to five `tags`; `corrects`.
 When there is nothing at all to note, the single word NO_REPLY does as well.
 """
 """In which form the answer comes, whatever the instructions are."""
