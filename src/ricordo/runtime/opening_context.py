@@ -1,7 +1,8 @@
 """The opening context: what memory holds about the first message of a session, for its system prompt.
 
 Curated memory is in every prompt; of all the rest only the few that have to do with what is asked first are loaded.
-They stand in a block of their own after the preamble, share its budget with it, and repeat nothing of it.
+They stand in a block of their own after the preamble, share its budget with it, and repeat nothing of it. What was
+extracted and only a ledger holds is not among them: it is found by search, and loaded once it is consolidated.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ from ricordo.stores.plain import found
 from ricordo.stores.preamble import said
 from ricordo.tokens import Tokens, cut_text, estimate_text
 from ricordo.tools.recall import quoted
+from ricordo.workspace.layout import is_memory
+from ricordo.workspace.ledger import is_curated
 
 __all__ = ["OpeningContext", "first_words", "shortened", "unseen"]
 
@@ -49,7 +52,7 @@ class OpeningContext:
 
         What is loaded takes at most a quarter of the budget, and the preamble gives way for it. Raises `StorageError`.
         """
-        hits = await self.candidates(opening) if self.most else []
+        hits = [hit for hit in await self.candidates(opening) if not _is_raw(hit)] if self.most else []
         room = Tokens(budget.count // _SHARE)
         with self.emitter.stage("select", self.store.scope) as progress:
             items = self._items(hits, opening, text, room, now)
@@ -100,6 +103,11 @@ def unseen(hits: Sequence[Hit], text: str, shown: str, most: int) -> list[Hit]:
     """Return at most `most` of the hits that have to do with `text`, the best first, none of which `shown` shows."""
     seen = said(shown)
     return relevant(text, [hit for hit in hits if not _is_shown(hit, shown, seen)], most)
+
+
+def _is_raw(hit: Hit) -> bool:
+    """Tell whether it was extracted and only a ledger holds it: that is found by search until it is consolidated."""
+    return hit.entry.by == "flush" and is_memory(hit.path) and not is_curated(hit.path)
 
 
 def _is_shown(hit: Hit, shown: str, seen: str) -> bool:
