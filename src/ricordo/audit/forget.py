@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ricordo.audit.find import find_entry, located_by_id
 from ricordo.audit.listing import with_listing
+from ricordo.audit.told_profiles import without_knowing
 from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.topics import described_anew
 from ricordo.errors import EntryNotFound
@@ -65,6 +66,7 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
     edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
     contents = [*dict.fromkeys(found.entry.content for found in standing)]
     edits += await without_telling(files, contents, {found.entry.id for found in standing})
+    edits += await without_knowing(files, [found.entry for found in standing], by_hand=True)
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]

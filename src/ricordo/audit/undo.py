@@ -12,10 +12,12 @@ from ricordo.audit.find import names
 from ricordo.audit.history import HistoryItem, blocks, undone_ids
 from ricordo.audit.listing import with_listing
 from ricordo.audit.retraction import retraction
+from ricordo.audit.told_profiles import without_knowing
 from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
+from ricordo.profile.contract import LEARNING
 from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
 from ricordo.workspace.layout import is_profile
 from ricordo.workspace.merge import merged
@@ -46,8 +48,9 @@ async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who:
                 raise UndoRefused(f"The write {item.id} does not stand in {item.paths[0]} any more.")
             runs = (change.id for change in records if change.act == ACT and change.id not in undone)
             edits = await retraction(files, standing[0], last_run=next(runs, ""))
-            contents = [found.entry.content for found in standing[0]]
-            return await with_listing(files, [*edits, *await without_telling(files, contents, item.entries)])
+            taken = [found.entry for found in standing[0]]
+            edits += await without_telling(files, [entry.content for entry in taken], item.entries)
+            return await with_listing(files, [*edits, *await without_knowing(files, taken, by_hand=False)])
         reversals = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
         # where nothing was written since, every byte is as it was before
         exact = all(edit.data == before for edit, before in reversals)
@@ -70,7 +73,9 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
     is named. Raises: ChangeNotFound if there is none, or more than one.
     """
     if change_id is None:
-        newest = next((item for item in items if item.act != "undo" and not item.undone), None)
+        # what keeps the profile up to date in the background is nobody's last act
+        own = (item for item in items if item.act != "undo" and item.who != LEARNING)
+        newest = next((item for item in own if not item.undone), None)
         if newest is None:
             raise ChangeNotFound("There is nothing to undo.")
         return newest

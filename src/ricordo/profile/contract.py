@@ -7,7 +7,10 @@ from typing import Protocol
 from ricordo.workspace.profile import Profile
 from ricordo.workspace.profile_codec import BrokenRecord
 
-__all__ = ["ProfileStore", "Saved"]
+__all__ = ["LEARNING", "ProfileStore", "Saved"]
+
+LEARNING = "profile"
+"""Who saves what was learned in the background."""
 
 
 @dataclass(frozen=True, kw_only=True)

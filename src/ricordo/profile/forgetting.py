@@ -6,12 +6,14 @@ their case, white space and sentence marks.
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import replace
 
 from ricordo.language import split_sentences
+from ricordo.profile.types import ProfileUpdate
 from ricordo.workspace.profile import Profile
 
-__all__ = ["without_saying"]
+__all__ = ["without_forgotten", "without_saying"]
 
 _BETWEEN = re.compile(r"[\W_]+")
 
@@ -26,6 +28,19 @@ def without_saying(profile: Profile, content: str) -> Profile:
         for name, each in profile.summaries.items()
     }
     return replace(profile, summaries=summaries)
+
+
+def without_forgotten(update: ProfileUpdate, forgotten: Callable[[str], bool]) -> ProfileUpdate:
+    """Return the update with no sentence in its summaries that was `forgotten`; a summary of nothing else goes."""
+    cleaned = []
+    for edit in update.summaries:
+        sentences = split_sentences(edit.summary)
+        kept = [each.text for each in sentences if not forgotten(each.text)]
+        if len(kept) == len(sentences):
+            cleaned.append(edit)
+        elif kept:
+            cleaned.append(replace(edit, summary=" ".join(kept)))
+    return replace(update, summaries=tuple(cleaned))
 
 
 def _without(text: str, said: str) -> str:

@@ -52,6 +52,9 @@ def offline_update(
 ) -> ProfileUpdate:
     """Return the update that `facts`, found in `messages` by rules, and the profile itself ask for."""
     found, removals = _superseding(profile, [replace(fact, labels=LABELLED) for fact in facts])
+    if not found:
+        # nothing new was said, so what a person wrote into a summary stays
+        return ProfileUpdate()
     gone = {removal.id for removal in removals}
     known = [fact for fact in profile.facts if fact.id not in gone]
     fresh = [_as_fact(fact, now) for fact in found if (sure(fact.confidence) or 0) >= config.fact_confidence_threshold]

@@ -24,7 +24,8 @@ from ricordo.models.contract import ChatModel, Embedder
 from ricordo.profile.answer import parse_update
 from ricordo.profile.archiving import Archive
 from ricordo.profile.config import ProfileConfig
-from ricordo.profile.contract import ProfileStore
+from ricordo.profile.contract import LEARNING, ProfileStore
+from ricordo.profile.forgetting import without_forgotten
 from ricordo.profile.form import UPDATE_FORM
 from ricordo.profile.gate import counted
 from ricordo.profile.meanings import Meanings
@@ -41,13 +42,13 @@ from ricordo.workspace.profile import Profile
 __all__ = ["Forgotten", "ProfileUpdater"]
 
 _LOG = logging.getLogger(__name__)
-_BY = "profile"
 _MANY, _MOST_REFUSED = 5, 0.6
 
 Forgotten: TypeAlias = Callable[[], Awaitable[Callable[[str], bool]]]
 """Gives what tells whether a content was forgotten, as that is now."""
 
-_Make: TypeAlias = Callable[[Profile], ProfileUpdate]
+_Known: TypeAlias = Callable[[str], bool]
+_Make: TypeAlias = Callable[[Profile, _Known], ProfileUpdate]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +161,9 @@ class ProfileUpdater:
         now = self._clock.now()
         found = rested(ProfileUpdate(facts=tuple(facts)), said, thread).facts
 
-        def make(profile: Profile) -> ProfileUpdate:
-            return offline_update(profile, said, found, now=now, config=self._config)
+        def make(profile: Profile, forgotten: _Known) -> ProfileUpdate:
+            kept = [fact for fact in found if not forgotten(fact.content)]
+            return offline_update(profile, said, kept, now=now, config=self._config)
 
         told = _Told(messages=messages, signals=signals, thread=thread, trace=trace)
         return await self._apply(_Update(make=make, told=told))
@@ -193,7 +195,7 @@ class ProfileUpdater:
 
     async def _accepted(self, update: ProfileUpdate, told: _Told, shown: Collection[str]) -> Applied:
         supported = rested(update, learnable(told.messages), told.thread)
-        return await self._apply(_Update(make=lambda _: supported, told=told, shown=shown))
+        return await self._apply(_Update(make=lambda *_: supported, told=told, shown=shown))
 
     async def _answer(self, model: ChatModel, asked: Asked) -> ProfileUpdate:
         """Return what the model answers; it is asked once more when that can't be used."""
@@ -211,7 +213,7 @@ class ProfileUpdater:
         for attempt in range(1, attempts + 1):
             base = await (self._store.load() if attempt == 1 else self._store.reload())
             forgotten = await self._forgotten()
-            asked = await run_sync(update.make, base)
+            asked = without_forgotten(await run_sync(update.make, base, forgotten), forgotten)
             done = await run_sync(
                 partial(
                     applied,
@@ -234,7 +236,7 @@ class ProfileUpdater:
             if done.left and self._archive:
                 await self._archive(done.left)
             try:
-                saved = await self._store.save(done.profile, base=base, by=_BY, why=update.told.why)
+                saved = await self._store.save(done.profile, base=base, by=LEARNING, why=update.told.why)
             except VersionConflict:
                 if attempt == attempts:
                     raise

@@ -70,7 +70,7 @@ def _shown(key: str, value: object) -> JsonValue:
     shown = _plain(value)
     texts = [shown] if isinstance(shown, str) else shown if isinstance(shown, list) else []
     secret = any(isinstance(each, str) and (has_secret(each) or has_secret(f'{key} = "{each}"')) for each in texts)
-    return HIDDEN if secret or (shown is not None and is_secret_name(key)) else shown
+    return HIDDEN if secret or (isinstance(shown, str) and is_secret_name(key)) else shown
 
 
 def _plain(value: object) -> JsonValue:

@@ -205,7 +205,8 @@ def _measure(act: Mapping[str, Any], when: str) -> str:
 def _body_of_summary(summary: str) -> list[str]:
     """Return the lines of a summary, of its headings only those with something below them."""
     lines = [line for line in summary.splitlines() if line.startswith(("- ", "## "))]
-    return [line for line, below in zip(lines, [*lines[1:], "## "], strict=True) if line[0] == "-" or below[0] == "-"]
+    following = [*lines[1:], "## "]
+    return [line for line, below in zip(lines, following, strict=False) if "-" in {line[0], below[0]}]
 
 
 def _line(text: str, indent: str) -> str:

@@ -1,0 +1,82 @@
+"""Profiles: what they know of an entry goes with it, wherever it is forgotten or taken back.
+
+Invariant: records that can't be read, and fields that have no name here, stay as they are.
+"""
+
+import json
+from collections.abc import Sequence
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import DocumentInvalid, FileMissing, StorageError
+from ricordo.files import FileStore
+from ricordo.language import words
+from ricordo.messages.types import JsonValue
+from ricordo.profile.forgetting import without_saying
+from ricordo.workspace.changes import Edit
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import WORKSPACE, is_profile
+from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, Profile
+from ricordo.workspace.profile_codec import parse_profile, written_json
+
+__all__ = ["without_knowing"]
+
+_LEVELS = {"user": USER_LEVEL, "history": HISTORY_LEVEL}
+
+
+async def without_knowing(files: FileStore, entries: Sequence[Entry], *, by_hand: bool) -> list[Edit]:
+    """Return the edits that take what `entries` say out of the profiles of a root.
+
+    A fact goes that says the same in the same words, or rests on the same words of the same message; with `by_hand`
+    one that a person gave too. A profile that can't be read stays.
+    """
+    edits = []
+    for info in await files.list(WORKSPACE):
+        if not is_profile(info.path):
+            continue
+        try:
+            stored = await files.read(info.path)
+            data = await run_sync(_unknowing, stored.data, info.path, entries, by_hand)
+        except (DocumentInvalid, FileMissing, StorageError):
+            continue
+        if data != stored.data:
+            edits.append(Edit(path=info.path, expected=stored.version, data=data))
+    return edits
+
+
+def _unknowing(data: bytes, path: str, entries: Sequence[Entry], by_hand: bool) -> bytes:
+    profile = parse_profile(data, path).profile
+    gone = {
+        fact.id
+        for fact in profile.facts
+        if (by_hand or not fact.is_kept) and any(_says(fact, entry) for entry in entries)
+    }
+    rest = profile
+    for content in [entry.content for entry in entries] + [fact.content for fact in profile.facts if fact.id in gone]:
+        rest = without_saying(rest, content)
+    if not gone and rest == profile:
+        return data
+    return _written(json.loads(data), gone, rest)
+
+
+def _says(fact: Fact, entry: Entry) -> bool:
+    if words(fact.content) == words(entry.content):
+        return True
+    source, quote = fact.source, entry.source.quote or entry.content
+    same = source.thread == entry.source.session and source.messages[:1] == entry.source.messages[:1]
+    return same and bool(source.messages) and words(source.quote) == words(quote)
+
+
+def _written(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:
+    """Return the document without these facts, and with the summaries of `rest`."""
+    facts = document.get("facts")
+    if isinstance(facts, list):
+        document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in gone)]
+    for level, names in _LEVELS.items():
+        sections = document.get(level)
+        for name in names if isinstance(sections, dict) else ():
+            section = sections.get(name) if isinstance(sections, dict) else None
+            if isinstance(section, dict):
+                section["summary"] = rest.summaries[name].summary
+    document["revision"] = rest.revision + 1
+    return written_json(document)
