@@ -25,6 +25,7 @@ from ricordo.consolidation.topics import (
 from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import usefulness
 from ricordo.tokens import estimate_text
+from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import prompt_lines, render_entry
 from ricordo.workspace.layout import MEMORY
 
@@ -131,6 +132,9 @@ class _Arranging:
         self._short = [one for one in ranked if is_short(one, config)]
         self._long = [one for one in ranked if not is_short(one, config)]
         self._new = new
+        self._standing = {part.entry.id: part for part in reversed(memory.parts) if part.entry}
+        self._parts: dict[tuple[str, str], Part] = {}
+        self._named: dict[str, str] = {}
         self._held = held
         self._written = written
         self._config = config
@@ -139,10 +143,12 @@ class _Arranging:
 
     def best(self) -> _Placed:
         """Return the arrangement with the most entries in MEMORY.md that fits, with the fewest when none does."""
-        most = self._arranged(len(self._short))
-        if fits(most.memory.data, self._config):
-            return most
+        # an entry has a line at least
         low, high = 0, min(len(self._short), self._config.max_lines)
+        if high == len(self._short):
+            most = self._arranged(high)
+            if fits(most.memory.data, self._config):
+                return most
         found = self._arranged(low)
         while low < high:
             middle = (low + high + 1) // 2
@@ -156,10 +162,13 @@ class _Arranging:
     def _arranged(self, count: int) -> _Placed:
         inside, outside = self._short[:count], [*self._long, *self._short[count:]]
         sheet = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new})
+        added: defaultdict[str, list[Part]] = defaultdict(list)
         for one in inside:
             if one.entry.id in self._new:
                 title = SECTIONS.get(one.entry.kind, _OTHER)
-                sheet = _with_entry(sheet.with_section(title, _ORDER), part_of(one, title))
+                added[title].append(self._shown(one, title))
+        for title, parts in added.items():
+            sheet = sheet.with_section(title, _ORDER).grown(parts, _comes_before)
         for title in _ORDER[1:]:
             if title in self._held:
                 sheet = sheet.without_section(title)
@@ -175,9 +184,7 @@ class _Arranging:
             sheet = topics.get(path) or parse_sheet(head, path)
             # the place of a bullet is after the heading that is there, whoever wrote it
             section = sheet.parts[-1].section if sheet.parts else ""
-            for one in group:
-                sheet = _with_entry(sheet, self._moved(one, section))
-            topics[path] = sheet
+            topics[path] = sheet.grown([self._moved(one, section) for one in group], _comes_before)
         return {path: self._described(path, sheet) for path, sheet in topics.items()}
 
     def _described(self, path: str, sheet: Sheet) -> Sheet:
@@ -188,7 +195,7 @@ class _Arranging:
     def _grouped(self, outside: Sequence[Fresh]) -> Mapping[str, list[Fresh]]:
         groups: defaultdict[str, list[Fresh]] = defaultdict(list)
         for one in outside:
-            groups[topic_name(one.entry, self._subjects, self._config.subject_entries)].append(one)
+            groups[self._topic_of(one.entry)].append(one)
         for name in [name for name, group in groups.items() if len(group) < _FEWEST_IN_TOPIC]:
             # it may have got company from one that was looked at before it
             if len(groups[name]) < _FEWEST_IN_TOPIC and self._begins(name, groups[name][0]):
@@ -198,21 +205,32 @@ class _Arranging:
             name: sorted(groups[name], key=lambda one: usefulness(one.entry), reverse=True) for name in sorted(groups)
         }
 
+    def _topic_of(self, entry: Entry) -> str:
+        if entry.id not in self._named:
+            self._named[entry.id] = topic_name(entry, self._subjects, self._config.subject_entries)
+        return self._named[entry.id]
+
     def _begins(self, name: str, one: Fresh) -> bool:
         """Tell whether there is no topic of this name yet."""
         return new_topic(name, [one.entry])[0] not in self._topics
 
     def _moved(self, one: Fresh, section: str) -> Part:
-        standing = (part for part in self._memory.parts if part.entry and part.entry.id == one.entry.id)
-        found = next(standing, None)
-        return replace(found, section=section, data=_closed(found.data)) if found else part_of(one, section)
+        found = self._standing.get(one.entry.id)
+        if found is None:
+            return self._shown(one, section)
+        return replace(found, section=section, data=_closed(found.data))
+
+    def _shown(self, one: Fresh, section: str) -> Part:
+        key = one.entry.id, section
+        if key not in self._parts:
+            self._parts[key] = part_of(one, section)
+        return self._parts[key]
 
 
-def _with_entry(sheet: Sheet, part: Part) -> Sheet:
-    """Return the sheet with a bullet before the first of its section that is less useful."""
-    assert part.entry is not None
-    rank = usefulness(part.entry)
-    return sheet.inserted(part, lambda old: old.is_named and old.entry is not None and usefulness(old.entry) < rank)
+def _comes_before(new: Part, old: Part) -> bool:
+    """Tell whether a new bullet goes before one that is there, which is less useful."""
+    assert new.entry is not None
+    return old.is_named and old.entry is not None and usefulness(old.entry) < usefulness(new.entry)
 
 
 def relisted(memory: bytes, topics: Mapping[str, bytes]) -> bytes:

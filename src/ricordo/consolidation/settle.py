@@ -5,7 +5,6 @@ newer of two that can't both hold wins; the loser is named and never erased. An 
 loses to none, and what says the same without its rule gives way to it: a rule is switched off by people alone.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +12,7 @@ from datetime import datetime
 from ricordo.consolidation.claims import read_claims
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same
+from ricordo.consolidation.nearby import Nearby
 from ricordo.consolidation.types import Fresh, Settled, Superseded
 from ricordo.consolidation.worth import MERGED, REPLACED, cited, is_explicit, is_worthwhile, moment
 from ricordo.workspace.entry import Entry
@@ -55,7 +55,7 @@ class _Desk:
         self._standing = frozenset(one.entry.id for one in curated)
         self._known = frozenset(name for one in curated for name in _named(one.entry))
         self._room = max(config.max_superseded, len(curated) // _SHARE)
-        self._index: defaultdict[str, set[str]] = defaultdict(set)
+        self._nearby = Nearby(config.duplicate)
         for one in curated:
             self._seat(one)
 
@@ -73,10 +73,10 @@ class _Desk:
 
     def take(self, one: Fresh) -> None:
         """Merge the entry into one that says the same, or seat it, and decide what it takes the place of."""
-        others = self._near(one.entry)
+        others = self._standing_among(self._nearby.rivals(one.entry))
         same = [
             other
-            for other in others
+            for other in self._standing_among(self._nearby.same(one.entry))
             if self._may_join(one.entry, other.entry)
             and says_the_same(one.entry, other.entry, duplicate=self._config.duplicate)
         ]
@@ -100,12 +100,10 @@ class _Desk:
 
     def _seat(self, one: Fresh) -> None:
         self.active[one.entry.id] = one
-        for key in _keys(one.entry):
-            self._index[key].add(one.entry.id)
+        self._nearby.add(one.entry)
 
-    def _near(self, entry: Entry) -> list[Fresh]:
-        """Return what shares a word or an attribute with the entry, the first said first."""
-        names = set().union(*(self._index.get(key, set()) for key in _keys(entry)))
+    def _standing_among(self, names: Collection[str]) -> list[Fresh]:
+        """Return those of these ids that are active, the first said first."""
         return sorted((self.active[name] for name in names if name in self.active), key=_said)
 
     def _rank(self, one: Fresh) -> tuple[bool, bool, bool, float, datetime, str]:
@@ -169,12 +167,6 @@ class _Desk:
 
 def _said(one: Fresh) -> tuple[datetime, str]:
     return moment(one.entry), one.entry.id
-
-
-def _keys(entry: Entry) -> set[str]:
-    reading = read_claims(entry.content)
-    plain = {entry.content.casefold()} if not reading.words else set()
-    return {*reading.words, *(f"= {claim.attribute}" for claim in reading.claims if claim.attribute), *plain}
 
 
 def _named(entry: Entry) -> tuple[str, ...]:

@@ -5,7 +5,8 @@ are the document, and no operation here changes the bytes of a part that it was 
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ricordo.workspace.entry import Entry
@@ -84,6 +85,29 @@ class Sheet:
                 return self._opened(at, part)
         return self._put(at, [part])
 
+    def grown(self, parts: Sequence[Part], before: Callable[[Part, Part], bool]) -> "Sheet":
+        """Return the sheet with `parts` of one section, as if each were inserted by itself, in one pass.
+
+        `before` tells whether a new part goes before one that is there; in that order the new ones are given.
+        """
+        if not parts:
+            return self
+        waiting = deque(parts)
+        placed: list[Part] = []
+        for old in self.parts:
+            if old.section == parts[0].section:
+                while waiting and before(waiting[0], old):
+                    placed.append(waiting.popleft())
+            placed.append(old)
+        shown = Sheet(tuple(placed))
+        if waiting:
+            # after the first that goes to the end each further one follows the one before it
+            last = waiting.popleft()
+            shown = shown.inserted(last, lambda _: False)
+            at = 1 + next(number for number, part in enumerate(shown.parts) if part is last)
+            shown = shown._put(at, waiting)
+        return shown
+
     def with_section(self, title: str, ranks: Sequence[str]) -> "Sheet":
         """Return the sheet with a section of this title, placed before the first that ranks after it, else last."""
         if any(part.heading and part.section == title for part in self.parts):
@@ -124,11 +148,13 @@ class Sheet:
             end -= 1
         return end
 
-    def _put(self, at: int, parts: Sequence[Part]) -> "Sheet":
+    def _put(self, at: int, parts: Iterable[Part]) -> "Sheet":
         before = list(self.parts[:at])
-        if before and not before[-1].data.endswith(b"\n"):
-            before.append(Part(data=b"\n", section=before[-1].section))
-        return Sheet((*before, *parts, *self.parts[at:]))
+        for part in parts:
+            if before and not before[-1].data.endswith(b"\n"):
+                before.append(Part(data=b"\n", section=before[-1].section))
+            before.append(part)
+        return Sheet((*before, *self.parts[at:]))
 
 
 def parse_sheet(document: bytes, path: str) -> Sheet:

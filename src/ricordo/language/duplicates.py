@@ -23,7 +23,17 @@ from ricordo.language.opposites import EQUALS, LIGHT, NUMBER_WORDS, OPPOSITES, P
 from ricordo.language.scripts import is_unsegmented
 from ricordo.language.stopwords import is_stop_word
 
-__all__ = ["SAME", "contradicts", "duplicate_of", "likeness", "same_statement", "statement_key"]
+__all__ = [
+    "SAME",
+    "Compared",
+    "compared_words",
+    "contradicts",
+    "duplicate_of",
+    "likeness",
+    "looks_like",
+    "same_statement",
+    "statement_key",
+]
 
 SAME = 0.7
 """The likeness from which two statements are one; docs/design/profile.md shows what it finds and what it costs."""
@@ -78,6 +88,38 @@ class _Reading:
     wished: bool
     compared: bool
     unsegmented: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What two statements have to share, so that they can be looked up by it.
+
+    `numbers` are sorted, and like `negative` and `wished` the same in all that say the same, but for those of one
+    `key`.
+    """
+
+    key: str
+    words: frozenset[str]
+    numbers: tuple[str, ...]
+    negative: bool
+    wished: bool
+
+
+def compared_words(text: str) -> Compared:
+    """Return by what a statement is compared; without words it is the same as those of its key alone."""
+    read = _read(text[:_LONGEST])
+    return Compared(
+        key=read.key,
+        words=frozenset(read.words),
+        numbers=tuple(sorted(read.numbers)),
+        negative=read.negative,
+        wished=read.wished,
+    )
+
+
+def looks_like(one: str, other: str) -> bool:
+    """Tell whether one compared word passes for another: a typing error, or another form of it."""
+    return one == other or _near(one, other) >= _FUZZY
 
 
 def statement_key(text: str) -> str:
@@ -172,7 +214,7 @@ def _shared(left: Sequence[str], right: Sequence[str]) -> float:
     shared = float(len(set(left) & set(right)))
     for word in sorted(ours) if min(len(ours), len(theirs)) <= _MOST_FUZZY else ():
         near = max(sorted(theirs), key=lambda other: _near(word, other), default="")
-        if near and _near(word, near) >= _FUZZY:
+        if near and looks_like(word, near):
             shared += 1
             ours = ours - {word}
             theirs = theirs - {near}

@@ -1,0 +1,89 @@
+"""Which of many statements may say the same as another, without comparing it with each of them.
+
+Invariant: nothing that `same_statement` joins, without the likeness of meanings, is left out; what is given is still to
+be compared. Statements with other numbers, or another yes or no, lie apart. Within the rest, two that are alike by a
+threshold share so many words that one of the few rarest is among them, as it stands or as a word that looks like it.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import TypeAlias
+
+from ricordo.language.duplicates import Compared, compared_words, looks_like
+
+__all__ = ["StatementIndex"]
+
+_Part: TypeAlias = tuple[bool, bool, tuple[str, ...]]
+_ROUNDING = 1e-9
+
+
+class StatementIndex:
+    """Statements by name, to be asked which of them may be the same as a text by `threshold` (0..1)."""
+
+    def __init__(self, threshold: float) -> None:
+        """Hold nothing yet."""
+        self._threshold = threshold
+        self._keys: defaultdict[str, set[str]] = defaultdict(set)
+        self._holding: defaultdict[_Part, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._looks = _Looks()
+
+    def add(self, name: str, text: str) -> None:
+        """Hold a statement; one of a name that is there already is held beside it."""
+        compared = compared_words(text)
+        self._keys[compared.key].add(name)
+        postings = self._holding[_part(compared)]
+        for word in compared.words:
+            self._looks.add(word)
+            postings[word].add(name)
+
+    def may_equal(self, text: str) -> set[str]:
+        """Return the names of the statements that may say the same as `text`, those with the same words included."""
+        compared = compared_words(text)
+        found = set(self._keys.get(compared.key, ()))
+        postings = self._holding.get(_part(compared))
+        if not postings or not compared.words:
+            return found
+        rows = [
+            set().union(*(postings.get(other, ()) for other in {word, *self._looks.like(word)}))
+            for word in compared.words
+        ]
+        # alike by t means that t of the words are shared, so at most the rest of them are not
+        shared = max(math.ceil(self._threshold * len(rows) - _ROUNDING), 1)
+        return found.union(*sorted(rows, key=len)[: len(rows) - shared + 1])
+
+
+class _Looks:
+    """The words that are known, by the pairs of letters in them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, set[str]] = {}
+        self._holding: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+
+    def add(self, word: str) -> None:
+        """Know a word, and which of those that are known look like it."""
+        if word in self._known:
+            return
+        self._known[word] = self._search(word)
+        for other in self._known[word]:
+            self._known[other].add(word)
+        for pair in _pairs(word):
+            self._holding[pair].add(word)
+
+    def like(self, word: str) -> Collection[str]:
+        """Return the words that look like this one, known or not."""
+        known = self._known.get(word)
+        return self._search(word) if known is None else known
+
+    def _search(self, word: str) -> set[str]:
+        near: set[str] = set().union(*(self._holding.get(pair, ()) for pair in _pairs(word)))
+        return {other for other in near if other != word and looks_like(word, other)}
+
+
+def _pairs(word: str) -> Iterable[tuple[str, str]]:
+    """Return the pairs of letters of a word, each with the letter it begins with."""
+    return {(word[0], word[at : at + 2]) for at in range(len(word) - 1)}
+
+
+def _part(compared: Compared) -> _Part:
+    return compared.negative, compared.wished, compared.numbers

@@ -1,0 +1,137 @@
+"""What is looked up instead of compared: nothing that a comparison with everything would find is missed."""
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same
+from ricordo.consolidation.nearby import Nearby
+from ricordo.consolidation.plan import Material, propose
+from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
+from ricordo.consolidation.types import Fresh
+from ricordo.workspace.entry import Entry
+
+BEGAN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+DUPLICATE = 0.8
+SENTENCES = (
+    "We use {a} for the {b} of the {c}.",
+    "We migrated the {b} from {a} to {d}.",
+    "The {b} of the {c} listens on port {n}.",
+    "The {b} of the {c} now listens on port {n}, not {m}.",
+    "We no longer use {a} for the {b}.",
+    "Never deploy the {c} on {a}.",
+    "Ben lives in {a}.",
+    "Ben moved to {a}.",
+    "The {b} is due on the {n}th, sorry, not the {m}th.",
+    "The {b} of the {c} is {a} and the {b}s are {d}.",
+    "{a} {b} {c}",
+    "不要用{a}，改用{d}",
+)
+WORDS = ("PostgreSQL", "MySQL", "Tuesday", "Friday", "parcel", "parcels", "gateway", "gateways", "ledger", "Hamburg")
+
+
+def entry(number: int, text: str, *, corrects: bool = False) -> Entry:
+    return Entry(
+        content=text,
+        id=f"{number:026d}",
+        time=BEGAN + timedelta(minutes=number),
+        tags=(CORRECTION,) if corrects else (),
+    )
+
+
+@st.composite
+def memories(draw: st.DrawFn) -> list[Entry]:
+    picked = random.Random(draw(st.integers(0, 10**6)))
+    found = []
+    for number in range(draw(st.integers(2, 25))):
+        text = picked.choice(SENTENCES).format(
+            **{key: picked.choice(WORDS) for key in "abcd"}, n=picked.randint(1, 3), m=picked.randint(1, 3)
+        )
+        found.append(entry(number, text, corrects=picked.random() < 0.2))
+    return found
+
+
+@given(known=memories())
+def test_no_memory_that_says_the_same_or_is_set_aside_is_missed(known: Sequence[Entry]) -> None:
+    *held, new = known
+    nearby = Nearby(DUPLICATE)
+    for each in held:
+        nearby.add(each)
+    same = {each.id for each in held if says_the_same(new, each, duplicate=DUPLICATE)}
+    rivals = {each.id for each in held if replaces(new, each)}
+    assert same <= nearby.same(new)
+    assert rivals <= nearby.rivals(new)
+
+
+@given(known=memories())
+def test_an_older_memory_finds_what_took_its_place_before_it_came(known: Sequence[Entry]) -> None:
+    old, *held = known
+    nearby = Nearby(DUPLICATE)
+    for each in held:
+        nearby.add(each)
+    assert {each.id for each in held if replaces(each, old)} <= nearby.rivals(old)
+
+
+def test_the_same_words_in_other_forms_are_found() -> None:
+    nearby = Nearby(DUPLICATE)
+    nearby.add(entry(1, "Please always write commit messages in the imperative."))
+    nearby.add(entry(2, "The retro is on Fridays."))
+    assert nearby.same(entry(3, "Always write the commit mesages in the imperative.")) == {entry(1, "x").id}
+
+
+def test_few_of_many_memories_are_compared() -> None:
+    nearby = Nearby(DUPLICATE)
+    for number in range(500):
+        nearby.add(entry(number, f"The service called s{number} belongs to team {number % 7} of the company."))
+    new = entry(501, "The service called s77 belongs to team 0 of the company.")
+    assert len(nearby.same(new)) <= 500 // 7 + 1
+    assert len(nearby.rivals(new)) < 20
+
+
+@pytest.mark.parametrize("count", [400])
+def test_a_first_run_over_many_memories_asks_about_few_pairs(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+
+    def counted(left: Entry, right: Entry, *, duplicate: float) -> bool:
+        nonlocal asked
+        asked += 1
+        return says_the_same(left, right, duplicate=duplicate)
+
+    monkeypatch.setattr("ricordo.consolidation.settle.says_the_same", counted)
+    picked = random.Random(1)
+    words = ["".join(picked.choices("abcdefghijklmnop", k=6)) for _ in range(count)]
+    fresh = [
+        Fresh(
+            entry=entry(number, f"The {picked.choice(words)} of the {words[number]} keeps the {picked.choice(words)}.")
+        )
+        for number in range(count)
+    ]
+    proposal = propose(Material(fresh=fresh), ConsolidationConfig())
+    assert len(proposal.kept) == count
+    assert asked < 2 * count
+
+
+@given(ranks=st.lists(st.integers(0, 50), unique=True, max_size=12), there=st.lists(st.integers(0, 50), max_size=12))
+def test_a_sheet_that_grows_at_once_is_as_if_each_part_were_inserted(ranks: list[int], there: list[int]) -> None:
+    document = "# Memory\n\n## Facts\n\n" + "".join(f"- fact {rank}\n" for rank in there) + "\n## Notes\n\n- other\n"
+    sheet = parse_sheet(document.encode(), "MEMORY.md")
+    new = [Part(data=f"- fact {rank}\n".encode(), section="Facts") for rank in sorted(ranks, reverse=True)]
+    one_by_one = sheet
+    for part in new:
+        one_by_one = one_by_one.inserted(part, lambda old, part=part: is_before(part, old))  # type: ignore[misc]
+    assert sheet.grown(new, is_before) == one_by_one
+
+
+def test_parts_that_go_behind_a_last_line_without_its_end_have_lines_of_their_own() -> None:
+    sheet = Sheet(parse_sheet(b"## Facts\n\n- fact 9", "MEMORY.md").parts)
+    new = [Part(data=f"- fact {rank}\n".encode(), section="Facts") for rank in (3, 2)]
+    assert sheet.grown(new, is_before).data == b"## Facts\n\n- fact 9\n- fact 3\n- fact 2\n"
+
+
+def is_before(new: Part, old: Part) -> bool:
+    return old.data.startswith(b"- fact ") and int(old.data[7:]) < int(new.data[7:])
