@@ -34,6 +34,8 @@ REPLACED = [
     ("データベースはMySQLです。", "データベースはPostgreSQLです。"),
     ("I'm flying to Oslo on 3 December.", "Actually no, the flight is on 5 December, not the 3rd."),
     ("Ana is flying to Oslo on 3 December (2026-12-03).", "Sorry, the flight to Oslo is on the 5th, not the 3rd."),
+    ("The release branch is called harvest.", "From now on the release branch is called orchard."),
+    ("Wir nutzen Jenkins für die Builds.", "Wir haben die Builds von Jenkins auf Drone umgestellt."),
     ("The gateway of staging answers on 8080.", "Correction: the gateway answers on 8443, not 8080."),
 ]
 SIDE_BY_SIDE = [
@@ -47,6 +49,9 @@ SIDE_BY_SIDE = [
     ("The orders service listens on 8443.", "The billing service listens on 8080."),
     ("Staging moves to PostgreSQL on 3 November.", "Production moves to PostgreSQL on 10 November."),
     ("Ana lives in Porto.", "Bo moved to Lisbon."),
+    ("The release branch is called harvest.", "The staging branch is called orchard."),
+    ("The hook is called before the build.", "The hook is called after the build."),
+    ("Der Zug hält in Jena.", "Der Zug von Jena nach Gera fährt jede Stunde."),
     ("Ana lives in Porto.", "Ana's sister moved to Lisbon."),
     ("Ana is on the Fulfilment team.", "Ana is off until Monday."),
     ("Ana ran 5 km on Monday.", "Ana ran 10 km on Monday."),

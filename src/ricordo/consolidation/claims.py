@@ -42,6 +42,12 @@ _FROM_TO = re.compile(
 _JAPANESE_FROM_TO = re.compile(
     r"(?P<old>[A-Za-z0-9.+#-]{1,30}|[\u30a0-\u30ff]{1,20}|[\u3400-\u9fff]{1,12})から(?P<new>[\w.+#-]{1,30}?)に(?:変更|移行|切り替え)"
 )
+# a German verb stands at the end: "von Jenkins auf Drone umgestellt"
+_CHANGED_AFTER = re.compile(
+    r"(?<!\w)(?:umgestellt|umgestiegen|umgezogen|gewechselt|gewandert|migriert|verschoben|verlegt|geändert|"
+    r"erhöht|gesenkt|umbenannt|wechseln|umsteigen)(?!\w)",
+    re.IGNORECASE,
+)
 _SET_ASIDE = re.compile(
     r"(?<!\w)(?:not|instead of|rather than|no longer|replac(?:es|ed|ing)|statt|nicht|nicht mehr|au lieu de|"
     r"en lugar de)\s+"
@@ -89,7 +95,12 @@ use using used run take make have get go move migrate switch change replace upgr
 now new instead longer anymore actually decide decision agree reason today version please user no not never only
 also too nutzen nutzt verwenden benutzen wechseln umstellen jetzt neu statt mehr
 """
-_GENERIC = frozenset(content_words(_GENERIC_LIST, "en")) | frozenset(_GENERIC_LIST.split())
+_GERMAN_LIST = "nutzen verwenden benutzen wechseln umstellen"
+_GENERIC = (
+    frozenset(content_words(_GENERIC_LIST, "en"))
+    | frozenset(_GENERIC_LIST.split())
+    | frozenset(content_words(_GERMAN_LIST, "de"))
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +166,7 @@ def _before(match: re.Match[str]) -> str:
 
 def _changed(text: str) -> list[Claim]:
     """Return what no longer holds: the X of "from X to Y", "not X", "instead of X"."""
-    told = [match for match in _FROM_TO.finditer(text) if _CHANGE.search(_before(match) + match.group())]
+    told = [match for match in _FROM_TO.finditer(text) if _tells_a_change(match)]
     claims = [
         Claim(subject=_bag(_before(match)), attribute="", value=_bag(match["old"]), ended=True)
         for match in (*told, *_JAPANESE_FROM_TO.finditer(text))
@@ -168,14 +179,25 @@ def _changed(text: str) -> list[Claim]:
     return [claim for claim in claims if claim.value]
 
 
+def _tells_a_change(match: re.Match[str]) -> bool:
+    """Tell whether a "from X to Y" is a change, and not a way or a span of time."""
+    after = _BREAK.split(match.string[match.end() : match.end() + _REACH])[0]
+    return bool(_CHANGE.search(_before(match) + match.group()) or _CHANGED_AFTER.search(after))
+
+
 def _attributes(text: str) -> list[Claim]:
     claims = []
     for attribute, pattern in _ATTRIBUTES:
         for match in pattern.finditer(text):
             value = _bag(match["value"])
-            if value and _VALUE.search(match["value"]):
+            if value and (_VALUE.search(match["value"]) or _is_bare_name(attribute, match["value"])):
                 claims.append(Claim(subject=_bag(_before(match)), attribute=attribute, value=value))
     return claims
+
+
+def _is_bare_name(attribute: str, value: str) -> bool:
+    """Tell whether one word, capital or not, is what something is called."""
+    return attribute == "name" and len(value.split()) == 1
 
 
 def _named(text: str) -> list[Claim]:
