@@ -140,8 +140,9 @@ class ModelExtraction:
         self, delta: Delta, request: LessonsRequest, sections: Sequence[Section], heard: _Heard
     ) -> Extracted:
         if heard.lessons is not None:
+            tools = await run_sync(self.rules.of_tools, delta, request.covers)
             return Extracted(
-                findings=heard.lessons,
+                findings=(*heard.lessons, *tools),
                 covers=request.covers,
                 sections=sections,
                 answers=heard.parts,

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import RicordoError
 from ricordo.flush.processing import Processed, ProcessingConfig, processed
 from ricordo.flush.section import Section, SectionMaker, Studied
+from ricordo.flush.tool_lessons import tool_lessons
 from ricordo.flush.types import Finding
 from ricordo.messages import JsonValue, Message
 from ricordo.scopes import Scope
@@ -27,13 +28,18 @@ _PROCESSING = ProcessingConfig(both_sides=False)
 
 @dataclass(frozen=True)
 class Delta:
-    """The new messages of a session as its transcript holds them, with a few before them. `scope` is whose they are."""
+    """The new messages of a session as its transcript holds them, with a few before them. `scope` is whose they are.
+
+    `signals` were noticed when they were said, `trace` is that of the turn that asked last.
+    """
 
     agent: str
     session: str
     scope: Scope | None
     context: Sequence[Message]
     new: Sequence[Message]
+    signals: frozenset[str] = frozenset()
+    trace: str = ""
 
     @cached_property
     def read(self) -> Processed:
@@ -58,7 +64,8 @@ class Delta:
             scope=self.scope,
             messages=told,
             findings=tuple(findings),
-            signals=frozenset(self.read.signals),
+            signals=self.signals | self.read.signals,
+            trace=self.trace,
         )
 
 
@@ -106,7 +113,15 @@ class RulesExtraction:
 
     def _found(self, delta: Delta, covers: int) -> Sequence[Finding]:
         shown = delta.shown([*delta.context, *delta.new[:covers]])
-        return self.rules([message for message in shown if message.parts])
+        found = self.rules([message for message in shown if message.parts])
+        return [*found, *self.of_tools(delta, covers)]
+
+    @staticmethod
+    def of_tools(delta: Delta, covers: int) -> Sequence[Finding]:
+        """Return what failing and working calls of tools taught in the first `covers` new messages."""
+        fresh = {message.id for message in delta.new[:covers]}
+        lessons = tool_lessons([*delta.context, *delta.new[:covers]])
+        return [lesson for lesson in lessons if not fresh.isdisjoint(lesson.message_ids)]
 
 
 async def accepted(extracted: Extracted, delta: Delta) -> list[str]:

@@ -128,18 +128,27 @@ class Flusher:
     model: Extraction | None = None
     sections: Sequence[SectionMaker] = ()
 
-    async def flush(self, agent: str, session: str, *, scope: Scope | None = None, by_rules: bool = False) -> Flushed:
+    async def flush(
+        self,
+        agent: str,
+        session: str,
+        *,
+        scope: Scope | None = None,
+        by_rules: bool = False,
+        signals: frozenset[str] = frozenset(),
+        trace: str = "",
+    ) -> Flushed:
         """Extract what the session's transcript holds after its cursor, durably, and move the cursor.
 
         The model is asked where there is one, unless `by_rules`; then only the first part may be done, which is told.
-        `scope` is stamped on the entries. A second flush without new messages does nothing. Raises: ModelRateLimited,
-        ModelTimeout, ModelUnavailable; then nothing is written.
+        `scope` is stamped on the entries, `signals` and `trace` are told to sections. A second flush without new
+        messages does nothing. Raises: ModelRateLimited, ModelTimeout, ModelUnavailable; then nothing is written.
         """
         while True:
             ahead = await self._ahead(agent, session)
             if not ahead.messages:
                 return Flushed()
-            delta = Delta(agent, session, scope, ahead.context, ahead.messages)
+            delta = Delta(agent, session, scope, ahead.context, ahead.messages, signals, trace)
             # of a cursor that was made anew only what the rules find can be told from what was found before
             asked = None if by_rules or ahead.cursor.rebuilt else self.model
             extracted = await (asked or self._rules)(delta)
@@ -149,7 +158,7 @@ class Flusher:
     async def _kept(self, ahead: "_Ahead", delta: Delta, extracted: Extracted) -> Flushed:
         """Write what was extracted. Raises `VersionConflict` when somebody else was faster."""
         new = delta.new[: extracted.covers]
-        texts = {message.id: message.text for message in (*delta.context, *delta.new)}
+        texts = {message.id: _worded(message) for message in (*delta.context, *delta.new)}
         quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
         findings = await self._unrepeated(quoted, delta.read.recalled)
         entries = await self._entries(delta.session, findings, delta.context, new, delta.scope)
@@ -216,12 +225,15 @@ class Flusher:
                 return Flushed()
             between = {each.id for each in new if each.id not in asked and mark_of(each) in {None, "cut"}}
             delta = Delta(agent, session, scope, ahead.context, new)
-            found = (await self._rules(delta)).findings if between else ()
-            rest = [finding for finding in found if not between.isdisjoint(finding.message_ids[:1])]
-            entries = await self._entries(session, await self._unrepeated([*given, *rest]), ahead.context, new, scope)
+            extracted = await self._rules(delta)
+            rest = [each for each in extracted.findings if not between.isdisjoint(each.message_ids[:1])]
+            found = [*given, *rest]
+            entries = await self._entries(session, await self._unrepeated(found), ahead.context, new, scope)
             checked = [entry.checked() for entry in entries]
+            wrong = await accepted(replace(extracted, findings=found), delta)
             with suppress(VersionConflict):
-                return Flushed(block=await self._write(ahead.passed(new), checked), messages=len(new))
+                block = await self._write(ahead.passed(new), checked)
+                return Flushed(block=block, messages=len(new), notes=tuple(wrong))
 
     async def _ahead(self, agent: str, session: str) -> _Ahead:
         cursor = await self._settled(cursor_path(agent, session), session)
@@ -302,6 +314,12 @@ class Flusher:
             block = await append_block(self.files, rendered)
             await save_cursor(self.files, intent.settled())
             return block
+
+
+def _worded(message: Message) -> str:
+    """Return all that a message says, the calls and the results of tools in it included."""
+    calls = (f"{call.name} {call.arguments}" for call in message.tool_calls)
+    return "\n".join([message.text, *calls, *(result.text for result in message.tool_results)])
 
 
 def _other_words(finding: Finding) -> str | None:

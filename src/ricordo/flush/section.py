@@ -19,7 +19,8 @@ __all__ = ["Section", "SectionMaker", "Studied"]
 class Studied:
     """What was studied: the messages of a session, and the `findings` of the lessons. `scope` names whose it is.
 
-    `signals` are what the last of these messages do, such as a correction.
+    `signals` are what these messages do, such as a correction, as far as it was noticed when they were said or stands
+    in the last of them. `trace` is the trace of the turn that asked last.
     """
 
     agent: str
@@ -28,6 +29,7 @@ class Studied:
     messages: Sequence[Message]
     findings: Sequence[Finding] = ()
     signals: frozenset[str] = frozenset()
+    trace: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,7 +76,10 @@ class SessionFlush:
     async def _all(self, job: Job) -> Flushed:
         """Extract part after part."""
         given_up = self.flusher.model is not None and job.attempts > self.config.attempts
-        flush = partial(self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=given_up)
+        flush = partial(
+            self.flusher.flush, job.agent, job.session, scope=self._authorship(job), by_rules=given_up,
+            signals=job.signals, trace=job.trace,
+        )  # fmt: skip
         if given_up:
             tries = f"the rules extracted: the model did not answer in {self.config.attempts} tries"
             return await self._done(flush, tries)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import anyio
+from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
 from ricordo.errors import RicordoError
@@ -47,7 +48,7 @@ class FlushJobs:
         self._queue = queue
         self._config = config or InboxConfig()
         self._clock = clock or SystemClock()
-        self._signals = signals or (lambda _: frozenset())
+        self._signals = signals
         self._asked = asked or (lambda _: None)
         self._emitter = emitter or Emitter(SystemClock())
 
@@ -58,8 +59,7 @@ class FlushJobs:
         finally:
             after, deadline = self._config.times(self._clock.now())
             job = self._job(turn.scope, turn.agent, turn.session)
-            signals = self._signals(turn.messages)
-            await self._ask(turn.scope, replace(job, after=after, deadline=deadline, signals=signals))
+            await self._ask(turn.scope, replace(job, after=after, deadline=deadline), turn.messages)
 
     async def before_drop(self, scope: Scope, agent: str, session: str, dropped: Sequence[Message]) -> None:
         """Ask for the extraction of what leaves the window; messages that nobody said are not named.
@@ -83,12 +83,14 @@ class FlushJobs:
     def _job(scope: Scope, agent: str, session: str) -> Job:
         return Job(kind=FLUSH, agent=agent, session=session, user=scope.user or "", trace=current_trace())
 
-    async def _ask(self, scope: Scope, job: Job) -> None:
+    async def _ask(self, scope: Scope, job: Job, said: Sequence[Message] = ()) -> None:
         try:
             with anyio.CancelScope(shield=True):
-                await uncut(partial(self._put, job))
+                await uncut(partial(self._put, job, said))
         except RicordoError as error:
             self._emitter.failed("extract", scope, error, "the inbox did not take the job")
 
-    async def _put(self, job: Job) -> None:
+    async def _put(self, job: Job, said: Sequence[Message]) -> None:
+        if said and self._signals is not None:
+            job = replace(job, signals=await run_sync(self._signals, said))
         self._asked(await self._queue.put(job))

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.contract import Handover
 from ricordo.errors import ScopeMismatch
+from ricordo.flush.processing import signals_in
 from ricordo.guard import Redactor
 from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation, Keeper
@@ -20,6 +21,7 @@ from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.taking_up import rebuilt, taken_up, told_in
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.maintenance.handover import CompactionHandover
+from ricordo.maintenance.turns import turns_in
 from ricordo.messages import Message
 from ricordo.middleware import StepMiddleware, TurnMiddleware
 from ricordo.middleware.compact import CompactWindow
@@ -193,6 +195,7 @@ class Making:
             self.workspace.inbox,
             config=self.parts.settings.inbox,
             clock=self.parts.clock,
+            signals=signals_in,
             asked=self.workspace.worker.follow,
             emitter=self.parts.emitter,
         )
@@ -262,9 +265,10 @@ class Making:
 
     def _around(self, tally: Tally, flush: FlushJobs | None) -> list[TurnMiddleware]:
         """Return what surrounds each turn."""
-        if self.workspace is None or flush is None:
+        if self.workspace is None:
             return [tally]
-        return [tally, Maintain(self.workspace.worker.wake), flush]
+        maintain = Maintain(self.workspace.worker.wake, turns_in(self.workspace.place.folder))
+        return [tally, maintain, flush] if flush else [tally, maintain]
 
     def _closing(self, name: str, model: ChatModel, tally: Tally, beside: Beside) -> SessionClosing | None:
         """Return what sums the session up; None where its store keeps no sessions, and for a sub-agent."""

@@ -89,7 +89,12 @@ async def _accepted(updater: ProfileUpdater, answer: JsonValue, part: ProfileSec
     if answer is not None:
         try:
             await updater.accept(
-                answer, studied.messages, section=part, signals=studied.signals, thread=studied.session
+                answer,
+                studied.messages,
+                section=part,
+                signals=studied.signals,
+                thread=studied.session,
+                trace=studied.trace,
             )
         except ReplyInvalid:
             # half an answer is none
