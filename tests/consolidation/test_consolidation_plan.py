@@ -20,7 +20,7 @@ from ricordo.workspace.layout import MEMORY
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LEDGER = "workspace/memory/2026-11-21.md"
 CONFIG = ConsolidationConfig()
-SMALL = ConsolidationConfig(max_lines=24, max_tokens=160, max_bytes=2_400)
+SMALL = ConsolidationConfig(max_lines=24, max_memory_tokens=160, max_bytes=2_400)
 
 
 def entry(number: int, content: str, kind: str = "fact", by: Author = "flush", **more: object) -> Entry:
@@ -116,7 +116,7 @@ def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: 
     memory = after.get(MEMORY, b"")
     assert memory.count(b"\n") <= SMALL.max_lines
     assert len(memory) <= SMALL.max_bytes
-    assert estimate_text("\n".join(prompt_lines(memory))) <= SMALL.max_tokens
+    assert estimate_text("\n".join(prompt_lines(memory))) <= SMALL.max_memory_tokens
     standing = [found.entry.id for path, data in after.items() for found in parse_entries(data, path)]
     assert sorted(standing) == sorted(made.kept)
     told = {*made.kept, *made.merged, *made.left, *(one.old for one in made.superseded)}
@@ -356,7 +356,7 @@ def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_a
     assert due(NOW, NOW + timedelta(days=1), 3, config)
 
 
-@pytest.mark.parametrize("name", ["max_lines", "max_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"])
+@pytest.mark.parametrize("name", ["max_lines", "max_memory_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"])
 def test_a_setting_out_of_its_range_is_refused_by_its_name(name: str) -> None:
     with pytest.raises(InvalidSetting, match=name):
         ConsolidationConfig(**{name: -1})

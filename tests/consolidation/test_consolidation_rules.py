@@ -53,7 +53,7 @@ def test_a_rule_that_has_no_room_keeps_its_rule_in_a_topic() -> None:
     fresh = [
         entry(number, f"Fact {number} is about shelf {number * 7}.", rule=f"ask t{number}") for number in range(40)
     ]
-    made = run(fresh, config=ConsolidationConfig(max_lines=24, max_tokens=160, max_bytes=2_400))
+    made = run(fresh, config=ConsolidationConfig(max_lines=24, max_memory_tokens=160, max_bytes=2_400))
     assert len(made.documents) > 1
     assert rules(made) == {one.id: one.rule for one in fresh}
 

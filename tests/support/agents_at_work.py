@@ -29,7 +29,7 @@ def settings(root: Path, *, consolidates: bool = False) -> Settings:
         user="me",
         data=root.parent / "data",
         cache=root.parent / "cache",
-        consolidation=ConsolidationConfig() if consolidates else None,
+        consolidation=ConsolidationConfig(model=OFFLINE) if consolidates else None,
         flush=FlushConfig(model=OFFLINE),
     )
 

@@ -206,7 +206,7 @@ def _rules(documents: Mapping[str, bytes | None]) -> Check:
 
 def _bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
     over = bool(memory) and not fits(memory or b"", config)
-    bounds = f"{config.max_lines:,} lines, {config.max_bytes:,} bytes, {config.max_tokens:,} tokens"
+    bounds = f"{config.max_lines:,} lines, {config.max_bytes:,} bytes, {config.max_memory_tokens:,} tokens"
     detail = f"MEMORY.md is larger than {bounds}, so prompts leave out its end: shorten what you wrote in it"
     return Check(name="curated", ok=True, count=int(over), detail=detail if over else "MEMORY.md is within its bounds")
 

@@ -213,7 +213,7 @@ def _decided(desk: _Desk, last_run: str) -> dict[str, bytes | None]:
     longest = max((len(entry.content) for entry in ours), default=0)
     config = replace(config, index_characters=max(config.index_characters, longest))
     if not fits(memory, config):
-        config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_tokens=_UNBOUNDED)
+        config = replace(config, max_lines=_UNBOUNDED, max_bytes=_UNBOUNDED, max_memory_tokens=_UNBOUNDED)
     proposal = propose(material, config)
     wrong = faults(material, proposal, config)
     if wrong:

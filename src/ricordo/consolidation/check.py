@@ -17,6 +17,7 @@ from ricordo.workspace.layout import MEMORY, ledger_date
 
 __all__ = ["faults"]
 
+_SHARE = 10
 _FRONT_LINES = 5
 """How many lines the front matter of a topic has that we wrote."""
 _TITLES = frozenset(f"## {title}".encode() for title in (*SECTIONS.values(), "Notes", "Topics"))
@@ -27,10 +28,15 @@ def faults(material: Material, proposal: Proposal, config: ConsolidationConfig) 
     before = _sheets(material.documents)
     after = _sheets(_after(material.documents, proposal.documents))
     found = []
-    gone = {*material.forgotten, *(one.old for one in proposal.superseded), *proposal.merged}
+    retired = {one.id for one in proposal.retired}
+    gone = {*material.forgotten, *(one.old for one in proposal.superseded), *proposal.merged, *retired}
     lost = _ids(before) - _ids(after) - gone
     if lost:
         found.append(f"{len(lost)} curated memories would be lost")
+    if theirs := retired & _persons(before):
+        found.append(f"{len(theirs)} memories that a person wrote or pinned would be retired")
+    if len(retired) > max(config.max_retired, len(_ids(before)) // _SHARE):
+        found.append(f"{len(retired)} memories would be retired")
     if off := _rules_before(material, proposal, before) - _rules(after):
         found.append(f"{len(off)} rules would be switched off")
     if missing := _by_hand(before) - _by_hand(after):
@@ -55,6 +61,12 @@ def _sheets(documents: Mapping[str, bytes]) -> dict[str, Sheet]:
 
 def _ids(sheets: Mapping[str, Sheet]) -> set[str]:
     return {entry.id for sheet in sheets.values() for entry in sheet.entries}
+
+
+def _persons(sheets: Mapping[str, Sheet]) -> set[str]:
+    """Return the ids of what people wrote, or pinned."""
+    entries = [entry for sheet in sheets.values() for entry in sheet.entries]
+    return {entry.id for entry in entries if entry.pinned or entry.by in {"user", "hand"}}
 
 
 def _rules(sheets: Mapping[str, Sheet]) -> set[tuple[str, str | None]]:

@@ -1,28 +1,63 @@
-"""Settings of consolidation."""
+"""Settings of consolidation.
 
+Invariant: a configuration that exists can be carried out; what can't be is refused when it is made, by its field.
+"""
+
+import math
+import re
 from dataclasses import dataclass
 
 from ricordo.errors import InvalidSetting
+from ricordo.models import ChatModel
+from ricordo.tokens import estimate_text
 
-__all__ = ["ConsolidationConfig"]
+__all__ = ["APPLY", "BUDGET_CHARACTERS", "BUDGET_TOKENS", "LEDGER", "MEMORY", "PREVIEW", "ConsolidationConfig"]
+
+APPLY, PREVIEW = "apply", "preview"
+"""Whether a run that nobody watches is written, or waits until somebody approves of it."""
+
+BUDGET_TOKENS, BUDGET_CHARACTERS = "{max_memory_tokens}", "{max_memory_characters}"
+"""What a consolidation prompt holds where the budget is told."""
+
+MEMORY, LEDGER = "{memory}", "{ledger}"
+"""What a prompt may hold where MEMORY.md and the new entries go; without these they stand at its end."""
+
+_PLACE = re.compile(r"\{[a-z_]+\}")
+_LEAST_TOKENS = 3_000
+_SHARES = ("min_confidence", "fact_confidence", "duplicate")
+_COUNTED = (
+    "max_lines", "max_memory_tokens", "max_bytes", "index_characters", "signal_entries", "batch_entries",
+    "subject_entries", "dream_sessions", "attempts",
+)  # fmt: skip
+_NOT_NEGATIVE = ("min_gap", "max_superseded", "max_retired", "dream_hours", "idle_seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsolidationConfig:
-    """How much curated memory holds and how often it is made.
+    """How much curated memory holds, how often it is made, and what a model is asked for it.
 
-    `max_lines`, `max_bytes` and `max_tokens` bound MEMORY.md; tokens are those of the prompt, without the fields of
-    entries. An entry of at most `index_characters` characters may stand in it, whatever its kind; a longer one goes
+    `max_lines`, `max_bytes` and `max_memory_tokens` bound MEMORY.md; tokens are those of the prompt, without the fields
+    of entries. An entry of at most `index_characters` characters may stand in it, whatever its kind; a longer one goes
     to a topic. `min_gap` is the number of seconds between two runs that nobody asked for, `signal_entries` how many
     new entries make a run worthwhile. A run reads at most `batch_entries`. `min_confidence` (0..1) is what an
     extracted entry needs to be curated, `fact_confidence` what a plain fact needs that was said once. Two entries
     whose content words are alike by `duplicate` (0..1) say the same. A name that `subject_entries`
-    curated memories share can become a topic. One run supersedes at most `max_superseded` memories or a tenth of
-    the curated ones, whichever is more.
+    curated memories share can become a topic. One run supersedes at most `max_superseded` memories, and takes at most
+    `max_retired` out of view that no other stands for, or a tenth of the curated ones, whichever is more.
+
+    `model` is consolidation's own, a name or a model, else the agent's is asked; `offline` leaves it to the rules.
+    `consolidation_prompt` replaces the built-in instructions and holds `{max_memory_tokens}` and
+    `{max_memory_characters}`, and `{memory}` and `{ledger}` where it wants them to stand. A request takes at most
+    `seconds`, and `max_input_tokens` tokens; what does not fit is asked for in further ones. After `attempts` runs in a
+    row whose answers were of no use the rules do it. With `mode` `preview` a run that nobody asked for is written only
+    when somebody approves of it.
+
+    All curated memory is read anew, in a dream, when the last time is `dream_hours` ago, `dream_sessions` other
+    sessions changed since, and nobody has said anything for `idle_seconds`.
     """
 
     max_lines: int = 200
-    max_tokens: int = 4_000
+    max_memory_tokens: int = 4_000
     max_bytes: int = 25_000
     index_characters: int = 150
     min_gap: float = 30 * 60.0
@@ -33,19 +68,58 @@ class ConsolidationConfig:
     duplicate: float = 0.8
     subject_entries: int = 3
     max_superseded: int = 20
+    max_retired: int = 20
+    model: str | ChatModel | None = None
+    consolidation_prompt: str | None = None
+    max_input_tokens: int = 16_000
+    seconds: float = 120.0
+    attempts: int = 3
+    mode: str = APPLY
+    dream_hours: float = 24.0
+    dream_sessions: int = 5
+    idle_seconds: float = 600.0
 
     def __post_init__(self) -> None:
-        """Refuse shares outside 0..1 and bounds below 1."""
-        for name in ("min_confidence", "fact_confidence", "duplicate"):
+        """Refuse shares outside 0..1, bounds below 1, an unknown mode, and a prompt that does not tell the budget."""
+        for name in _SHARES:
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidSetting(f"{name} is a share between 0 and 1, not {getattr(self, name)!r}.")
-        counted = (
-            "max_lines", "max_tokens", "max_bytes", "index_characters", "signal_entries", "batch_entries",
-            "subject_entries",
-        )  # fmt: skip
-        for name in counted:
+        for name in _COUNTED:
             if getattr(self, name) < 1:
                 raise InvalidSetting(f"{name} is a number of at least 1, not {getattr(self, name)!r}.")
-        for name in ("min_gap", "max_superseded"):
+        for name in _NOT_NEGATIVE:
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} can't be negative: {getattr(self, name)!r}.")
+        if not 0 < self.seconds < math.inf:
+            raise InvalidSetting(f"seconds is a number above 0, not {self.seconds!r}.")
+        if self.mode not in {APPLY, PREVIEW}:
+            raise InvalidSetting(f"mode is {APPLY} or {PREVIEW}, not {self.mode!r}.")
+        if isinstance(self.model, str) and not self.model.strip():
+            raise InvalidSetting("model names a model, or is None; this name is blank.")
+        if self.consolidation_prompt is not None:
+            _check_prompt(self.consolidation_prompt)
+        if self.max_input_tokens < self.least_tokens:
+            raise InvalidSetting(
+                f"max_input_tokens is a whole number of at least {self.least_tokens:,}, not {self.max_input_tokens!r}."
+            )
+
+    @property
+    def least_tokens(self) -> int:
+        """The least that `max_input_tokens` can be with this prompt."""
+        prompt = estimate_text(self.consolidation_prompt) if self.consolidation_prompt else 0
+        return max(_LEAST_TOKENS, 2 * prompt)
+
+
+def _check_prompt(prompt: object) -> None:
+    needed = {BUDGET_TOKENS, BUDGET_CHARACTERS}
+    missing = sorted(needed if not isinstance(prompt, str) else {place for place in needed if place not in prompt})
+    if missing or not isinstance(prompt, str):
+        raise InvalidSetting(
+            f"consolidation_prompt holds {BUDGET_TOKENS} and {BUDGET_CHARACTERS} where it tells the budget; this one"
+            f" lacks {' and '.join(missing)}."
+        )
+    if unknown := sorted({*_PLACE.findall(prompt)} - needed - {MEMORY, LEDGER}):
+        raise InvalidSetting(
+            f"consolidation_prompt holds {BUDGET_TOKENS}, {BUDGET_CHARACTERS}, {MEMORY} and {LEDGER}, but nothing is"
+            f" known for {', '.join(unknown)}."
+        )

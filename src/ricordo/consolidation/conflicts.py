@@ -12,7 +12,7 @@ from ricordo.language import content_words, is_correction
 from ricordo.language.duplicates import same_statement
 from ricordo.workspace.entry import Entry
 
-__all__ = ["CORRECTION", "replaces", "says_the_same"]
+__all__ = ["CORRECTION", "replaces", "says_the_same", "speaks_of_the_same"]
 
 CORRECTION = "correction"
 """The tag of an entry that takes the place of something said before."""
@@ -58,6 +58,26 @@ def replaces(newer: Entry, older: Entry) -> bool:
         or (corrects and _other_number(new, old))
         or ((CORRECTION in newer.tags or is_correction(newer.content)) and _names_the_old(new, old))
     )
+
+
+def speaks_of_the_same(one: Entry, other: Entry) -> bool:
+    """Tell whether two memories are about one subject, so that somebody else may decide which of them holds.
+
+    Each begins with what the other speaks of too, and an attribute that both tell is not that of two subjects.
+    """
+    left, right = read_claims(one.content), read_claims(other.content)
+    for mine in left.claims:
+        for theirs in right.claims:
+            shared = mine.subject <= theirs.subject or theirs.subject <= mine.subject
+            if mine.attribute and mine.attribute == theirs.attribute and not shared:
+                return False
+    return _begins_with(one) in right.subject and _begins_with(other) in left.subject
+
+
+def _begins_with(entry: Entry) -> str:
+    """Return the first word of what a memory is about; empty when it has none."""
+    subject = read_claims(entry.content).subject
+    return next((word for word in content_words(entry.content[:600].casefold()) if word in subject), "")
 
 
 def _ends(claim: Claim, old: Reading) -> bool:

@@ -1,29 +1,37 @@
-"""Consolidate: gather what is new, propose, check, and write one change set.
+"""Consolidate: orient, gather what is new, decide, and write one change set, in four phases that are reported.
 
-Everything is decided on what was read; if any of it changed before the change set is written, the run begins anew. The
-cursor moves after the change set: who dies in between reads the same entries again and finds them curated.
+Everything is decided on what was read; if any of it changed before the change set is written, the run begins anew with
+the advice that it has. The cursor moves after the change set: who dies in between reads the same entries again and
+finds them curated. No lock is held but while the change set is written, so nobody waits for a model, or for a run that
+itself waits until a turn is over.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
+from ricordo.consolidation.asking import Adviser, rules_alone
 from ricordo.consolidation.check import faults
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.cursor import Cursor, line_digests, save_cursor
+from ricordo.consolidation.dream import Dreams, closed_gate, load_dreams, save_dreams, session_marks
 from ricordo.consolidation.gather import ACT, Gathered, Gatherer
+from ricordo.consolidation.lease import lease
 from ricordo.consolidation.plan import due, propose
-from ricordo.consolidation.types import Proposal
+from ricordo.consolidation.types import Advice, Cost, Proposal, Refusal
 from ricordo.errors import StorageBusy, VersionConflict
+from ricordo.events import Emitter
 from ricordo.files import ABSENT, FileStore, version_of
 from ricordo.guard.redact import Redactor
+from ricordo.scopes import Scope
 from ricordo.tasks import Progress, Report
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import LEDGERS, WORKSPACE, ledger_date
+from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["ACT", "BUSY", "NOTHING_NEW", "REJECTED", "TOO_SOON", "WHO", "Consolidated", "Consolidator"]
@@ -43,10 +51,12 @@ _STEPS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Consolidated:
-    """What a run did: `change_id` is empty when it wrote nothing, `skipped` says why it did not even look.
+    """What a run did: `change_id` is empty when it wrote nothing, `skipped` says why.
 
     Counts are of entries: `read` were new, `kept` are curated now, `merged` are said already by another, `superseded`
-    lost their place, `left` stay in the ledger only, `waiting` are for the next run. `files` are below the workspace.
+    lost their place, `retired` left view, `left` stay in the ledger only, `waiting` are for the next run. `files` are
+    below the workspace. `refused` says of each proposal of a model that was not carried out why, `note` why the rules
+    decided alone though a model was to be asked, and `cost` what asking took. `deep` tells that it was a dream.
     """
 
     change_id: str = ""
@@ -54,10 +64,28 @@ class Consolidated:
     kept: int = 0
     merged: int = 0
     superseded: int = 0
+    retired: int = 0
     left: int = 0
     waiting: int = 0
     files: tuple[str, ...] = ()
     skipped: str = ""
+    refused: tuple[Refusal, ...] = ()
+    note: str = ""
+    cost: Cost = field(default_factory=Cost)
+    deep: bool = False
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """One run: how it was asked for, and what it has got so far."""
+
+    force: bool
+    again: bool
+    deep: bool
+    asks: bool
+    report: Report
+    dreams: Dreams = field(default_factory=Dreams)
+    advice: Advice | None = None
 
 
 class Consolidator:
@@ -72,79 +100,172 @@ class Consolidator:
         clock: Clock,
         key: bytes,
         config: ConsolidationConfig | None = None,
+        adviser: Adviser | None = None,
+        pause: Callable[[], Awaitable[object]] | None = None,
+        emitter: Emitter | None = None,
+        scope: Scope | None = None,
     ) -> None:
-        """Work on `files`; `key` is the root's, by which what was forgotten is recognised."""
+        """Work on `files`; `key` is the root's, by which what was forgotten is recognised.
+
+        `adviser` asks a model, None leaves everything to the rules. `pause` is awaited before each step: it returns
+        when no turn is at work.
+        """
         self._files = files
         self._changes = changes
         self._clock = clock
         self._config = config or ConsolidationConfig()
+        self._adviser = adviser
+        self._pause = pause or _at_once
+        self._emitter = emitter or Emitter(clock)
+        self._scope = scope
         self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
 
     async def consolidate(
-        self, *, force: bool = False, again: bool = False, report: Report | None = None
+        self,
+        *,
+        force: bool = False,
+        again: bool = False,
+        deep: bool = False,
+        asks: bool = True,
+        report: Report | None = None,
     ) -> Consolidated:
-        """Curate what the ledgers hold since the last run.
+        """Curate what the ledgers hold since the last run, and with `deep` all that is curated anew.
 
         Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
-        another process does it. With `again` all ledgers are read anew, also what a person took back by undo. `report`
-        is told of each of the four steps; a cancellation before the last one leaves memory as it was.
+        another process does it. With `again` all ledgers are read anew, also what a person took back by undo. Without
+        `asks` no model has a say. `report` is told of each of the four steps; a cancellation before the last one leaves
+        memory as it was.
 
         Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
         """
+        asks = asks and self._adviser is not None
+        forced = force or again or deep
+        run = _Run(force=forced, again=again, deep=deep, asks=asks, report=report or _untold)
         try:
-            async with self._files.lock(_LOCK):
-                return await self._run(force=force or again, again=again, report=report or _untold)
+            if not (deep or asks):
+                return await self._run(run)
+            async with lease(self._files, self._clock) as is_ours:
+                return await self._run(run) if is_ours else Consolidated(skipped=BUSY, deep=deep)
         except StorageBusy:
-            return Consolidated(skipped=BUSY)
+            return Consolidated(skipped=BUSY, deep=deep)
 
-    async def preview(self, *, again: bool = False) -> Proposal:
+    async def preview(self, *, again: bool = False, deep: bool = False, asks: bool = True) -> Proposal:
         """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
-        gathered = await self._gatherer.gather(again=again)
-        return await run_sync(propose, gathered.material, self._config, abandon_on_cancel=True)
+        gathered = await self._gatherer.gather(again=again, deep=deep)
+        advice = await self._adviser(gathered.material, self._pause) if self._adviser and asks else None
+        if advice and advice.flaw:
+            return Proposal(rejected=advice.flaw)
+        return await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
 
-    async def _run(self, *, force: bool, again: bool, report: Report) -> Consolidated:
+    async def why_no_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
+        """Return why it is no time for a dream that nobody asked for; empty when it is.
+
+        `quiet` are the seconds since anybody said anything, `without` names the sessions that are at work.
+        """
+        last, now = await load_dreams(self._files), self._clock.now()
+        marks = await session_marks(self._files, without=without)
+        changed = len(marks - last.sessions)
+        return closed_gate(last, now=now, changed=changed, quiet=quiet, config=self._config)
+
+    async def _run(self, run: _Run) -> Consolidated:
+        await self._oriented(run)
         for left in reversed(range(_TRIES)):
-            report(_step(0, "gathering what is new"))
-            gathered = await self._gatherer.gather(again=again)
-            if not force and gathered.read and not self._due(gathered):
-                return Consolidated(skipped=TOO_SOON, waiting=gathered.read + gathered.waiting)
-            try:
-                done, overtaken = await self._pass(gathered, report)
-            except VersionConflict:
-                if not left:
-                    raise
-                continue
-            break
+            gathered = await self._gathered(run)
+            done, overtaken = await self._pass(run, gathered)
+            if done is not None:
+                break
+            if not left:
+                raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # what was saved or forgotten while this was written is looked at once more, whatever comes of it
+            later = _Run(force=True, again=False, deep=False, asks=False, report=run.report)
             with suppress(VersionConflict):
-                await self._pass(await self._gatherer.gather(), report)
+                await self._pass(later, await self._gatherer.gather(), told=False)
+        assert done is not None
         return done
 
-    async def _pass(self, gathered: Gathered, report: Report) -> tuple[Consolidated, bool]:
-        """Propose, check and write once, and tell whether somebody wrote meanwhile.
+    async def _oriented(self, run: _Run) -> None:
+        """Look at what is there, before anything is read."""
+        await self._pause()
+        with self._emitter.stage("orient", self._scope) as progress:
+            if run.deep or run.asks:
+                run.dreams = await load_dreams(self._files)
+            paths = [info.path for info in await self._files.list(LEDGERS)]
+            topics = sum(path.startswith(f"{TOPICS}/") for path in paths)
+            progress.counts.update(ledgers=sum(map(is_ledger, paths)), topics=topics)
+            progress.reason = "dream" if run.deep else None
 
-        Raises: VersionConflict if what was read is not so any more; then nothing is written.
-        """
-        report(_step(1, f"placing {gathered.read} new entries"))
-        proposal = await run_sync(propose, gathered.material, self._config, abandon_on_cancel=True)
-        if not proposal.documents and not gathered.read:
-            return Consolidated(skipped=NOTHING_NEW), False
-        report(_step(2, "checking the proposal"))
-        wrong = await run_sync(faults, gathered.material, proposal, self._config)
-        if wrong:
-            return Consolidated(read=gathered.read, skipped=f"{REJECTED}: {wrong[0]}"), False
-        if await self._changed_since(gathered, {}):
-            raise VersionConflict("Memory changed while it was consolidated.")
-        report(_step(3, f"writing {len(proposal.documents)} files"))
-        done = await self._write(gathered, proposal)
+    async def _gathered(self, run: _Run) -> Gathered:
+        await self._pause()
+        run.report(_step(0, "gathering what is new"))
+        with self._emitter.stage("gather", self._scope) as progress:
+            gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
+            progress.counts.update(entries=gathered.read, waiting=gathered.waiting)
+        return gathered
+
+    async def _pass(self, run: _Run, gathered: Gathered, *, told: bool = True) -> tuple[Consolidated | None, bool]:
+        """Decide, check and write once, and tell whether somebody wrote meanwhile; None if that was before it wrote."""
+        emitter = self._emitter if told else Emitter(self._clock)
+        await self._pause()
+        with emitter.stage("consolidate", self._scope) as progress:
+            proposal, skipped = await self._proposed(run, gathered)
+            done = _done(run, gathered, proposal, skipped)
+            progress.counts.update(_counts(done))
+            progress.reason = done.note or None
+            progress.failed = skipped if skipped.startswith(REJECTED) else None
+            progress.skipped = skipped if skipped and progress.failed is None else None
+        if skipped:
+            return done, False
+        await self._pause()
+        with emitter.stage("prune", self._scope) as progress:
+            run.report(_step(2, "checking the proposal"))
+            wrong = await run_sync(faults, gathered.material, proposal, self._config)
+            if wrong:
+                progress.failed = f"{REJECTED}: {wrong[0]}"
+                return Consolidated(
+                    read=gathered.read, skipped=progress.failed, note=done.note, cost=done.cost, deep=run.deep
+                ), False
+            run.report(_step(3, f"writing {len(proposal.documents)} files"))
+            try:
+                async with self._files.lock(_LOCK):
+                    await self._check_unchanged(gathered)
+                    done = replace(done, change_id=await self._write(run, gathered, proposal))
+            except VersionConflict:
+                progress.skipped = "memory changed meanwhile"
+                return None, False
+            progress.counts.update(await run_sync(_difference, gathered.material.documents, proposal.documents))
         return done, await self._changed_since(gathered, proposal.documents)
+
+    async def _proposed(self, run: _Run, gathered: Gathered) -> tuple[Proposal, str]:
+        """Return what is to be written, and why nothing is."""
+        if not run.force and gathered.read and not self._due(gathered):
+            return Proposal(), TOO_SOON
+        run.report(_step(1, f"placing {gathered.read} new entries"))
+        if run.asks and run.advice is None:
+            run.advice = await self._advice(run, gathered)
+        if run.advice and run.advice.flaw:
+            await save_dreams(self._files, replace(run.dreams, refused=run.dreams.refused + 1))
+            return Proposal(), f"{REJECTED}: {run.advice.flaw}"
+        proposal = await run_sync(propose, gathered.material, self._config, run.advice, abandon_on_cancel=True)
+        if not proposal.documents and not gathered.read and not run.deep:
+            return proposal, NOTHING_NEW
+        return proposal, ""
+
+    async def _advice(self, run: _Run, gathered: Gathered) -> Advice | None:
+        if self._adviser is None:
+            return None
+        if run.dreams.refused >= self._config.attempts:
+            return Advice(note=rules_alone(f"the model's answers were of no use {run.dreams.refused} times"))
+        return await self._adviser(gathered.material, self._pause)
 
     def _due(self, gathered: Gathered) -> bool:
         return due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
 
-    async def _write(self, gathered: Gathered, proposal: Proposal) -> Consolidated:
-        """Write the documents as one change set, then the cursor. Raises `VersionConflict` if a document changed."""
+    async def _write(self, run: _Run, gathered: Gathered, proposal: Proposal) -> str:
+        """Write the documents as one change set, then the cursor, and return the id of the former, empty without any.
+
+        Raises: VersionConflict if a document changed.
+        """
         change_id = ""
         if proposal.documents:
             edits = [
@@ -152,19 +273,21 @@ class Consolidator:
                 for path, data in sorted(proposal.documents.items())
             ]
             why = f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
+            why += f", {len(proposal.retired)} retired" if proposal.retired else ""
             change_id = (await self._changes.apply(edits, act=ACT, who=WHO, why=why)).id
         moved = await run_sync(_moved, gathered, proposal.documents)
         await save_cursor(self._files, replace(moved, at=self._clock.now()))
-        return Consolidated(
-            change_id=change_id,
-            read=gathered.read,
-            kept=len(proposal.kept),
-            merged=len(proposal.merged),
-            superseded=len(proposal.superseded),
-            left=len(proposal.left),
-            waiting=gathered.waiting,
-            files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
-        )
+        if run.deep:
+            marks = await session_marks(self._files)
+            dreams = Dreams(at=self._clock.now(), sessions=marks, version=run.dreams.version)
+            await save_dreams(self._files, dreams)
+        elif run.dreams.refused and not (run.advice and run.advice.note):
+            await save_dreams(self._files, replace(run.dreams, refused=0))
+        return change_id
+
+    async def _check_unchanged(self, gathered: Gathered) -> None:
+        if await self._changed_since(gathered, {}):
+            raise VersionConflict("Memory changed while it was consolidated.")
 
     async def _changed_since(self, gathered: Gathered, written: Mapping[str, bytes | None]) -> bool:
         """Tell whether others wrote to a ledger, or forgot something, since it was read; `written` is our own."""
@@ -181,6 +304,60 @@ def _step(done: int, text: str) -> Progress:
 
 def _untold(progress: Progress) -> None:
     """Tell nobody."""
+
+
+async def _at_once() -> None:
+    """Wait for nothing."""
+
+
+def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Consolidated:
+    """Return what a run comes to once the proposal is written."""
+    advice = run.advice or Advice()
+    told = Consolidated(skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep)
+    if skipped == NOTHING_NEW:
+        return told
+    if skipped == TOO_SOON:
+        return replace(told, waiting=gathered.read + gathered.waiting)
+    return replace(
+        told,
+        read=gathered.read,
+        kept=len(proposal.kept),
+        merged=len(proposal.merged),
+        superseded=len(proposal.superseded),
+        retired=len(proposal.retired),
+        left=len(proposal.left),
+        waiting=gathered.waiting,
+        files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
+    )
+
+
+def _counts(done: Consolidated) -> dict[str, int]:
+    """Return what the event of a run counts; a cost is in millionths of a US dollar."""
+    counts = {
+        "entries": done.read,
+        "kept": done.kept,
+        "merged": done.merged,
+        "superseded": done.superseded,
+        "left": done.left,
+    }
+    asked = {
+        "retired": done.retired,
+        "refused": len(done.refused),
+        "requests": done.cost.requests,
+        "tokens": done.cost.tokens,
+        "microdollars": int((done.cost.dollars or 0) * 1_000_000),
+    }
+    return counts | {name: count for name, count in asked.items() if count}
+
+
+def _difference(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:
+    """Return how many lines of curated memory a proposal adds and removes."""
+    added = removed = 0
+    for path, data in after.items():
+        if path == MEMORY or path.startswith(f"{TOPICS}/"):
+            old, new = Counter(before.get(path, b"").splitlines()), Counter((data or b"").splitlines())
+            added, removed = added + (new - old).total(), removed + (old - new).total()
+    return {"files": len(after), "added": added, "removed": removed}
 
 
 def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:

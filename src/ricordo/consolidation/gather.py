@@ -56,8 +56,8 @@ class Gatherer:
     key: bytes
     config: ConsolidationConfig
 
-    async def gather(self, *, again: bool = False) -> Gathered:
-        """Return what there is to do; with `again` what earlier runs read is read again.
+    async def gather(self, *, again: bool = False, deep: bool = False) -> Gathered:
+        """Return what there is to do; with `again` what earlier runs read is read again, with `deep` what is curated.
 
         Raises: StorageError if curated memory, or what was forgotten, is there and can't be read.
         """
@@ -85,6 +85,7 @@ class Gatherer:
                 ],
                 forgotten=stones.ids,
                 held=await self._held(documents.get(MEMORY, b"")),
+                deep=deep,
             ),
             versions=versions,
             cursor=cursor,

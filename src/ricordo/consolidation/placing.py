@@ -26,7 +26,7 @@ from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import usefulness
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import prompt_lines, render_entry
+from ricordo.workspace.entry_codec import content_line, prompt_lines, render_entry
 from ricordo.workspace.layout import MEMORY
 
 __all__ = ["SECTIONS", "emptied", "fits", "held_sections", "is_movable", "is_short", "part_of", "place", "relisted"]
@@ -45,6 +45,7 @@ _ORDER = (_TOPICS, *SECTIONS.values(), _OTHER)
 _OWN = frozenset(_ORDER)
 _TITLE = b"# Memory\n"
 _FEWEST_IN_TOPIC = 2
+_BRIEF = (40, 20, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ def fits(document: bytes, config: ConsolidationConfig) -> bool:
     lines = document.count(b"\n") + (not document.endswith(b"\n"))
     if lines > config.max_lines or len(document) > config.max_bytes:
         return False
-    return estimate_text("\n".join(prompt_lines(document))) <= config.max_tokens
+    return estimate_text("\n".join(prompt_lines(document))) <= config.max_memory_tokens
 
 
 def is_short(one: Fresh, config: ConsolidationConfig) -> bool:
@@ -96,17 +97,18 @@ def place(
     config: ConsolidationConfig,
     *,
     written: Mapping[str, bytes],
+    named: Mapping[str, str] | None = None,
 ) -> Mapping[str, Sheet]:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
 
     Of the sections that are empty then, those in `held` go: they held a memory before. `written` are the topics as
-    they were before anything was taken out of them.
+    they were before anything was taken out of them. `named` says by id which topic an entry goes to, if it goes to one.
     """
     base = memory if memory.parts else parse_sheet(_TITLE, MEMORY)
     standing = [Fresh(entry=part.entry, long=part.long) for part in base.parts if is_movable(part) and part.entry]
     ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry), reverse=True)
     fresh = frozenset(one.entry.id for one in new)
-    arranged = _Arranging(base, topics, ranked, fresh, held=held, written=written, config=config)
+    arranged = _Arranging(base, topics, ranked, fresh, held=held, written=written, named=named or {}, config=config)
     placed = arranged.best()
     if not memory.parts and placed.memory == base:
         placed = replace(placed, memory=memory)
@@ -125,6 +127,7 @@ class _Arranging:
         *,
         held: Collection[str],
         written: Mapping[str, bytes],
+        named: Mapping[str, str],
         config: ConsolidationConfig,
     ) -> None:
         self._memory = memory
@@ -134,9 +137,9 @@ class _Arranging:
         self._new = new
         self._standing = {part.entry.id: part for part in reversed(memory.parts) if part.entry}
         self._parts: dict[tuple[str, str], Part] = {}
-        self._named: dict[str, str] = {}
         self._held = held
         self._written = written
+        self._named = {name: topic for name, topic in named.items() if topic}
         self._config = config
         told = [entry for sheet in topics.values() for entry in sheet.entries]
         self._subjects = named_subjects((*told, *(one.entry for one in ranked)))
@@ -157,6 +160,18 @@ class _Arranging:
                 low, found = middle, tried
             else:
                 high = middle - 1
+        return found if fits(found.memory.data, self._config) else self._briefly(found)
+
+    def _briefly(self, found: _Placed) -> _Placed:
+        """Return the arrangement with as much of the descriptions of topics as there is room for."""
+        named = [read_topic(path, topic.data) for path, topic in found.topics.items()]
+        for most in _BRIEF:
+            brief = [
+                replace(topic, description=content_line(topic.description, most) if most else "") for topic in named
+            ]
+            found = replace(found, memory=_listed(found.memory, brief))
+            if fits(found.memory.data, self._config):
+                break
         return found
 
     def _arranged(self, count: int) -> _Placed:

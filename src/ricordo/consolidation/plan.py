@@ -7,17 +7,26 @@ says the same, superseded by one that is named, or left where it is in its ledge
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeAlias
 
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import held_sections, is_movable, part_of, place
 from ricordo.consolidation.settle import settle
 from ricordo.consolidation.sheet import Sheet, parse_sheet
 from ricordo.consolidation.topics import is_ours
-from ricordo.consolidation.types import Fresh, Proposal, Superseded
+from ricordo.consolidation.types import Advice, Fresh, Proposal, Settled
+from ricordo.consolidation.wording import is_reworded
+from ricordo.consolidation.worth import MERGED, cited
+from ricordo.workspace.entry import Entry, State
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY, TOPICS, ledger_date
 
 __all__ = ["Material", "due", "propose"]
+
+_Mark: TypeAlias = tuple[State, str, str]
+"""The state that an entry gets, and the field that says why, with its value."""
+
+_SUCCESSOR = "successor"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +35,8 @@ class Material:
 
     `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
     the entries that no run has read, without those that were forgotten; `forgotten` are ids that must not come back.
-    `held` are the sections of MEMORY.md in which the last run left a memory: an empty one of them is nobody's.
+    `held` are the sections of MEMORY.md in which the last run left a memory: an empty one of them is nobody's. With
+    `deep` what is curated is decided about anew.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -34,6 +44,7 @@ class Material:
     fresh: Sequence[Fresh] = ()
     forgotten: Collection[str] = ()
     held: Collection[str] = ()
+    deep: bool = False
 
 
 def due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
@@ -46,8 +57,11 @@ def due(now: datetime, last_run: datetime | None, entries_since: int, config: Co
     return last_run is None or not 0 <= (now - last_run).total_seconds() < config.min_gap
 
 
-def propose(material: Material, config: ConsolidationConfig) -> Proposal:
-    """Return what consolidating `material` would write; without documents when that is nothing."""
+def propose(material: Material, config: ConsolidationConfig, advice: Advice | None = None) -> Proposal:
+    """Return what consolidating `material` would write; without documents when that is nothing.
+
+    Of `advice`, which a model gave, as much is done as the rules allow.
+    """
     sheets = {path: parse_sheet(data, path) for path, data in material.documents.items()}
     held = held_sections(sheets.get(MEMORY, Sheet()))
     sheets = {path: sheet.without(set(material.forgotten)) for path, sheet in sheets.items()}
@@ -57,27 +71,54 @@ def propose(material: Material, config: ConsolidationConfig) -> Proposal:
         for part in sheet.parts
         if part.entry is not None and part.entry.state == "active"
     ]
-    settled = settle(curated, material.fresh, fixed=_fixed(sheets), config=config)
-    lost = _without_ledger(settled.superseded, material.ledgers)
-    sheets = {
-        path: _settled(sheet, settled.active, settled.changed, settled.superseded, lost)
-        for path, sheet in sheets.items()
-    }
+    fixed = _fixed(sheets) | (_edited(curated, material.ledgers) if material.deep or advice else set())
+    settled = settle(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     standing = {one.entry.id for one in curated}
+    marks = _marks(settled)
+    leaving = _said_twice(settled, standing) | marks
+    lost = _without_ledger(leaving, material.ledgers)
+    sheets = {path: _settled(sheet, settled, leaving, lost) for path, sheet in sheets.items()}
     new = [one for name, one in settled.active.items() if name not in standing]
-    if new or settled.changed or settled.superseded:
+    if new or settled.changed or leaving:
         # an emptied section alone is no reason to write: what emptied it may yet be taken back
         held |= set(material.held)
     memory = sheets.pop(MEMORY, Sheet())
     topics = {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}
-    placed = place(memory, topics, new, held, config, written=material.documents)
+    placed = place(memory, topics, new, held, config, written=material.documents, named=settled.topics)
     return Proposal(
-        documents={**_changed(material.documents, placed), **_marked(material.ledgers, settled.superseded)},
+        documents={**_changed(material.documents, placed), **_marked(material.ledgers, marks)},
         kept=tuple(sorted(one.entry.id for one in new)),
         merged=settled.merged,
         superseded=settled.superseded,
         left=settled.left,
+        retired=settled.retired,
+        refused=settled.refused,
     )
+
+
+def _edited(curated: Sequence[Fresh], ledgers: Mapping[str, bytes]) -> set[str]:
+    """Return the ids of curated entries to which a person gave other words than their ledger has."""
+    written = {found.entry.id: found.entry for path, data in ledgers.items() for found in parse_entries(data, path)}
+    return {
+        one.entry.id
+        for one in curated
+        if (mine := written.get(one.entry.id)) is not None
+        and one.long is None
+        and mine.content != one.entry.content
+        and not is_reworded(one.entry)
+    }
+
+
+def _marks(settled: Settled) -> dict[str, _Mark]:
+    """Return by id what holds no longer: the state it gets, and the field that says why, with its value."""
+    gone: dict[str, _Mark] = {one.old: ("superseded", _SUCCESSOR, one.new) for one in settled.superseded}
+    return gone | {one.id: ("retired", "retired", one.reason) for one in settled.retired}
+
+
+def _said_twice(settled: Settled, standing: Collection[str]) -> dict[str, _Mark]:
+    """Return by id what was curated and is said by another now; its line in the ledger still holds."""
+    cites = {name: one.entry.id for one in settled.active.values() for name in cited(one.entry, MERGED)}
+    return {name: ("superseded", _SUCCESSOR, cites.get(name, "")) for name in settled.merged if name in standing}
 
 
 def _fixed(sheets: Mapping[str, Sheet]) -> set[str]:
@@ -90,33 +131,31 @@ def _fixed(sheets: Mapping[str, Sheet]) -> set[str]:
     }
 
 
-def _without_ledger(superseded: Sequence[Superseded], ledgers: Mapping[str, bytes]) -> set[str]:
+def _without_ledger(names: Collection[str], ledgers: Mapping[str, bytes]) -> set[str]:
     """Return the ids that stand in no ledger, so that their curated line is all there is."""
-    return {one.old for one in superseded if not any(f"^{one.old}".encode() in data for data in ledgers.values())}
+    return {name for name in names if not any(f"^{name}".encode() in data for data in ledgers.values())}
 
 
-def _settled(
-    sheet: Sheet,
-    active: Mapping[str, Fresh],
-    changed: Collection[str],
-    superseded: Sequence[Superseded],
-    lost: Collection[str],
-) -> Sheet:
-    """Return a document without what was superseded, and with what reads otherwise now."""
-    successors = {one.old: one.new for one in superseded}
+def _settled(sheet: Sheet, settled: Settled, marks: Mapping[str, _Mark], lost: Collection[str]) -> Sheet:
+    """Return a document without what leaves it, and with what reads otherwise now."""
     shown = sheet
     for part in sheet.parts:
         if part.entry is None:
             continue
         name = part.entry.id
         if name in lost:
-            gone = replace(part.entry, state="superseded", extra=(*part.entry.extra, ("successor", successors[name])))
+            gone = _marked_entry(part.entry, marks[name])
             shown = shown.replaced(name, part_of(Fresh(entry=gone, long=part.long), part.section))
-        elif name in successors:
+        elif name in marks:
             shown = shown.without({name})
-        elif name in changed:
-            shown = shown.replaced(name, part_of(active[name], part.section))
+        elif name in settled.changed:
+            shown = shown.replaced(name, part_of(settled.active[name], part.section))
     return shown
+
+
+def _marked_entry(entry: Entry, mark: _Mark) -> Entry:
+    state, key, value = mark
+    return replace(entry, state=state, extra=(*entry.extra, (key, value)) if value else entry.extra)
 
 
 def _is_hollow(sheet: Sheet) -> bool:
@@ -133,19 +172,18 @@ def _changed(before: Mapping[str, bytes], after: Mapping[str, Sheet]) -> dict[st
     return found | dict.fromkeys(gone)
 
 
-def _marked(ledgers: Mapping[str, bytes], superseded: Sequence[Superseded]) -> dict[str, bytes | None]:
-    """Return the ledgers in which an entry is marked as superseded, with the id of what took its place."""
-    successors = {one.old: one.new for one in superseded}
+def _marked(ledgers: Mapping[str, bytes], marks: Mapping[str, _Mark]) -> dict[str, bytes | None]:
+    """Return the ledgers in which an entry is marked with its state, and with what took its place or why it went."""
     found: dict[str, bytes | None] = {}
     for path, data in ledgers.items():
-        named = {old for old in successors if f"^{old}".encode() in data}
+        named = {old for old in marks if f"^{old}".encode() in data}
         if not named or ledger_date(path) is None:
             continue
         shown = data
         for located in reversed(parse_entries(data, path)):
             entry = located.entry
             if entry.id in named and entry.state == "active":
-                marked = replace(entry, state="superseded", extra=(*entry.extra, ("successor", successors[entry.id])))
+                marked = _marked_entry(entry, marks[entry.id])
                 bullet = render_entry(marked, long=located.long).encode("utf-8", "surrogatepass")
                 shown = shown[: located.offset] + bullet + shown[located.offset + located.length :]
         if shown != data:

@@ -5,40 +5,64 @@ newer of two that can't both hold wins; the loser is named and never erased. An 
 loses to none, and what says the same without its rule gives way to it: a rule is switched off by people alone.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
+from ricordo.consolidation.answer import MOST_PARENTS
 from ricordo.consolidation.claims import read_claims
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same
+from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same, speaks_of_the_same
 from ricordo.consolidation.nearby import Nearby
-from ricordo.consolidation.types import Fresh, Settled, Superseded
+from ricordo.consolidation.types import Advice, Fresh, Merge, Refusal, Retired, Settled, Superseded
+from ricordo.consolidation.wording import dated, flaw_of_line, is_topic_name, reworded
 from ricordo.consolidation.worth import MERGED, REPLACED, cited, is_explicit, is_worthwhile, moment
+from ricordo.language import find_dates
 from ricordo.workspace.entry import Entry
 
 __all__ = ["settle"]
 
 _SHARE = 10
+_FEWEST_PARENTS = 2
+_FEWEST_IN_TOPIC = 2
 
 
 def settle(
-    curated: Sequence[Fresh], fresh: Iterable[Fresh], *, fixed: Collection[str], config: ConsolidationConfig
+    curated: Sequence[Fresh],
+    fresh: Iterable[Fresh],
+    *,
+    fixed: Collection[str],
+    config: ConsolidationConfig,
+    deep: bool = False,
+    advice: Advice | None = None,
 ) -> Settled:
-    """Decide about `fresh` beside `curated`; entries whose id is in `fixed` are never changed."""
+    """Decide about `fresh` beside `curated`; entries whose id is in `fixed` are never changed.
+
+    With `deep` what is curated is decided about anew too. `advice` comes last: it settles what the rules leave open.
+    """
     desk = _Desk(curated, fixed, config)
     taken = [one for one in sorted(fresh, key=_said) if desk.is_new(one)]
-    for one in taken:
+    for one in sorted([*desk.reopened(), *taken] if deep else taken, key=_said):
         desk.take(one)
+    if advice:
+        desk.follow(advice)
     standing = {one.entry.id for one in curated}
     new = {one.entry.id for one in taken}
-    left = {name for name in new & desk.active.keys() if not is_worthwhile(desk.active[name].entry, config)}
+    left = {
+        name
+        for name in new & desk.active.keys()
+        if name in desk.dropped or not is_worthwhile(desk.active[name].entry, config)
+    }
     return Settled(
         active={name: one for name, one in desk.active.items() if name not in left},
         changed=frozenset(desk.changed & standing & desk.active.keys()),
         merged=tuple(sorted(desk.merged)),
         superseded=tuple(desk.superseded),
         left=tuple(sorted(left)),
+        retired=tuple(desk.retired),
+        refused=tuple(desk.refused),
+        topics=desk.named_topics(advice) if advice else {},
     )
 
 
@@ -50,11 +74,16 @@ class _Desk:
         self.changed: set[str] = set()
         self.merged: set[str] = set()
         self.superseded: list[Superseded] = []
+        self.retired: list[Retired] = []
+        self.dropped: set[str] = set()
+        self.refused: list[Refusal] = []
+        self._became: dict[str, str] = {}
         self._config = config
         self._fixed = frozenset(fixed)
         self._standing = frozenset(one.entry.id for one in curated)
         self._known = frozenset(name for one in curated for name in _named(one.entry))
         self._room = max(config.max_superseded, len(curated) // _SHARE)
+        self._may_retire = max(config.max_retired, len(curated) // _SHARE)
         self._nearby = Nearby(config.duplicate)
         for one in curated:
             self._seat(one)
@@ -91,6 +120,124 @@ class _Desk:
             if other.entry.id in self.active and other.entry.id != one.entry.id and one.entry.id in self.active:
                 self._decide(one.entry.id, other.entry.id)
 
+    def reopened(self) -> list[Fresh]:
+        """Take what is curated and not a person's out again, so that it is decided about anew, and return it."""
+        found = [one for one in self.active.values() if not self._is_kept(one.entry)]
+        for one in found:
+            del self.active[one.entry.id]
+        return found
+
+    def follow(self, advice: Advice) -> None:
+        """Carry out what a model proposed as far as that is allowed, and note of the rest why it is not."""
+        flaws = [
+            *map(self._merge, advice.merges),
+            *map(self._supersede, advice.superseded),
+            *map(self._retire, advice.retired),
+        ]
+        self.refused += [flaw for flaw in flaws if flaw]
+
+    def named_topics(self, advice: Advice) -> dict[str, str]:
+        """Return by id which topic an entry is to have, as far as its name is made of what stands in its entries."""
+        groups: defaultdict[str, list[str]] = defaultdict(list)
+        for name, topic in advice.topics.items():
+            if self._now(name) in self.active:
+                groups[topic].append(self._now(name))
+        return {
+            name: topic
+            for topic, names in groups.items()
+            if len(set(names)) >= _FEWEST_IN_TOPIC
+            and is_topic_name(topic, [self.active[name].entry.content for name in names])
+            for name in names
+        }
+
+    def _now(self, name: str) -> str:
+        """Return the id of the entry by which this one is said now."""
+        while name in self._became:
+            name = self._became[name]
+        return name
+
+    def _merge(self, merge: Merge) -> Refusal | None:
+        """Let one line stand for several; a line that is a person's stays as it is, and then it is the one."""
+        names = [*dict.fromkeys(map(self._now, merge.parents))]
+        if len(names) < _FEWEST_PARENTS <= len(merge.parents):
+            return None
+        if not _FEWEST_PARENTS <= len(names) <= MOST_PARENTS:
+            return "too few" if len(names) < _FEWEST_PARENTS else "too many"
+        if not all(name in self.active and self.active[name].long is None for name in names):
+            return "unknown"
+        parents = [self.active[name] for name in names]
+        kept = [one for one in parents if self._is_persons(one.entry)]
+        content = kept[0].entry.content if kept else merge.content
+        flaw = flaw_of_line(content, [one.entry.content for one in parents])
+        if len(kept) > 1 or (kept and merge.content != content and not self._says_all(kept[0], parents)):
+            flaw = "kept"
+        if flaw is None:
+            self._unite(parents, kept, content)
+        return flaw
+
+    def _unite(self, parents: Sequence[Fresh], kept: Sequence[Fresh], content: str) -> None:
+        survivor = kept[0] if kept else max(parents, key=self._rank)
+        for loser in parents:
+            if loser.entry.id != survivor.entry.id:
+                survivor = self._joined(loser, survivor)
+        if not kept:
+            content = dated(content, _day_of(content, parents))
+            survivor = replace(survivor, entry=reworded(survivor.entry, content))
+        self._seat(survivor)
+
+    def _says_all(self, one: Fresh, parents: Sequence[Fresh]) -> bool:
+        """Tell whether a line that stays as it is says what the others say too."""
+        return all(
+            other is one or says_the_same(other.entry, one.entry, duplicate=self._config.duplicate / 2)
+            for other in parents
+        )
+
+    def _supersede(self, one: Superseded) -> Refusal | None:
+        """Let the newer of two lines about one subject take the other's place, where the rules left both."""
+        old, new = self._now(one.old), self._now(one.new)
+        if any(done.old == old for done in self.superseded):
+            return None
+        if old == new or old not in self.active or new not in self.active:
+            return "unknown"
+        older, newer = self.active[old], self.active[new]
+        flaw = self._flaw_of_superseding(older, newer)
+        if flaw is None:
+            self._replace(older, newer)
+            self._room -= 1
+        return flaw
+
+    def _flaw_of_superseding(self, older: Fresh, newer: Fresh) -> Refusal | None:
+        if _said(newer) <= _said(older):
+            return "older"
+        if self._is_kept(older.entry) or (is_explicit(older.entry) and not is_explicit(newer.entry)):
+            return "kept"
+        if not speaks_of_the_same(newer.entry, older.entry):
+            return "subject"
+        return "too many" if self._room <= 0 else None
+
+    def _retire(self, one: Retired) -> Refusal | None:
+        """Take an entry out of view that nothing stands for; a new one then stays in its ledger only."""
+        name = one.id
+        if any(done.old == name for done in self.superseded) or self._now(name) != name:
+            return None
+        if name not in self.active:
+            return "unknown"
+        entry, standing = self.active[name].entry, name in self._standing
+        if self._is_persons(entry) or (not standing and (is_explicit(entry) or entry.supersedes)):
+            return "kept"
+        if not standing:
+            self.dropped.add(name)
+        elif len(self.retired) < self._may_retire:
+            del self.active[name]
+            self.retired.append(one)
+        else:
+            return "too many"
+        return None
+
+    def _is_persons(self, entry: Entry) -> bool:
+        """Tell whether an entry is what a person wrote, or wants to see."""
+        return self._is_kept(entry) or entry.by == "user"
+
     def _edit(self, entry: Entry) -> None:
         """Take over what a person changed in the ledger."""
         old = self.active[entry.id]
@@ -124,7 +271,10 @@ class _Desk:
 
     def _join(self, left: Fresh, right: Fresh) -> Fresh:
         """Return the one of two that say the same which stays; it cites the other."""
-        loser, survivor = sorted((left, right), key=self._rank)
+        return self._joined(*sorted((left, right), key=self._rank))
+
+    def _joined(self, loser: Fresh, survivor: Fresh) -> Fresh:
+        self._became[loser.entry.id] = survivor.entry.id
         self.merged.add(loser.entry.id)
         self.active.pop(loser.entry.id, None)
         gone = loser.entry.id
@@ -163,6 +313,13 @@ class _Desk:
     def _is_kept(self, entry: Entry) -> bool:
         """Tell whether an entry keeps its place whatever is new."""
         return entry.id in self._fixed or entry.pinned or entry.by == "hand" or entry.rule is not None
+
+
+def _day_of(content: str, parents: Sequence[Fresh]) -> date:
+    """Return the day on which what a line says was said: that of the newest of those that name a day as it does."""
+    own = {mention.text.casefold() for mention in find_dates(content, date(2000, 1, 1)) if mention.relative}
+    saying = [one for one in parents if any(text in one.entry.content.casefold() for text in own)]
+    return moment(max(saying or parents, key=_said).entry).date()
 
 
 def _said(one: Fresh) -> tuple[datetime, str]:

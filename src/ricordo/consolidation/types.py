@@ -2,10 +2,45 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal, TypeAlias, get_args
 
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Fresh", "Proposal", "Settled", "Superseded"]
+__all__ = [
+    "REASONS",
+    "Advice",
+    "Cost",
+    "Fresh",
+    "Merge",
+    "Proposal",
+    "Reason",
+    "Refusal",
+    "Retired",
+    "Settled",
+    "Superseded",
+]
+
+Reason: TypeAlias = Literal["done", "outdated", "passing", "trivial"]
+"""Why a memory is of no more use: what it speaks of is done, no longer so, was of one day, or never mattered."""
+
+REASONS: tuple[Reason, ...] = get_args(Reason)
+
+Refusal: TypeAlias = Literal[
+    "unknown",
+    "kept",
+    "too few",
+    "invented",
+    "lost",
+    "order",
+    "too long",
+    "unlike",
+    "contradiction",
+    "older",
+    "subject",
+    "too many",
+]
+"""Why something that a model proposed is not done, in a word that can be counted and says nothing of the content."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +64,74 @@ class Superseded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Retired:
+    """The entry `id` leaves curated memory though no other stands for it; it stays in its ledger, marked with why."""
+
+    id: str
+    reason: Reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge:
+    """The entries `parents` are to be one line, `content`."""
+
+    parents: tuple[str, ...]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What asking took: requests, tokens in and out, and US dollars, None where a price is not known."""
+
+    requests: int = 0
+    tokens: int = 0
+    dollars: Decimal | None = Decimal(0)
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """Return both together."""
+        known = self.dollars is not None and other.dollars is not None
+        return Cost(
+            requests=self.requests + other.requests,
+            tokens=self.tokens + other.tokens,
+            dollars=(self.dollars or Decimal(0)) + (other.dollars or Decimal(0)) if known else None,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What a model proposed, none of it checked against memory yet. `topics` names the topic of entries by their ids.
+
+    `note` says why the rules decided alone where a model was to be asked; `flaw` why the answer can't be used at all.
+    """
+
+    merges: tuple[Merge, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
+    retired: tuple[Retired, ...] = ()
+    topics: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+    flaw: str = ""
+    cost: Cost = field(default_factory=Cost)
+
+    def __add__(self, other: "Advice") -> "Advice":
+        """Return both together; the first note and flaw count."""
+        return Advice(
+            merges=(*self.merges, *other.merges),
+            superseded=(*self.superseded, *other.superseded),
+            retired=(*self.retired, *other.retired),
+            topics={**other.topics, **self.topics},
+            note=self.note or other.note,
+            flaw=self.flaw or other.flaw,
+            cost=self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settled:
     """What was decided about the entries, before anything is placed.
 
     `active` holds by id what is to be curated, `changed` names those of them that were curated already and read
     otherwise now. `merged` are ids of entries that another one says already, `left` those that stay in the ledger only.
+    `refused` says of each proposal of a model that was not carried out why, `topics` which topic an entry is to have.
     """
 
     active: Mapping[str, Fresh]
@@ -41,13 +139,18 @@ class Settled:
     merged: tuple[str, ...]
     superseded: tuple[Superseded, ...]
     left: tuple[str, ...]
+    retired: tuple[Retired, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    topics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
     """What a run would write: `documents` are new contents by path, None for a file that goes.
 
-    `kept`, `merged` and `left` are ids of new entries: curated, said already by another, staying in the ledger only.
+    `kept` and `left` are ids of new entries: curated, and staying in the ledger only; `merged` are those of entries
+    that another one says already. `refused` says of each proposal of a model that is not in it why,
+    `rejected` why its answer as a whole was of no use.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -55,3 +158,6 @@ class Proposal:
     merged: tuple[str, ...] = ()
     superseded: tuple[Superseded, ...] = ()
     left: tuple[str, ...] = ()
+    retired: tuple[Retired, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    rejected: str = ""

@@ -42,6 +42,8 @@ Stage = Literal[
     "none",
     "overflow",
     "expand",
+    "orient",
+    "gather",
     "consolidate",
     "drain",
     "maintain",

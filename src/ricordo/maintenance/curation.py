@@ -1,12 +1,13 @@
 """Consolidation as a job: run it as a task that can be seen and stopped, and let the index take in what it wrote."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ricordo.clock import Clock, Ids
 from ricordo.consolidation.consolidate import Consolidated, Consolidator
 from ricordo.errors import TaskCancelled
 from ricordo.events import Emitter
+from ricordo.maintenance.turns import TurnsAtWork
 from ricordo.scopes import Scope
 from ricordo.tasks import Report, Task, TaskStore
 from ricordo.tasks.keeping import tracked
@@ -17,11 +18,11 @@ STOPPED = "it was stopped"
 _TITLE = "consolidating what was learned"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Curation:
     """Carries out consolidations of one workspace, each of them a task of type `dream` in `tasks`.
 
-    `refresh` lets the index of the workspace look at what changed.
+    `refresh` lets the index of the workspace look at what changed, `turns` tells when somebody is at work.
     """
 
     consolidator: Consolidator
@@ -31,13 +32,28 @@ class Curation:
     ids: Ids
     emitter: Emitter
     scope: Scope
+    turns: TurnsAtWork = field(default_factory=TurnsAtWork)
+    _hurries: bool = field(default=False, init=False)
+
+    def hurry(self) -> None:
+        """Ask no model and begin no dream from now on: what is to be done is done by the rules, at once."""
+        self._hurries = True
 
     async def __call__(self) -> Mapping[str, int]:
-        """Consolidate, as whoever put the job has decided that it is time, and return what was counted."""
-        return _counts(await self.run(force=True))
+        """Consolidate, as whoever put the job has decided that it is time, and return what was counted.
 
-    async def run(self, *, force: bool) -> Consolidated:
+        All curated memory is read anew when it is time for that too.
+        """
+        # a job does not begin while a turn runs
+        await self.turns.idle()
+        quiet, sessions = self.turns.quiet_seconds, self.turns.sessions
+        deep = not self._hurries and not await self.consolidator.why_no_dream(quiet=quiet, without=sessions)
+        return _counts(await self.run(force=True, deep=deep))
+
+    async def run(self, *, force: bool, deep: bool = False) -> Consolidated:
         """Consolidate, with `force` however recent the last run is; skipped when its task was stopped.
+
+        With `deep` all curated memory is read anew.
 
         Raises as `Consolidator.consolidate`, and `StorageError` when the task can't be recorded.
         """
@@ -45,7 +61,7 @@ class Curation:
 
         async def work(report: Report) -> str:
             nonlocal done
-            done = await self._consolidated(report, force=force)
+            done = await self._consolidated(report, force=force, deep=deep)
             return done.skipped or f"{done.kept} kept, {done.merged} merged, {done.superseded} superseded"
 
         now = self.clock.now()
@@ -57,14 +73,12 @@ class Curation:
             return done
         return done
 
-    async def _consolidated(self, report: Report, *, force: bool) -> Consolidated:
-        with self.emitter.stage("consolidate", self.scope) as progress:
-            done = await self.consolidator.consolidate(force=force, report=report)
-            progress.counts.update(_counts(done))
-            progress.skipped = done.skipped or None
-            if done.change_id:
-                await self.refresh()
-            return done
+    async def _consolidated(self, report: Report, *, force: bool, deep: bool) -> Consolidated:
+        asks = not self._hurries
+        done = await self.consolidator.consolidate(force=force, deep=deep, asks=asks, report=report)
+        if done.change_id:
+            await self.refresh()
+        return done
 
 
 def _counts(done: Consolidated) -> dict[str, int]:
@@ -74,4 +88,5 @@ def _counts(done: Consolidated) -> dict[str, int]:
         "merged": done.merged,
         "superseded": done.superseded,
         "left": done.left,
+        "retired": done.retired,
     }

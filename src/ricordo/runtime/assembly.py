@@ -142,7 +142,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
             emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, parts.embedder),
         )  # fmt: skip
-        upkeep = kept_up(place, scope, parts.settings, parts.emitter)
+        upkeep = kept_up(place, scope, parts.settings, parts.emitter, model=parts.model, meter=meter)
         worker = Worker(
             inbox,
             flush=flush,

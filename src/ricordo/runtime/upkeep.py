@@ -3,22 +3,34 @@
 Without consolidation no ledger expires, as nothing of it was consolidated.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
+from anyio.to_thread import run_sync
+
 from ricordo.compaction.collect import Collected, collect
+from ricordo.consolidation.asking import Adviser, ModelAdviser, rules_alone
 from ricordo.consolidation.consolidate import Consolidator
+from ricordo.consolidation.plan import Material
+from ricordo.consolidation.types import Advice
+from ricordo.errors import ExtraMissing, ModelError
 from ricordo.events import Emitter
+from ricordo.harness.offline import OFFLINE
 from ricordo.maintenance.curation import Curation
 from ricordo.maintenance.cycle import Cycle, CycleStep
 from ricordo.maintenance.expire import expire
 from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.prune import prune
 from ricordo.maintenance.retain import retain
+from ricordo.maintenance.turns import turns_in
+from ricordo.models import ChatModel
+from ricordo.models.provider import load_model
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
+from ricordo.spending import Meter
 from ricordo.stores.place import Place
 from ricordo.tasks import FileTasks
 from ricordo.workspace.layout import ROOT_TASKS
@@ -36,13 +48,34 @@ class Upkeep:
     curation: Curation | None = None
     due: ConsolidationDue | None = None
 
+    @asynccontextmanager
+    async def hurrying(self) -> AsyncIterator[None]:
+        """Let consolidation ask no model any more once the block has ended, as a process that closes can't wait."""
+        try:
+            yield
+        finally:
+            if self.curation:
+                self.curation.hurry()
 
-def kept_up(place: Place, scope: Scope, settings: Settings, emitter: Emitter) -> Upkeep:
-    """Return how `place` is kept up as the settings say."""
+
+def kept_up(
+    place: Place,
+    scope: Scope,
+    settings: Settings,
+    emitter: Emitter,
+    *,
+    model: ChatModel | None = None,
+    meter: Meter | None = None,
+) -> Upkeep:
+    """Return how `place` is kept up as the settings say.
+
+    Consolidation asks the model that they name, else the agent's `model`; what it costs is counted by `meter`.
+    """
     eviction, config = settings.tool_result_eviction, settings.consolidation
     path = eviction.eviction_path if eviction else None
     tidy = partial(collect, place.files, place.clock, eviction_path=path)
-    curation = _curation(place, scope, settings, emitter)
+    adviser = _adviser(settings, scope, model, meter)
+    curation = _curation(place, scope, settings, emitter, adviser)
     return Upkeep(
         cycle=Cycle(steps=_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
         interval=timedelta(hours=settings.maintenance.interval_hours),
@@ -80,10 +113,48 @@ def _steps(
     ]
 
 
-def _curation(place: Place, scope: Scope, settings: Settings, emitter: Emitter) -> Curation | None:
+def _adviser(settings: Settings, scope: Scope, model: ChatModel | None, meter: Meter | None) -> Adviser | None:
+    """Return who asks a model; None where the rules do it all."""
     config = settings.consolidation
     if config is None:
         return None
+
+    def made(asked: ChatModel) -> Adviser:
+        return ModelAdviser(model=meter.metered(asked, "consolidation", scope=scope) if meter else asked, config=config)
+
+    if isinstance(config.model, str) and config.model != OFFLINE:
+        name = model.name if model else settings.model or ""
+        alike = config.model.partition(":")[0] == name.partition(":")[0]
+        return _Named(load=partial(load_model, config.model, base_url=settings.base_url if alike else None), made=made)
+    asked = model if config.model is None else config.model
+    return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
+
+
+@dataclass(kw_only=True)
+class _Named:
+    """Advice of a model that is loaded when it is first asked, as most of who opens a root never asks it."""
+
+    load: Callable[[], ChatModel]
+    made: Callable[[ChatModel], Adviser]
+    _found: Adviser | None = field(default=None, init=False)
+
+    async def __call__(self, material: Material, pause: Callable[[], Awaitable[object]]) -> Advice:
+        """Return what the model advises; nothing while it can't be loaded."""
+        if self._found is None:
+            try:
+                self._found = self.made(await run_sync(self.load))
+            except (ModelError, ExtraMissing) as error:
+                return Advice(note=rules_alone(type(error).__name__))
+        return await self._found(material, pause)
+
+
+def _curation(
+    place: Place, scope: Scope, settings: Settings, emitter: Emitter, adviser: Adviser | None
+) -> Curation | None:
+    config = settings.consolidation
+    if config is None:
+        return None
+    turns = turns_in(place.folder)
     consolidator = Consolidator(
         files=place.files,
         changes=place.changes,
@@ -91,9 +162,14 @@ def _curation(place: Place, scope: Scope, settings: Settings, emitter: Emitter) 
         clock=place.clock,
         key=place.key,
         config=config,
+        adviser=adviser,
+        pause=turns.idle,
+        emitter=emitter,
+        scope=scope,
     )
     return Curation(
         consolidator=consolidator,
+        turns=turns,
         refresh=place.index.refresh,
         tasks=FileTasks(place.files, ROOT_TASKS, place.redactor),
         clock=place.clock,
