@@ -55,8 +55,8 @@ async def test_a_consolidated_root_is_well_and_says_nothing_twice(root: Path) ->
     assert "merged::" in curated(root)
     checks = await checked(root)
     assert [check.name for check in checks.values() if not check.ok] == []
-    assert {name: checks[name].count for name in ("duplicates", "ids", "pointers", "curated", "topics", "states")} == (
-        dict.fromkeys(("duplicates", "ids", "pointers", "curated", "topics", "states"), 0)
+    assert {name: checks[name].count for name in ("duplicates", "ids", "dangling", "curated", "topics", "states")} == (
+        dict.fromkeys(("duplicates", "ids", "dangling", "curated", "topics", "states"), 0)
     )
     async with Memory.open(root, scope=SHOP) as memory:
         assert checks["entries"].count == len(await memory.entries())
@@ -76,7 +76,7 @@ async def test_a_long_memory_that_lost_its_file_counts_once_though_two_lines_poi
     assert "memory/long/" in topic.read_text(encoding="utf-8")
     remove_long(root)
     checks = await checked(root)
-    assert (checks["pointers"].ok, checks["pointers"].count) == (False, 1)
+    assert (checks["dangling"].ok, checks["dangling"].count) == (False, 1)
 
 
 async def test_memory_that_a_person_wrote_over_its_bounds_is_told_and_is_no_failure(root: Path) -> None:

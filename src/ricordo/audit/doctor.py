@@ -5,22 +5,21 @@ were cut off had written; of those only such are found here that could not be pu
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit.check import Check
+from ricordo.audit.entry_checks import check_entries, check_secrets
 from ricordo.audit.profiles import unread_profiles
 from ricordo.audit.rules import idle_rules
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import fits
 from ricordo.consolidation.topics import LISTED, TOPICS
-from ricordo.consolidation.worth import MERGED, cited
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileStore
-from ricordo.guard import has_secret
 from ricordo.index.contract import SearchIndex
 from ricordo.messages import jsontext
 from ricordo.queue import JobRecord, Queue
@@ -29,11 +28,8 @@ from ricordo.tasks.codec import decode
 from ricordo.tasks.listing import no_documents
 from ricordo.workspace.changes import cut_off
 from ricordo.workspace.damage import damage_in
-from ricordo.workspace.entry_codec import Located, parse_entries
-from ricordo.workspace.escapes import unescape
+from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, QUEUE, ROOT_TASKS, WORKSPACE, is_memory, session_of
-from ricordo.workspace.ledger import is_curated, read_memory
-from ricordo.workspace.tombstones import content_digest
 from ricordo.workspace.transcript import read_log
 
 __all__ = ["Check", "inspect", "inspect_inbox"]
@@ -48,27 +44,17 @@ _ROOT_TASKS_ASIDE = re.compile(rf"{re.escape(ROOT_TASKS)}\.broken-\d+")
 _SET_ASIDE = re.compile(r"/state/[^/]+\.json\.broken-\d+\Z")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One thing that was looked at: whether it is well, how many were found, and what to do if it is not."""
-
-    name: str
-    ok: bool
-    count: int
-    detail: str
-
-
 async def inspect(
-    files: FileStore, index: SearchIndex, *, consolidation: ConsolidationConfig | None = None
+    files: FileStore, index: SearchIndex, *, now: datetime, consolidation: ConsolidationConfig | None = None
 ) -> list[Check]:
-    """Return the checks of one root, in a fixed order; `consolidation` has the bounds of MEMORY.md."""
+    """Return the checks of one root at `now`, in a fixed order; `consolidation` has the bounds of MEMORY.md."""
     documents = await _documents(files)
     return [
-        *await _entries(files),
+        *await check_entries(files, now),
         _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
         await run_sync(_damage, documents),
-        _secrets(documents),
+        await run_sync(check_secrets, documents),
         await run_sync(_rules, documents),
         await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
         await _topics(files, documents.get(MEMORY)),
@@ -100,39 +86,6 @@ async def inspect_inbox(inbox: Queue) -> Check:
 
 def _error_of(record: JobRecord) -> str:
     return (record.outcome.error if record.outcome else None) or "no error is known"
-
-
-async def _entries(files: FileStore) -> list[Check]:
-    located = await read_memory(files)
-    # consolidation leaves an entry in its ledger, and gives the line in curated memory the same id
-    ids = Counter((found.entry.id, is_curated(found.path)) for found in located)
-    doubled = sum(count - 1 for count in ids.values())
-    pointers = sorted({found.long for found in located if found.long})
-    dangling = [path for path in pointers if await files.info(f"{WORKSPACE}/{path}") is None]
-    return [
-        Check(
-            name="entries",
-            ok=True,
-            count=len({found.entry.id for found in located}),
-            detail="memories in MEMORY.md, topics and ledgers",
-        ),
-        Check(name="duplicates", ok=True, count=_equal(located), detail="memories that say the same as another"),
-        Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
-        Check(
-            name="pointers",
-            ok=not dangling,
-            count=len(dangling),
-            detail="long memories whose file is missing: only their first line is left",
-        ),
-    ]
-
-
-def _equal(located: Sequence[Located]) -> int:
-    """Return how many memories say the same as another, but for those that consolidation has merged."""
-    merged = {name for found in located for name in cited(found.entry, MERGED)}
-    said = {(content_digest(found.entry.content, b""), found.entry.id) for found in located}
-    texts = Counter(digest for digest, entry_id in said if entry_id not in merged)
-    return sum(count - 1 for count in texts.values())
 
 
 async def _documents(files: FileStore) -> dict[str, bytes | None]:
@@ -179,14 +132,6 @@ def _damage(documents: Mapping[str, bytes | None]) -> Check:
     detail = "places in memory files that were cut off or can't be read"
     shown = "; ".join(found[:_MOST_DAMAGE]) + ("; and more" if found[_MOST_DAMAGE:] else "")
     return Check(name="damage", ok=not found, count=len(found), detail=f"{detail}: {shown}" if found else detail)
-
-
-def _secrets(documents: Mapping[str, bytes | None]) -> Check:
-    holding = [
-        path for path, data in documents.items() if data and has_secret(unescape(data.decode("utf-8", "replace")))
-    ]
-    detail = f"files with a secret in them: {', '.join(holding)}" if holding else "files with a secret in them"
-    return Check(name="secrets", ok=not holding, count=len(holding), detail=detail)
 
 
 def _rules(documents: Mapping[str, bytes | None]) -> Check:

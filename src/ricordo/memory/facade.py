@@ -256,7 +256,9 @@ class Memory(ByHand):
         """
         places = await self._layers.places()
         bounds = self._settings.consolidation if self._settings else None
-        own, *wider = [await inspect(place.files, place.index, consolidation=bounds) for place in places]
+        own, *wider = [
+            await inspect(place.files, place.index, now=place.clock.now(), consolidation=bounds) for place in places
+        ]
         return [*own, await inspect_inbox(self._workspace.inbox), *(check for checks in wider for check in checks)]
 
     def freshness(self) -> Freshness:

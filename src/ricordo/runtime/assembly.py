@@ -208,7 +208,7 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
     files = LocalFiles(root)
     index = await KeywordIndex.open(scratch / INDEX, files)
     try:
-        return await inspect(files, index)
+        return await inspect(files, index, now=SystemClock().now())
     finally:
         await index.close()
 

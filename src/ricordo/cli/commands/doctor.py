@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, located, run, with_memory
+from ricordo.cli.context import Target, existing, located, run, scope_of, with_memory
 from ricordo.cli.finding import found_by
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import emit, say, sentences, shown
-from ricordo.errors import DocumentInvalid, ScopeError, StorageError
+from ricordo.errors import DocumentInvalid, InvalidInput, ScopeError, StorageError
 
 if TYPE_CHECKING:
     from ricordo.audit.doctor import Check
@@ -19,11 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["doctor"]
 
-_WORTH_A_NOTE = frozenset({"curated", "duplicates", "journals", "profile", "states", "tasks", "topics"})
+_WORTH_A_NOTE = frozenset(
+    {"curated", "dangling", "duplicates", "journals", "junk", "profile", "stale", "states", "tasks", "topics"}
+)
 
 
 def doctor(
     *,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="ADDRESS",
+            show_default=False,
+            help="Look at the memories of this store instead, such as jsonl:./notes.",
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Take a note for a failure.")] = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -34,17 +46,18 @@ def doctor(
     The exit code is 1 if something is wrong.
     """
     target = located(root, user, project)
-    if not target.stray:
+    if not (target.stray or store):
         target = existing(root, user, project)
-    checks = [*_checks(target), _settings(target), _finding(target)]
-    well = all(check.ok for check in checks)
+    checks = _of_store(target, store) if store else [*_checks(target), _settings(target), _finding(target)]
+    well = all(check.ok and not (strict and _is_note(check)) for check in checks)
     if as_json:
         documents: list[JsonValue] = [
             {"name": check.name, "ok": check.ok, "count": check.count, "detail": check.detail} for check in checks
         ]
-        emit({"root": str(target.root), "ok": well, "checks": documents})
+        place: dict[str, JsonValue] = {"store": store} if store else {"root": str(target.root)}
+        emit({**place, "ok": well, "checks": documents})
     else:
-        say(f"{shown(str(target.root))}")
+        say(shown(store or str(target.root)))
         for check in checks:
             say(f"  {_verdict(check)}  {check.name:<10} {check.count:>6,}  {shown(_told(check))}")
     if not well:
@@ -54,13 +67,34 @@ def doctor(
 def _verdict(check: "Check") -> str:
     if not check.ok:
         return "FAIL"
-    return "note" if check.name in _WORTH_A_NOTE and check.count else "ok  "
+    return "note" if _is_note(check) else "ok  "
+
+
+def _is_note(check: "Check") -> bool:
+    return check.ok and check.name in _WORTH_A_NOTE and check.count > 0
 
 
 def _told(check: "Check") -> str:
     """Return what was looked at, and what to do only where there is something to do."""
     is_all = check.count or not check.ok or check.name == "finding"
     return check.detail if is_all else check.detail.partition(": ")[0]
+
+
+def _of_store(target: Target, address: str) -> "list[Check]":
+    """Return the checks of what another store than the root keeps. Raises: InvalidInput where it can't list that."""
+    from ricordo.audit.entry_checks import inspect_entries
+    from ricordo.clock import SystemClock
+    from ricordo.runtime.stores import open_store
+    from ricordo.stores import Lists
+
+    async def look() -> "list[Check]":
+        async with open_store(address, scope=await scope_of(target), settings=target.settings) as opened:
+            lists = opened.offers(Lists)
+            if lists is None:
+                raise InvalidInput(f"The store {address} can't list its memories, so they can't be looked at.")
+            return inspect_entries(await lists.entries(), now=SystemClock().now())
+
+    return run(look)
 
 
 def _settings(target: Target) -> "Check":

@@ -1,0 +1,155 @@
+"""Entry checks: what is wrong with single memories, in ledgers and in curated memory; nothing is changed for it.
+
+What loses something, or gives something away, is a failure: a long text that is gone, an id that stands twice, a
+secret. The rest is worth a note, as consolidation and use put it right; only so much junk that extraction itself must
+be at fault is a failure too.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.audit.check import Check
+from ricordo.audit.contents import duplicates, is_junk, is_stale, secrets, sourceless
+from ricordo.audit.usage import MemoryUsage, read_usage
+from ricordo.consolidation.worth import MERGED, cited
+from ricordo.errors import FileMissing, StorageError
+from ricordo.files import FileStore
+from ricordo.guard import has_secret
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, parse_entries
+from ricordo.workspace.escapes import unescape
+from ricordo.workspace.layout import USAGE, WORKSPACE, session_of
+from ricordo.workspace.ledger import is_curated, read_memory
+
+__all__ = ["check_entries", "check_secrets", "inspect_entries"]
+
+_MUCH_JUNK = 20
+_JUNK_SHARE = 5
+
+
+async def check_entries(files: FileStore, now: datetime) -> list[Check]:
+    """Return the checks of all memories of a root, as they stand at `now`."""
+    located = await read_memory(files)
+    missing = [path for path in _pointers(located) if await files.info(f"{WORKSPACE}/{path}") is None]
+    sessions = await _sessions(files)
+    usage = await _usage(files)
+    return await run_sync(partial(_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
+
+
+def check_secrets(documents: Mapping[str, bytes | None]) -> Check:
+    """Return the check of secrets in documents: how many memories hold one, or files where none of theirs does."""
+    holding = {
+        path: data for path, data in documents.items() if data and has_secret(unescape(data.decode("utf-8", "replace")))
+    }
+    count = sum(max(1, secrets(found.entry for found in parse_entries(data, path))) for path, data in holding.items())
+    detail = "memories with a secret in them"
+    return Check(name="secrets", ok=not holding, count=count, detail=_listed(detail, holding))
+
+
+def inspect_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:
+    """Return the checks of the memories of any store, as far as they tell it themselves."""
+    found = duplicates(entries)
+    return [
+        Check(name="entries", ok=True, count=len(entries), detail="memories in the store"),
+        _junk(entries, set()),
+        Check(name="duplicates", ok=True, count=len(found), detail="memories that say the same as another"),
+        _stale(entries, set(), now, {}),
+        _store_secrets(entries),
+    ]
+
+
+def _checks(
+    located: Sequence[Located],
+    *,
+    now: datetime,
+    usage: Mapping[str, MemoryUsage],
+    sessions: Collection[str],
+    missing: Sequence[str],
+) -> list[Check]:
+    # consolidation leaves an entry in its ledger, and gives the line in curated memory the same id
+    ids = Counter((found.entry.id, is_curated(found.path)) for found in located)
+    doubled = sum(count - 1 for count in ids.values())
+    curated = {found.entry.id for found in located if is_curated(found.path)}
+    # as curated memory has it, if it has
+    entries = list(
+        {found.entry.id: found.entry for found in sorted(located, key=lambda one: is_curated(one.path))}.values()
+    )
+    merged = {name for found in located for name in cited(found.entry, MERGED)}
+    same = duplicates(entries, merged=merged)
+    return [
+        Check(name="entries", ok=True, count=len(entries), detail="memories in MEMORY.md, topics and ledgers"),
+        _junk(entries, curated),
+        _noted("duplicates", "memories that say the same as another", same, curated),
+        _stale(entries, curated, now, usage),
+        Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
+        _dangling(missing, sourceless(entries, sessions)),
+    ]
+
+
+def _noted(name: str, detail: str, found: Collection[str], curated: Collection[str]) -> Check:
+    inside = len(set(found).intersection(curated))
+    told = f"{detail}; {inside:,} of them in curated memory" if inside else detail
+    return Check(name=name, ok=True, count=len(found), detail=told)
+
+
+def _junk(entries: Sequence[Entry], curated: Collection[str]) -> Check:
+    found = [entry.id for entry in entries if is_junk(entry)]
+    detail = "memories that are worth nothing: an acknowledgement, text that was only recalled, no word with a meaning"
+    noted = _noted("junk", detail, found, curated)
+    if len(found) >= _MUCH_JUNK and len(found) * _JUNK_SHARE > len(entries):
+        told = (
+            f"{noted.detail}. That is more than a fifth: see what learns from your conversations, and `ricordo forget`"
+        )
+        return Check(name="junk", ok=False, count=len(found), detail=told)
+    return noted
+
+
+def _stale(
+    entries: Iterable[Entry], curated: Collection[str], now: datetime, usage: Mapping[str, MemoryUsage]
+) -> Check:
+    found = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
+    return _noted(
+        "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", found, curated
+    )
+
+
+def _dangling(missing: Sequence[str], gone: Collection[str]) -> Check:
+    parts = []
+    if missing:
+        parts.append(f"{len(missing):,} long memories whose file is missing, so that only the first line is left")
+    if gone:
+        parts.append(f"{len(gone):,} memories learned from conversations that are not kept any more")
+    detail = "memories that point to what is not there"
+    told = f"{detail}: {'; '.join(parts)}" if parts else detail
+    return Check(name="dangling", ok=not missing, count=len(missing) + len(gone), detail=told)
+
+
+def _store_secrets(entries: Sequence[Entry]) -> Check:
+    count = secrets(entries)
+    return Check(name="secrets", ok=count == 0, count=count, detail="memories with a secret in them")
+
+
+def _pointers(located: Iterable[Located]) -> list[str]:
+    return sorted({found.long for found in located if found.long})
+
+
+async def _sessions(files: FileStore) -> set[str]:
+    paths = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    return {found[1] for found in map(session_of, paths) if found}
+
+
+async def _usage(files: FileStore) -> Mapping[str, MemoryUsage]:
+    try:
+        data = (await files.read(USAGE)).data
+    except (FileMissing, StorageError):
+        return {}
+    read: Callable[[bytes], Mapping[str, MemoryUsage]] = read_usage
+    return await run_sync(read, data)
+
+
+def _listed(detail: str, paths: Collection[str]) -> str:
+    return f"{detail}: {', '.join(paths)}" if paths else detail

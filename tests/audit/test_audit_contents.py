@@ -1,0 +1,178 @@
+"""What of a memory is worth nothing: counted by the doctor, in the root and in any store, and never changed."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from command_line import ricordo
+from ricordo import Scope
+from ricordo.audit.contents import duplicates, is_junk, is_stale
+from ricordo.audit.entry_checks import inspect_entries
+from ricordo.audit.usage import Counted, MemoryUsage
+from ricordo.guard import Quoted, Trust, fence
+from ricordo.runtime.stores import open_store
+from ricordo.workspace.entry import Entry
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+SHOWN = fence([Quoted(text="We use uv.", source="MEMORY.md", trust=Trust.USER)])
+
+
+def line(text: str, number: int, at: str = "2026-11-20", **fields: str) -> str:
+    given = {"kind": "fact", "at": f"{at}T08:00:00.000Z", "by": "flush"} | fields
+    shown = " ".join(f"[{name}:: {value}]" for name, value in given.items())
+    return f"- {text} {shown} ^{number:026d}\n"
+
+
+def put(path: str, text: str) -> None:
+    place = Path(".ricordo/workspace") / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
+
+
+def files() -> dict[str, bytes]:
+    return {
+        str(path): path.read_bytes()
+        for path in Path(".ricordo").rglob("*")
+        if path.is_file() and "index" not in path.name
+    }
+
+
+def counts(*arguments: str) -> dict[str, tuple[bool, int]]:
+    return {
+        each["name"]: (each["ok"], each["count"]) for each in ricordo("doctor", "--json", *arguments).document["checks"]
+    }
+
+
+@pytest.mark.req("FC-DOCTOR")
+def test_the_doctor_counts_what_is_worth_nothing_and_changes_nothing() -> None:
+    ricordo("remember", "We deploy only from main.")
+    clean = counts()
+    assert all(clean[name] == (True, 0) for name in ("junk", "duplicates", "stale", "dangling", "secrets"))
+    put(
+        "memory/2026-11-20.md",
+        "# 2026-11-20\n\n"
+        + line("ok, thanks!", 1)
+        + line("It is what it is.", 2)
+        + line("Nadia owns the staging database.", 3, **{"from": "gone#m1"})
+        + line("The staging database is owned by Nadia.", 4)
+        + line("We use uv for every lock file.", 5, at="2024-01-01")
+        + "- The minutes. [long:: memory/long/none.md] [at:: 2026-11-20T08:00:00.000Z] ^00000000000000000000000006\n",
+    )
+    put(
+        "MEMORY.md",
+        "# Memory\n\n- The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF.\n- Thanks a lot!\n",
+    )
+    before = files()
+    done = ricordo("doctor")
+    found = counts()
+    assert done.code == 1
+    assert found["junk"] == (True, 3)
+    assert found["duplicates"] == (True, 1)
+    assert found["stale"] == (True, 1)
+    assert found["secrets"] == (False, 1)
+    assert found["dangling"][1] >= 1
+    rows = {row.split()[1]: row for row in done.out.splitlines()[1:]}
+    assert [rows[name].split()[0] for name in ("junk", "duplicates", "stale", "secrets")] == ["note"] * 3 + ["FAIL"]
+    assert "1 of them in curated memory" in rows["junk"]
+    assert "1 memories learned from conversations that are not kept" in rows["dangling"]
+    assert files() == before
+
+
+def test_a_note_is_a_failure_where_that_is_asked_for() -> None:
+    ricordo("remember", "We deploy only from main.")
+    assert ricordo("doctor", "--strict").code == 0
+    put("memory/2026-11-20.md", "# x\n\n" + line("ok, thanks!", 1))
+    assert ricordo("doctor").code == 0
+    assert ricordo("doctor", "--strict").code == 1
+
+
+def test_the_memories_of_another_store_are_looked_at_and_a_store_that_lists_none_says_so() -> None:
+    async def saved() -> None:
+        async with open_store("jsonl:notes", scope=Scope(user="me", project="shop")) as store:
+            for text in ("We deploy only from main.", "We only deploy from main.", "Thanks!"):
+                await store.save(Entry(content=text))
+
+    anyio.run(saved)
+    given = ("--store", "jsonl:notes", "--user", "me", "--project", "shop")
+    found = counts(*given)
+    assert found == {
+        "entries": (True, 3), "junk": (True, 1), "duplicates": (True, 1), "stale": (True, 0), "secrets": (True, 0),
+    }  # fmt: skip
+    assert ricordo("doctor", *given).out.splitlines()[0] == "jsonl:notes"
+    refused = ricordo("doctor", "--store", "none")
+    assert (refused.code, refused.out) == (1, "")
+    assert "can't list its memories" in refused.err
+    assert not Path(".ricordo").exists()
+
+
+@pytest.mark.parametrize("text", ["Thanks!", "👍", "好的", "ok danke", "It is what it is.", "...", SHOWN])
+def test_what_nobody_would_ask_for_is_junk(text: str) -> None:
+    assert is_junk(Entry(content=text))
+    assert not is_junk(Entry(content=text, rule="deny shell(rm*)"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We use uv.",
+        "彼はコーヒーが好きです。",
+        "Port 5433.",
+        "Use `<memory>` in the template.",
+        "Ok Corral is the client.",
+    ],
+)
+def test_what_says_something_is_no_junk(text: str) -> None:
+    assert not is_junk(Entry(content=text))
+
+
+def test_what_is_old_is_stale_unless_it_was_used_confirmed_or_pinned() -> None:
+    old = Entry(content="We use uv.", time=NOW - timedelta(days=200))
+    used = MemoryUsage(used=Counted(count=1, first=NOW, last=NOW))
+    shown = MemoryUsage(shown=Counted(count=9, first=NOW, last=NOW))
+    assert is_stale(old, None, NOW)
+    assert is_stale(old, shown, NOW), "being shown is not being used"
+    assert not is_stale(old, used, NOW)
+    for fresh in (
+        Entry(content="A.", time=NOW - timedelta(days=100)),
+        Entry(content="A.", kind="preference", time=old.time),
+        Entry(content="A.", time=old.time, confirmed=NOW - timedelta(days=1)),
+        Entry(content="A.", time=old.time, pinned=True),
+        Entry(content="A.", time=old.time, state="superseded"),
+        Entry(content="A."),
+    ):
+        assert not is_stale(fresh, None, NOW)
+    assert is_stale(Entry(content="A.", time=NOW, extra=(("until", "2026-11-20"),)), used, NOW)
+    assert not is_stale(Entry(content="A.", time=NOW, extra=(("until", "2026-11-22"),)), None, NOW)
+    assert not is_stale(Entry(content="A.", time=NOW, extra=(("until", "next week"),)), None, NOW)
+
+
+def test_what_was_merged_is_no_duplicate_and_other_numbers_and_names_are_none() -> None:
+    said = ["We deploy from main.", "We deploy from main!", "Port 1 is open.", "Port 2 is open.", "We deploy from dev."]
+    entries = [Entry(id=str(number), content=text) for number, text in enumerate(said)]
+    assert duplicates(entries) == {"1"}
+    assert duplicates(entries, merged={"1"}) == set()
+    assert duplicates([]) == set()
+
+
+def test_much_junk_is_a_failure() -> None:
+    talk = [Entry(id=f"t{number}", content="Thanks!") for number in range(20)]
+    rest = [Entry(id=f"r{number}", content=f"Port {number} is open.") for number in range(81)]
+    assert [check.ok for check in inspect_entries([*talk, *rest], now=NOW) if check.name == "junk"] == [True]
+    assert [check.ok for check in inspect_entries([*talk, *rest[:60]], now=NOW) if check.name == "junk"] == [False]
+
+
+def test_each_memory_is_compared_with_a_few_dozen_at_most_however_many_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[str] = []
+
+    def apart(one: str, other: str) -> bool:
+        compared.extend((one, other))
+        return False
+
+    monkeypatch.setattr("ricordo.audit.contents.same_statement", apart)
+    entries = [Entry(id=str(number), content=f"The deploy server keeps lot {number}.") for number in range(400)]
+    assert duplicates(entries) == set()
+    assert 0 < len(compared) // 2 <= 24 * len(entries)
