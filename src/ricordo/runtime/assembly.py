@@ -156,7 +156,11 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             scope=scope,
             workers=parts.settings.inbox.workers,
         )
-        async with beside(serving.serve), worker.at_work(closing_seconds=flush.config.closing_seconds):
+        async with (
+            beside(serving.serve),
+            worker.at_work(closing_seconds=flush.config.closing_seconds),
+            upkeep.hurrying(),
+        ):
             yield Workspace(
                 scope=scope,
                 place=place,
