@@ -18,7 +18,7 @@ from typing import Any
 
 import anyio
 
-from ricordo import HarnessAgent, Scope
+from ricordo import FlushConfig, HarnessAgent, Scope
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
 from ricordo.state.files import FileStates
@@ -82,7 +82,9 @@ async def session(folder: Path, turns: int) -> None:
 
 def agent(folder: Path) -> HarnessAgent:
     """Describe an agent with a root below `folder`."""
-    settings = Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
+    settings = Settings(
+        root=None, user="me", data=folder / "data", cache=folder / "cache", flush=FlushConfig(model="offline")
+    )
     return HarnessAgent.recommended(
         ScriptedModel(answered),
         workspace=folder / ".ricordo",
