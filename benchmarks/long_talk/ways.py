@@ -7,7 +7,7 @@ from typing import Any
 
 from long_talk.desk import Desk
 from long_talk.writer import writer
-from ricordo import CompactionConfig, HarnessAgent, Scope
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Scope
 from ricordo.compaction import (
     ClearResultsConfig,
     DedupeReadsConfig,
@@ -20,10 +20,12 @@ from ricordo.runtime.reductions import Reductions
 from ricordo.testing import ScriptedModel
 from ricordo.tokens import Share
 
-__all__ = ["LADDER", "USER", "Way", "agent", "ways"]
+__all__ = ["BY_RULES", "LADDER", "USER", "Way", "agent", "ways"]
 
 LADDER = "ladder/rules"
 USER = "me"
+BY_RULES = FlushConfig(model="offline")
+"""What is said is learned by rules: the models of this benchmark only talk and sum up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ def agent(folder: Path, desk: Desk, way: Way) -> HarnessAgent:
         scope=Scope(user=USER, project="shop"),
         session="s",
         tools=desk.tools(),
-        settings=Settings(root=None, user=USER, data=folder / "data", cache=folder / "cache"),
+        settings=Settings(root=None, user=USER, data=folder / "data", cache=folder / "cache", flush=BY_RULES),
         **way.options,
     )
 
@@ -92,7 +94,7 @@ def _lossless(window: int) -> Mapping[str, Any]:
 
 
 def _recommended(window: int) -> CompactionConfig:
-    plain = Settings(root=None, user=USER, data=Path("data"), cache=Path("cache"))
+    plain = Settings(root=None, user=USER, data=Path("data"), cache=Path("cache"), flush=BY_RULES)
     return Reductions().recommended(plain, window).compaction or CompactionConfig()
 
 
