@@ -1,10 +1,13 @@
 """Which memory takes another's place, and which says the same: decided by subject and attribute, or not at all."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.consolidation.conflicts import replaces, says_the_same
+from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 
 REPLACED = [
@@ -36,6 +39,7 @@ REPLACED = [
     ("Ana is flying to Oslo on 3 December (2026-12-03).", "Sorry, the flight to Oslo is on the 5th, not the 3rd."),
     ("The release branch is called harvest.", "From now on the release branch is called orchard."),
     ("Wir nutzen Jenkins für die Builds.", "Wir haben die Builds von Jenkins auf Drone umgestellt."),
+    ("User's dentist is Dr. Wieland.", "User's dentist is now Dr. Castellane."),
     ("The gateway of staging answers on 8080.", "Correction: the gateway answers on 8443, not 8080."),
 ]
 SIDE_BY_SIDE = [
@@ -120,3 +124,27 @@ def test_what_one_message_says_does_not_contradict_itself() -> None:
     old = Entry(content="We use MySQL for the orders.", source=source)
     new = Entry(content="We switched the orders from MySQL to PostgreSQL.", source=source)
     assert not replaces(new, old)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("User lives in Hamburg.", "User moved to Bremen."),
+        ("I live in Hamburg.", "I moved to Bremen."),
+        ("User's dentist is Dr. Wieland.", "User's dentist is Dr. Castellane."),
+    ],
+)
+def test_what_one_person_says_of_themselves_takes_nothing_from_another(one: str, other: str) -> None:
+    ana, bo = (Entry(content=text, id=user, scope=Scope(user=user)) for text, user in ((one, "ana"), (other, "bo")))
+    assert not replaces(bo, ana)
+    assert replaces(replace(bo, scope=ana.scope), ana)
+    again = replace(ana, id="again", scope=bo.scope)
+    assert not says_the_same(again, ana, duplicate=0.8)
+    assert says_the_same(replace(again, scope=ana.scope), ana, duplicate=0.8)
+
+
+def test_what_two_people_say_of_a_thing_is_about_the_same_thing() -> None:
+    ana = Entry(content="Our database is MySQL.", scope=Scope(user="ana"))
+    bo = Entry(content="Our database is PostgreSQL.", scope=Scope(user="bo"))
+    assert replaces(bo, ana)
+    assert says_the_same(replace(ana, scope=bo.scope), ana, duplicate=0.8)

@@ -79,9 +79,10 @@ _ATTRIBUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 )
 _COPULA = re.compile(
     r"^(?P<subject>(?:the|our|my|die|der|das|unser\w*|mein\w*|[A-Z][\w’']*['’]s)\s[^.,;:!?\n]{1,60}?)\s"
-    r"(?:is|are|ist|sind)\s(?:now |jetzt )?(?P<value>[^.,;:!?\n]{1,60})",
+    r"(?:is|are|ist|sind)\s(?:now |jetzt )?(?P<value>(?:(?<!\w)(?:Dr|Mr|Mrs|Ms|Prof|St)\.|[^.,;:!?\n]){1,60})",
     re.IGNORECASE,
 )
+_TITLES = frozenset({"dr", "mr", "mrs", "ms", "prof", "st"})
 _JAPANESE_COPULA = re.compile(
     r"^(?P<subject>[^、。\n]{2,24}?)は(?P<value>[^、。\n]{1,24}?)(?:です|だ|である|に(?:変更|移行|切り替え)|[。\n]|$)"
 )
@@ -206,7 +207,7 @@ def _named(text: str) -> list[Claim]:
     for pattern in (_COPULA, _JAPANESE_COPULA):
         match = pattern.match(text)
         if match and _VALUE.search(match["value"]) and len(match["value"].split()) <= 5:
-            subject, value = _bag(match["subject"]), _bag(match["value"])
+            subject, value = _bag(match["subject"]), _bag(match["value"]) - _TITLES
             if subject and value and not subject & value:
                 claims.append(Claim(subject=subject, attribute=" ".join(sorted(subject)), value=value))
     return claims

@@ -20,6 +20,8 @@ CORRECTION = "correction"
 _FRAME = 0.6
 _OF_A_PERSON = frozenset({"home", "work", "name"})
 _FEWEST = 2
+# "User: " before a sentence names the speaker, not what it is about
+_SELF = re.compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
 _ORDINAL = re.compile(r"^(\d+)(?:st|nd|rd|th)$")
 _TIMES_LIST = """
 january february march april may june july august september october november december monday tuesday wednesday thursday
@@ -38,6 +40,8 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
     `duplicate` (0..1) is the likeness of their content words from which they do; see `language.duplicates`.
     """
+    if _of_two_persons(left, right):
+        return False
     if left.content == right.content:
         return True
     return same_statement(left.content, right.content, threshold=duplicate)
@@ -45,7 +49,7 @@ def says_the_same(left: Entry, right: Entry, *, duplicate: float) -> bool:
 
 def replaces(newer: Entry, older: Entry) -> bool:
     """Tell whether `newer`, which was said later, takes the place of `older`."""
-    if older.source.messages and newer.source == older.source:
+    if (older.source.messages and newer.source == older.source) or _of_two_persons(newer, older):
         return False
     new, old = read_claims(newer.content), read_claims(older.content)
     if new.said == old.said:
@@ -78,6 +82,12 @@ def _begins_with(entry: Entry) -> str:
     """Return the first word of what a memory is about; empty when it has none."""
     subject = read_claims(entry.content).subject
     return next((word for word in content_words(entry.content[:600].casefold()) if word in subject), "")
+
+
+def _of_two_persons(one: Entry, other: Entry) -> bool:
+    """Tell whether each speaks of who said it, and two people did: what one prefers says nothing of the other."""
+    left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
+    return left != right and bool(left and right and _SELF.search(one.content) and _SELF.search(other.content))
 
 
 def _ends(claim: Claim, old: Reading) -> bool:
