@@ -3,22 +3,30 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agents_at_work import settings
 from hand_clock import HandClock
-from noting_models import lessons, note
-from ricordo import FlushConfig, HarnessAgent, Scope
+from noting_models import NotingDesk, lessons, note
+from ricordo import FlushConfig, HarnessAgent, Message, Scope
+from ricordo.audit.doctor import inspect_inbox
 from ricordo.clock import MonotonicIds
+from ricordo.events import Emitter
 from ricordo.files.local import LocalFiles
+from ricordo.flush.flush import Flushed
+from ricordo.maintenance.overdue import overdue, take_up
+from ricordo.maintenance.worker import Worker
+from ricordo.middleware.flush import FlushJobs
 from ricordo.models import ChatModel
-from ricordo.queue import InboxConfig, JobRecord
+from ricordo.queue import InboxConfig, Job, JobRecord, Outcome
 from ricordo.queue.inbox import Inbox
 from ricordo.spending import SpendingConfig
-from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
 from ricordo.workspace.ledger import read_memory
 
@@ -96,8 +104,8 @@ async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_a
     tmp_path: Path,
 ) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
-    model, others = ScriptedModel(noting), ScriptedModel(noting)
-    async with agent(root, model, clock) as one, agent(root, others, clock, session="t", user="you") as two:
+    model = ScriptedModel(noting)
+    async with agent(root, model, clock) as one, agent(root, model, clock, session="t", user="you") as two:
         await one.send("No, that's wrong: we use uv.")
         # seven harmless turns push the correction out of the window in which signals are looked for
         for number in range(7):
@@ -110,7 +118,7 @@ async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_a
         assert "correction" not in waiting["you"].signals
         await one.settle()
         assert await two.flush()
-    (mine,), (theirs,) = flushes(model), flushes(others)
+    mine, theirs = sorted(flushes(model), key=lambda asked: "spaces over tabs" in asked)
     assert "tabs over spaces" in mine
     assert "spaces over tabs" not in mine
     assert "spaces over tabs" in theirs
@@ -133,6 +141,123 @@ async def test_a_flush_is_whole_when_all_is_done_and_tells_when_it_is_not(tmp_pa
         await again.send("And now?")
         assert await again.flush()
     assert [located.entry.content for located in await read_memory(LocalFiles(root))] == [FACT[:-1]]
+
+
+@pytest.mark.req("DF-C18", "DF-C19")
+async def test_what_is_asked_for_at_once_does_not_wait_and_what_comes_meanwhile_is_one_more_run(
+    tmp_path: Path,
+) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    held: list[bool] = []
+
+    def slow(request: RecordedRequest) -> ScriptItem:
+        answer = noting(request)
+        if is_flush(request) and not held and isinstance(answer, Say):
+            held.append(True)
+            return Held(answer)
+        return answer
+
+    model = ScriptedModel(slow)
+    async with agent(root, model, clock) as one:
+        await one.send(FACT)
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.settle)
+            with anyio.fail_after(20):
+                await model.until_waiting(1)
+            # nothing of the pause has passed
+            await one.send("We deploy tools only from main.")
+            await one.send("We deploy pages only from main.")
+            model.release()
+        assert len(flushes(model)) == 1
+        waiting = [record for record in await jobs(root, clock) if record.state == "waiting"]
+        assert len(waiting) == 1
+        assert await one.flush()
+        assert await one.flush()
+    assert len(flushes(model)) == 2
+
+
+@pytest.mark.req("DF-B1", "DF-B3")
+async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failures_end_as_shown(
+    tmp_path: Path,
+) -> None:
+    clock = HandClock()
+    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    ask = FlushJobs(inbox, clock=clock)
+    desk = NotingDesk(ScriptedModel([Fail(503)] * 5))
+    ids = await desk.say("We deploy only from main.", "Fine.", "I prefer tea over coffee.", "We always use uv.")
+    hand_over = partial(ask.before_drop, Scope(user="me"), "main", "s")
+    await hand_over([Message(role="user", id=ids[0])])
+    busy = await inbox.lease(seconds=60)
+    assert busy is not None
+    await hand_over([Message(role="user", id=ids[1]), Message(role="user", id=ids[2])])
+    await hand_over([Message(role="user", id=ids[3])])
+    await inbox.settle(busy, Outcome(state="done"))
+    # both are in the one that waits
+    waits = await inbox.lease(seconds=60)
+    assert waits is not None
+    assert (waits.job.first, waits.job.last) == (ids[1], ids[3])
+    await inbox.release(waits)
+
+    async def flush(job: Job) -> Flushed:
+        return await desk.flusher.flush(job.agent, job.session)
+
+    worker = Worker(inbox, flush=flush, emitter=Emitter(clock), clock=clock)
+    pauses = []
+    for _ in range(5):
+        assert (await worker.drain(seconds=30)).failed == 1
+        [record] = await inbox.jobs(limit=1)
+        if record.state == "waiting" and record.job.after:
+            pauses.append((record.job.after - clock.now()).total_seconds())
+            clock.time = record.job.after
+    assert pauses == sorted(pauses)
+    assert pauses[0] >= 30
+    [record] = await inbox.jobs(limit=1)
+    assert (record.state, record.outcome and record.outcome.error) == ("failed", "ModelUnavailable")
+    check = await inspect_inbox(inbox)
+    assert not check.ok
+    assert "ModelUnavailable" in check.detail
+    # it is not discarded: asked for again, all of it is extracted
+    await take_up(inbox, await overdue(inbox, desk.files), retry=True)
+    rules = Worker(inbox, flush=lambda job: desk.flusher.flush(job.agent, job.session, by_rules=True),
+                   emitter=Emitter(clock), clock=clock)  # fmt: skip
+    assert (await rules.drain(seconds=30)).done >= 1
+    contents = " ".join(await desk.contents())
+    assert all(word in contents for word in ("deploy", "tea", "uv"))
+    await inbox.close()
+
+
+@pytest.mark.req("AS-FLUSH-06")
+async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_another(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    gap: dict[str, Any] = {"flush": FlushConfig(flush_trigger="throttled(600)")}
+    mine, theirs, again = (ScriptedModel(noting) for _ in range(3))
+    async with agent(root, mine, clock, **gap) as one:
+        await one.send(FACT)
+        await one.settle()
+    assert len(flushes(mine)) == 1
+    async with agent(root, theirs, clock, user="you", session="t", **gap) as two:
+        await two.send("We deploy tools only from main.")
+        await two.settle()
+    assert len(flushes(theirs)) == 1
+    # another instance for the same user shares the slot
+    async with agent(root, again, clock, session="u", **gap) as three:
+        await three.send("We deploy pages only from main.")
+        await three.settle()
+        assert flushes(again) == []
+        clock.turn(601)
+        await three.settle()
+    assert len(flushes(again)) == 1
+    # what one user's consolidation has read hides nothing that another's flush wrote meanwhile
+    on = replace(settings(root, consolidates=True), flush=FlushConfig(model="offline"), inbox=InboxConfig())
+    for user, said in (("me", "We never push on Fridays."), ("you", "We always squash before merging.")):
+        async with agent(root, ScriptedModel(noting), clock, user=user, session=user, settings=on) as one:
+            await one.send(said)
+            assert await one.flush()
+            await one.consolidate()
+    curated = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "workspace").rglob("*.md"))
+                      if "memory/20" not in path.as_posix())  # fmt: skip
+    assert "never push on Fridays" in curated
+    assert "always squash" in curated
 
 
 @pytest.mark.req("FC-CAP")

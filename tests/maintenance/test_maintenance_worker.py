@@ -300,6 +300,7 @@ async def test_trouble_of_the_inbox_is_reported_and_not_raised(bench: Bench) -> 
     assert bench.outcomes() == [("failed", "StorageFull")]
 
 
+@pytest.mark.req("AS-TRIG-04")
 async def test_ten_flushes_within_half_an_hour_ask_for_no_consolidation_and_the_one_after_it_for_one(
     bench: Bench,
 ) -> None:

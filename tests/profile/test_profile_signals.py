@@ -1,0 +1,81 @@
+"""What the user's words do reaches the prompt of an update as a hint, and nothing else does."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from hand_clock import HandClock
+from ricordo.flush.processing import processed
+from ricordo.messages import JsonValue, Message, Text, ToolSpec
+from ricordo.models import Reply
+from ricordo.profile.in_memory import InMemoryProfileStore
+from ricordo.profile.updater import ProfileUpdater
+
+pytestmark = pytest.mark.anyio
+
+
+class Asked:
+    """A model that learns nothing and remembers what it was asked."""
+
+    name, window = "asked", None
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        self.texts.append("\n".join(message.text for message in messages))
+        nothing = json.dumps({"user": {}, "history": {}, "newFacts": []})
+        return Reply(message=Message(role="assistant", parts=(Text(text=nothing),)))
+
+    def stream(self, *_: object, **__: object) -> None:
+        raise NotImplementedError
+
+
+def talk(text: str) -> list[Message]:
+    return [
+        Message(role="user", id="m1", parts=(Text(text="Write the list, please."),)),
+        Message(role="assistant", id="m2", parts=(Text(text="Here is the list."),)),
+        Message(role="user", id="m3", parts=(Text(text=text),)),
+        Message(role="assistant", id="m4", parts=(Text(text="All right."),)),
+    ]
+
+
+async def hints(text: str) -> list[str]:
+    """Return the hints that an update of such a conversation is asked with."""
+    read = processed(talk(text))
+    model, clock = Asked(), HandClock()
+    updater = ProfileUpdater(InMemoryProfileStore(clock), model, clock=clock)  # type: ignore[arg-type]
+    await updater.update(read.messages, signals=read.signals)
+    return [line for line in model.texts[0].splitlines() if line.startswith("Hint: ")]
+
+
+@pytest.mark.req("DF-SIGNAL", "DF-C10", "DF-C15")
+@pytest.mark.parametrize(
+    ("text", "signal"),
+    [
+        ("That's wrong, I asked for tabs.", "correction"),
+        ("不对，你理解错了。", "correction"),
+        ("Perfect, that's exactly what I wanted.", "reinforcement"),
+        ("完全正确，继续保持。", "reinforcement"),
+    ],
+)
+async def test_a_correction_and_praise_are_hinted_at_in_english_and_chinese(text: str, signal: str) -> None:
+    assert processed(talk(text)).signals == {signal}
+    assert len(await hints(text)) == 1
+    assert await hints(text) != await hints("Sort it by date.")
+
+
+@pytest.mark.req("DF-SIGNAL", "DF-C15")
+async def test_both_are_hinted_at_side_by_side_and_without_a_signal_nothing_is() -> None:
+    correction, praise = await hints("That's wrong, I asked for tabs."), await hints("Exactly right, keep doing that.")
+    assert correction != praise
+    both = await hints("That's wrong, I asked for tabs. The headings are exactly right, keep doing that.")
+    assert sorted(both) == sorted([*correction, *praise])
+    assert await hints("Sort it by date.") == []
