@@ -1,12 +1,16 @@
 """What a person does to what is remembered: forget, take back, look at what was written, pin and confirm."""
 
 from abc import ABC, abstractmethod
+from datetime import timedelta
 
-from ricordo.audit import HistoryItem, MemoryUsage
-from ricordo.errors import ScopeMismatch
+from ricordo.audit import HistoryItem, MemoryUsage, chosen_item, history
+from ricordo.audit.difference import ChangeDiff, difference
+from ricordo.audit.runs import BackgroundRun, background_runs
+from ricordo.errors import ChangeNotFound, InvalidQuery, ScopeMismatch
 from ricordo.profile.managing import ManagedProfile
 from ricordo.runtime import Settings, Workspace
 from ricordo.scopes import Scope
+from ricordo.spending.journal import SpendingJournal
 from ricordo.stores.capabilities import Layers, NotesUse
 from ricordo.workspace.entry import Entry
 
@@ -38,6 +42,36 @@ class ByHand(ABC):
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
         """Return at most `limit` writes (all when None), newest first. Raises `InvalidQuery` if it is below 1."""
         return await self._layers.history(limit=limit)
+
+    async def diff(self, change_id: str | None = None) -> ChangeDiff:
+        """Return what one write did to each of its files, line by line; the newest when none is named.
+
+        Raises: ChangeNotFound, also when what it replaced is not kept any more.
+        """
+        places = await self._layers.places()
+        items = [(item, place) for place in places for item in await history(place.files, place.changes)]
+        if not items:
+            raise ChangeNotFound("Nothing was written yet.")
+        item = max((item for item, _ in items), key=lambda item: (item.at, item.id))
+        if change_id is not None:
+            item = chosen_item([item for item, _ in items], change_id)
+        place = next(place for each, place in items if each is item)
+        return await difference(place.files, place.changes, item)
+
+    async def runs(self, *, limit: int = 20) -> list[BackgroundRun]:
+        """Return at most `limit` runs in the background, newest first: what each counted, how it ended, what it cost.
+
+        Ended ones are known for a while. Raises: InvalidQuery if `limit` is below 1; StorageError.
+        """
+        if limit < 1:
+            raise InvalidQuery(f"A history shows at least one run: the limit can't be {limit}.")
+        records = await self._workspace.inbox.jobs(limit=limit)
+        if not records:
+            return []
+        # a day is that of the user's calendar, which may have begun before
+        first = min(record.created for record in records) - timedelta(days=1)
+        asked = await SpendingJournal(self._workspace.place.files).since(first.date())
+        return background_runs(records, asked)
 
     async def pin(self, entry_id: str, *, on: bool = True) -> Entry:
         """Keep a memory in view whatever else there is, or no longer, and return it as it is now.

@@ -8,9 +8,19 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit import chosen_id
+from ricordo.audit.as_of import entries_as_of
 from ricordo.audit.doctor import Check, inspect, inspect_inbox
 from ricordo.clock import Clock
-from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope, InvalidSetting, MemoryClosed, ScopeRequired
+from ricordo.errors import (
+    InvalidEntry,
+    InvalidMessage,
+    InvalidQuery,
+    InvalidScope,
+    InvalidSetting,
+    MemoryClosed,
+    ScopeRequired,
+)
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
@@ -32,6 +42,7 @@ from ricordo.runtime.serving import embed_for
 from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
+from ricordo.stores.layered_reading import newest
 from ricordo.stores.noting import note_shown
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
@@ -202,13 +213,31 @@ class Memory(ByHand):
         standard = Tokens(self._settings.preamble_tokens) if self._settings else None
         return await self._workspace.store.preamble(budget or standard)
 
-    async def entries(self) -> list[Entry]:
-        """Return everything that is remembered in the scope, newest first."""
-        return await self._layers.entries()
+    async def entries(self, *, as_of: datetime | None = None) -> list[Entry]:
+        """Return everything that is remembered in the scope, newest first; `as_of` a moment, what was then.
 
-    async def entry(self, entry_id: str) -> Entry:
-        """Return one memory by its id, or six or more characters of its beginning or end. Raises `EntryNotFound`."""
-        return await self._layers.get(entry_id)
+        What was forgotten, merged or superseded since is there as it was. Raises: InvalidQuery for a moment without an
+        offset; ChangeNotFound when what was replaced since is not kept any more.
+        """
+        if as_of is None:
+            return await self._layers.entries()
+        if as_of.tzinfo is None:
+            raise InvalidQuery(f"A moment has an offset, such as {as_of.isoformat()}+00:00.")
+        places = await self._layers.places()
+        then = [
+            place.outward(one) for place in places for one in await entries_as_of(place.files, place.changes, as_of)
+        ]
+        return sorted(then, key=newest, reverse=True)
+
+    async def entry(self, entry_id: str, *, as_of: datetime | None = None) -> Entry:
+        """Return one memory by its id, or six or more characters of its beginning or end; `as_of` a moment, as it was.
+
+        Raises: EntryNotFound, and as `entries` does.
+        """
+        if as_of is None:
+            return await self._layers.get(entry_id)
+        then = {entry.id: entry for entry in await self.entries(as_of=as_of)}
+        return then[chosen_id([*then], entry_id)]
 
     async def ingest(
         self, messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None

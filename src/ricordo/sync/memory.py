@@ -59,6 +59,8 @@ class Memory(Face[AsyncMemory]):
     confirm = blocking(AsyncMemory.confirm)
     undo = blocking(AsyncMemory.undo)
     history = blocking(AsyncMemory.history)
+    diff = blocking(AsyncMemory.diff)
+    runs = blocking(AsyncMemory.runs)
     ingest = blocking(AsyncMemory.ingest)
     sessions = blocking(AsyncMemory.sessions)
     session = blocking(AsyncMemory.session)

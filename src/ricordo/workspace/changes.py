@@ -24,12 +24,23 @@ from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.merge import merged
 from ricordo.workspace.profile_merge import merged_document
 
-__all__ = ["Change", "ChangeSets", "Edit", "FileChange", "cut_off", "replaced_memory"]
+__all__ = [
+    "CHANGES",
+    "CHANGES_LOCK",
+    "OBJECTS",
+    "PENDING",
+    "Change",
+    "ChangeSets",
+    "Edit",
+    "FileChange",
+    "cut_off",
+    "replaced_memory",
+]
 
-_CHANGES = "history/changes"
-_PENDING = "history/pending"
-_OBJECTS = "history/objects"
-_LOCK = "changes"
+CHANGES = "history/changes"
+PENDING = "history/pending"
+OBJECTS = "history/objects"
+CHANGES_LOCK = "changes"
 _TRIES = 8
 
 
@@ -89,7 +100,7 @@ class ChangeSets:
             files=tuple(_file_change(edit) for edit in edits),
             undoes=undoes,
         )
-        async with self._files.lock(_LOCK):
+        async with self._files.lock(CHANGES_LOCK):
             await self._recover()
             for edit in edits:
                 await self._keep(edit)
@@ -116,9 +127,9 @@ class ChangeSets:
 
     async def recover(self) -> int:
         """Put back what change sets that were cut off had written; return how many there were."""
-        if not await self._files.list(_PENDING):
+        if not await self._files.list(PENDING):
             return 0
-        async with self._files.lock(_LOCK):
+        async with self._files.lock(CHANGES_LOCK):
             return await self._recover()
 
     async def records(self) -> list[Change]:
@@ -128,7 +139,7 @@ class ChangeSets:
     async def record(self, change_id: str) -> Change:
         """Return one change set. Raises `ChangeNotFound`."""
         try:
-            return _decoded((await self._files.read(f"{_CHANGES}/{change_id}.json")).data)
+            return _decoded((await self._files.read(f"{CHANGES}/{change_id}.json")).data)
         except FileMissing as error:
             raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.") from error
 
@@ -140,25 +151,25 @@ class ChangeSets:
         return await _content(self._files, version)
 
     async def _carry_out(self, change: Change, edits: Sequence[Edit]) -> None:
-        await self._files.create(f"{_PENDING}/{change.id}.json", _encoded(change))
+        await self._files.create(f"{PENDING}/{change.id}.json", _encoded(change))
         reached = 0
         try:
             for edit in edits:
                 reached += 1
                 await self._write(edit.path, edit.data, edit.expected)
-            await self._files.create(f"{_CHANGES}/{change.id}.json", _encoded(change))
+            await self._files.create(f"{CHANGES}/{change.id}.json", _encoded(change))
         except StorageError as error:
             # a conflict wrote nothing; any other error may have come after the rename
             written = reached - isinstance(error, VersionConflict)
             # nor is it on record then, although its record may be there
             with suppress(StorageError, FileMissing):
-                await self._files.delete(f"{_CHANGES}/{change.id}.json")
+                await self._files.delete(f"{CHANGES}/{change.id}.json")
             with suppress(StorageError, FileMissing):
                 await self._roll_back(change, change.files[:written])
             raise
         # the change is made; who recovers next removes what is left of its pending record
         with suppress(StorageError, FileMissing):
-            await self._files.delete(f"{_PENDING}/{change.id}.json")
+            await self._files.delete(f"{PENDING}/{change.id}.json")
 
     async def _keep(self, edit: Edit) -> None:
         found = await self._found(edit.path)
@@ -171,7 +182,7 @@ class ChangeSets:
 
     async def _recover(self) -> int:
         recovered = 0
-        for info in await self._files.list(_PENDING):
+        for info in await self._files.list(PENDING):
             # a record or a content that is damaged stays for `doctor` to show, and stops no other change
             with suppress(DocumentInvalid, FileMissing, VersionConflict):
                 change = _decoded((await self._files.read(info.path)).data)
@@ -181,12 +192,12 @@ class ChangeSets:
 
     async def _roll_back(self, change: Change, written: Sequence[FileChange]) -> None:
         """Put the files of a change back that is not on record; one that can't be put back throughout goes there."""
-        record = f"{_CHANGES}/{change.id}.json"
+        record = f"{CHANGES}/{change.id}.json"
         if await self._files.info(record) is None:
             whole = [await self._put_back(changed) for changed in reversed(written)]
             if not all(whole):
                 await self._files.create(record, _encoded(change))
-        await self._files.delete(f"{_PENDING}/{change.id}.json")
+        await self._files.delete(f"{PENDING}/{change.id}.json")
 
     async def _put_back(self, changed: FileChange) -> bool:
         """Restore a file that the change may have written, with what others did to it since; False if they collide."""
@@ -221,10 +232,10 @@ class ChangeSets:
 
 async def cut_off(files: FileStore) -> int:
     """Return how many change sets were cut off and not put back; one that is being made is waited for."""
-    if not await files.list(_PENDING):
+    if not await files.list(PENDING):
         return 0
-    async with files.lock(_LOCK):
-        return len(await files.list(_PENDING))
+    async with files.lock(CHANGES_LOCK):
+        return len(await files.list(PENDING))
 
 
 async def replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
@@ -238,7 +249,7 @@ async def replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
 
 async def _records(files: FileStore) -> list[Change]:
     found = []
-    for info in reversed(await files.list(_CHANGES)):
+    for info in reversed(await files.list(CHANGES)):
         with suppress(FileMissing, DocumentInvalid):
             found.append(_decoded((await files.read(info.path)).data))
     return found
@@ -289,7 +300,7 @@ def _lines(data: bytes | None) -> set[bytes]:
 
 
 def _object(version: str) -> str:
-    return f"{_OBJECTS}/{version[:2]}/{version}.z"
+    return f"{OBJECTS}/{version[:2]}/{version}.z"
 
 
 def _encoded(change: Change) -> bytes:

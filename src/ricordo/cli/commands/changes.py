@@ -1,4 +1,4 @@
-"""`undo` and `history`: every write, and how to take it back."""
+"""`undo`, `history` and `diff`: every write, what it did, and how to take it back."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +11,14 @@ from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOpti
 from ricordo.cli.render import bold, counted, dim, emit, say, shown
 
 if TYPE_CHECKING:
-    from ricordo.audit import HistoryItem
-    from ricordo.memory import Memory
+    from collections.abc import Sequence
 
-__all__ = ["history", "undo"]
+    from ricordo.audit import HistoryItem
+    from ricordo.audit.runs import BackgroundRun
+    from ricordo.memory import Memory
+    from ricordo.messages.types import JsonValue
+
+__all__ = ["diff", "history", "undo"]
 
 # so many writes of other processes may follow an undo before it is told
 _NEWEST = 20
@@ -54,13 +58,22 @@ def undo(
 def history(
     *,
     limit: LimitOption = 20,
+    runs: Annotated[
+        bool, typer.Option("--runs", help="Show what was done in the background, and what it cost.")
+    ] = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show who changed what, when and why, newest first."""
+    """Show who changed what, when and why, newest first.
+
+    With --runs: what was done in the background, with what each phase counted, how it ended and what it cost.
+    """
     target = existing(root, user, project)
+    if runs:
+        _show_runs(with_memory(target, lambda memory: memory.runs(limit=limit)), as_json=as_json)
+        return
 
     async def look(memory: "Memory") -> list[Deed]:
         return await deeds_of(target, await memory.history(limit=limit))
@@ -73,6 +86,72 @@ def history(
         say("Nothing was written yet.")
     for each in deeds:
         _print_deed(each)
+
+
+def diff(
+    *,
+    change: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CHANGE", help="The id of a change, its beginning, or the id of a memory it added; else the newest."
+        ),
+    ] = None,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what one write did to each of its files, line by line."""
+    target = existing(root, user, project)
+    found = with_memory(target, lambda memory: memory.diff(change))
+    if as_json:
+        files: list[JsonValue] = [
+            {"path": each.path, "created": each.created, "deleted": each.deleted, "added": each.added,
+             "removed": each.removed, "diff": each.text}
+            for each in found.files
+        ]  # fmt: skip
+        emit({"change": change_document(found.item), "files": files})
+        return
+    item = found.item
+    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {shown(item.who)}")
+    for each in found.files:
+        state = " (new)" if each.created else " (deleted)" if each.deleted else ""
+        say(f"\n{dim(shown(each.path) + state)}  +{each.added} -{each.removed}")
+        for line in each.text.split("\n")[2:]:
+            say(shown(line))
+
+
+def _show_runs(runs: "Sequence[BackgroundRun]", *, as_json: bool) -> None:
+    if as_json:
+        emit({"runs": [_run_document(run) for run in runs]})
+        return
+    if not runs:
+        say("Nothing was done in the background lately.")
+    for run in runs:
+        about = f" of {shown(run.session)}" if run.session else ""
+        error = f"  {shown(run.error)}" if run.error else ""
+        say(f"{bold(run.kind)}{about}  {run.asked.astimezone():%Y-%m-%d %H:%M}  {run.state}{error}")
+        for phase, counts in run.phases.items():
+            say(f"  {shown(phase):<12} {shown(', '.join(f'{name} {count:,}' for name, count in counts.items()))}")
+        spent = run.spent
+        if spent.requests:
+            say(dim(f"  {counted(spent.requests, 'request')}, {spent.tokens:,} tokens, ${spent.cost:,.4f}"))
+
+
+def _run_document(run: "BackgroundRun") -> "JsonValue":
+    return {
+        "id": run.id,
+        "kind": run.kind,
+        "state": run.state,
+        "session": run.session or None,
+        "asked": run.asked.isoformat(),
+        "ended": run.ended.isoformat() if run.ended else None,
+        "phases": {phase: dict(counts) for phase, counts in run.phases.items()},
+        "error": run.error or None,
+        "requests": run.spent.requests,
+        "tokens": run.spent.tokens,
+        "cost": float(run.spent.cost),
+    }
 
 
 def _print_deed(deed: Deed) -> None:

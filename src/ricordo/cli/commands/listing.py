@@ -82,6 +82,14 @@ _NewerThan = Annotated[
 ]
 
 
+_AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of", parser=moment, metavar="TIME", show_default=False, help="As it was then: 2026-11-22, or 7d ago."
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Filter:
     """What `memory list` lets through; what is empty lets everything through."""
@@ -119,6 +127,7 @@ def list_memories(
     older_than: _OlderThan = None,
     newer_than: _NewerThan = None,
     rules: Annotated[bool, typer.Option("--rules", help="Only rules for tool calls.")] = False,
+    as_of: _AsOf = None,
     limit: LimitOption = 100,
     root: RootOption = None,
     user: UserOption = None,
@@ -140,7 +149,7 @@ def list_memories(
         after=newer_than,
         rules=rules,
     )
-    remembered = with_memory(target, lambda memory: memory.entries())
+    remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
     entries = [entry for entry in remembered if wanted.takes(entry)]
     if as_json:
         emit({"total": len(entries), "entries": [entry_document(entry) for entry in entries[:limit]]})
@@ -159,6 +168,7 @@ def list_memories(
 def show(
     *,
     entry_id: EntryId,
+    as_of: _AsOf = None,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -171,6 +181,9 @@ def show(
     target = existing(root, user, project)
 
     async def look(memory: "Memory") -> "tuple[Entry, Position | None, list[Origin]]":
+        if as_of is not None:
+            then = await memory.entry(entry_id, as_of=as_of)
+            return then, None, await origins_of(target, memory, then)
         entry = await memory.used(entry_id, how="show")
         return entry, await position_of(target, entry.id), await origins_of(target, memory, entry)
 

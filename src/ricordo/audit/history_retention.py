@@ -1,0 +1,103 @@
+"""What history keeps: change sets for a while, and no more of them than so many bytes, but the newest in any case.
+
+Only the record of what was replaced is given up, never what stands in a file now: a change that is gone can't be undone
+or looked at any more. Records go before contents, so a stop in between leaves contents that nothing names, and the
+next run removes them.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ricordo.errors import FileMissing
+from ricordo.files import ABSENT, FileInfo, FileStore
+from ricordo.workspace.changes import CHANGES, CHANGES_LOCK, OBJECTS, PENDING, Change, ChangeSets
+
+__all__ = ["HistoryConfig", "HistoryTrimmed", "outlived", "retain_history"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryConfig:
+    """How long history is kept: `days`, and less where it takes more than `most_bytes`, but `least_days` always."""
+
+    days: int = 90
+    least_days: int = 30
+    most_bytes: int = 200_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryTrimmed:
+    """How many change sets were given up, and how many bytes of what they had replaced."""
+
+    changes: int = 0
+    bytes: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts by name."""
+        return {"changes": self.changes, "history_bytes": self.bytes}
+
+
+async def retain_history(
+    files: FileStore, changes: ChangeSets, *, now: datetime, config: HistoryConfig | None = None
+) -> HistoryTrimmed:
+    """Give up the change sets that are past their time. A second call right after it does nothing.
+
+    While a change set is cut off and not yet put back, nothing is given up. Raises: StorageError.
+    """
+    async with files.lock(CHANGES_LOCK):
+        if await files.list(PENDING):
+            return HistoryTrimmed()
+        records = await changes.records()
+        readable = {change.id for change in records}
+        listed = await files.list(CHANGES)
+        if any(_id(info) not in readable for info in listed):
+            # a record that can't be read may name any content
+            return HistoryTrimmed()
+        contents = await files.list(OBJECTS)
+        sizes = {_version(info): info.size for info in contents}
+        gone = outlived(records, sizes, now=now, config=config or HistoryConfig())
+        for change_id in gone:
+            with suppress(FileMissing):
+                await files.delete(f"{CHANGES}/{change_id}.json")
+        kept = {version for change in records if change.id not in gone for version in _versions(change)}
+        unnamed = [info for info in contents if _version(info) not in kept]
+        for info in unnamed:
+            with suppress(FileMissing):
+                await files.delete(info.path)
+    return HistoryTrimmed(changes=len(gone), bytes=sum(info.size for info in unnamed))
+
+
+def outlived(records: Sequence[Change], sizes: dict[str, int], *, now: datetime, config: HistoryConfig) -> list[str]:
+    """Return the ids of the change sets to give up, the oldest first. Pure.
+
+    `sizes` are the bytes that are kept of each content, which several change sets may name.
+    """
+    newest_first = sorted(records, key=lambda change: (change.at, change.id), reverse=True)
+    held: set[str] = set()
+    total = 0
+    gone: list[str] = []
+    for change in newest_first:
+        age = now - change.at
+        fresh = {version for version in _versions(change) if version not in held}
+        size = sum(sizes.get(version, 0) for version in fresh)
+        is_full = gone or total + size > config.most_bytes
+        if age > timedelta(days=config.days) or (is_full and age > timedelta(days=config.least_days)):
+            gone.append(change.id)
+        else:
+            held |= fresh
+            total += size
+    return gone[::-1]
+
+
+def _versions(change: Change) -> list[str]:
+    return [version for file in change.files for version in (file.before, file.after) if version != ABSENT]
+
+
+def _id(info: FileInfo) -> str:
+    return info.path.rpartition("/")[2].removesuffix(".json")
+
+
+def _version(info: FileInfo) -> str:
+    return info.path.rpartition("/")[2].removesuffix(".z")

@@ -1,0 +1,100 @@
+"""Runs: what was done in the background, when, how it ended, and what it cost; newest first.
+
+The inbox keeps ended jobs for a while, and the record of spending tells what models were asked for meanwhile. A
+request belongs to the run during which it was made, and of a session that is learned from to that session's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from ricordo.queue import JobRecord
+from ricordo.spending import Asked, Spent
+
+__all__ = ["BackgroundRun", "background_runs"]
+
+_PURPOSES: Mapping[str, frozenset[str]] = {
+    "flush": frozenset({"flush"}),
+    "consolidate": frozenset({"consolidation"}),
+    "maintain": frozenset({"consolidation"}),
+}
+_FIRST_PHASE: Mapping[str, str] = {"flush": "extract", "consolidate": "consolidate"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackgroundRun:
+    """One run: its `kind` (flush, consolidate, maintain), the `session` it was about, and how it stands.
+
+    `asked` is when it came into the inbox, `ended` when it was done, None while it waits or runs. `phases` are what
+    each counted, in order; `error` is the type of its error. `spent` is what it asked models for.
+    """
+
+    id: str
+    kind: str
+    state: str
+    asked: datetime
+    ended: datetime | None = None
+    session: str = ""
+    phases: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    error: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def cost(self) -> Decimal:
+        """What its requests cost, in US dollars, as far as prices are known."""
+        return self.spent.cost
+
+
+def background_runs(records: Sequence[JobRecord], asked: Sequence[Asked] = ()) -> list[BackgroundRun]:
+    """Return the runs that the jobs tell of, in their order, each with what it spent."""
+    left = list(asked)
+    found: list[BackgroundRun] = []
+    for record in records:
+        mine = [each for each in left if _is_of(each, record)]
+        left = [each for each in left if each not in mine]
+        found.append(_run(record, sum((each.spent for each in mine), Spent())))
+    return found
+
+
+def _run(record: JobRecord, spent: Spent) -> BackgroundRun:
+    outcome = record.outcome
+    has_ended = record.state in {"done", "failed", "dropped"}
+    return BackgroundRun(
+        id=record.job.id,
+        kind=record.job.kind,
+        state=record.state,
+        asked=record.created,
+        ended=record.changed if has_ended else None,
+        session=record.job.session,
+        phases=_phases(record.job.kind, outcome.counts if outcome else {}),
+        error=(outcome.error if outcome else None) or "",
+        spent=spent,
+    )
+
+
+def _phases(kind: str, counts: Mapping[str, int]) -> Mapping[str, Mapping[str, int]]:
+    """Return the counts by phase: those of a cycle are named `phase.count`, those of other runs belong to its own."""
+    found: dict[str, dict[str, int]] = {}
+    for name, count in counts.items():
+        phase, dot, rest = name.partition(".")
+        if not dot:
+            phase, rest = _FIRST_PHASE.get(kind, kind), name
+        found.setdefault(phase, {})[rest] = count
+    return found
+
+
+def _is_of(asked: Asked, record: JobRecord) -> bool:
+    if asked.purpose not in _PURPOSES.get(record.job.kind, frozenset()):
+        return False
+    if record.job.kind == "flush" and asked.session not in {"", record.job.session}:
+        return False
+    at = _moment(asked.at)
+    return at is not None and record.created <= at <= record.changed
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
