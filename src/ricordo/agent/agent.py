@@ -253,12 +253,13 @@ class HarnessAgent(Standpoint):
         """
         return await self._session.flushed(seconds=seconds)
 
-    async def consolidate(self) -> Consolidated:
+    async def consolidate(self, *, deep: bool = False) -> Consolidated:
         """Let what was learned so far enter curated memory now, however recent the last consolidation is.
 
-        `settle` first, to have all of it. It enters the prompt with the next session, or after the next compaction.
+        With `deep` all curated memory is read anew. `settle` first, to have all of it. It enters the prompt with
+        the next session, or after the next compaction.
         """
-        return await self._session.consolidate()
+        return await self._session.consolidate(deep=deep)
 
 
 def _folder(named: str | Path | None) -> Path | None:

@@ -13,6 +13,7 @@ from ricordo.audit.listing import with_listing
 from ricordo.audit.told_profiles import without_knowing
 from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.topics import described_anew
+from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
@@ -68,6 +69,8 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
     edits += await without_telling(files, contents, {found.entry.id for found in standing})
     edits += await without_knowing(files, [found.entry for found in standing], by_hand=True)
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
+    # what a model proposed may tell of it
+    longs |= {PROPOSAL: None}
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
 

@@ -14,6 +14,7 @@ from ricordo.cli.commands import (
     chat,
     compact,
     config,
+    consolidate,
     context,
     demo,
     doctor,
@@ -99,6 +100,7 @@ app.command("history", cls=Command)(changes.history)
 app.command("diff", cls=Command)(changes.diff)
 app.command("doctor", cls=Command)(doctor.doctor)
 app.command("maintain", cls=Command)(maintain.maintain)
+app.command("consolidate", cls=Command)(consolidate.consolidate)
 app.command("spending", cls=Command)(spending.spending)
 
 _config.command("show", cls=Command)(config.show)

@@ -6,7 +6,6 @@ finds them curated. No lock is held but while the change set is written, so nobo
 itself waits until a turn is over.
 """
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,10 @@ from ricordo.consolidation.cursor import Cursor, line_digests, save_cursor
 from ricordo.consolidation.dream import Dreams, closed_gate, load_dreams, save_dreams, session_marks
 from ricordo.consolidation.gather import ACT, Gathered, Gatherer
 from ricordo.consolidation.lease import lease
+from ricordo.consolidation.outcome import Consolidated, counts_of, difference
 from ricordo.consolidation.plan import due, propose
-from ricordo.consolidation.types import Advice, Cost, Proposal, Refusal
+from ricordo.consolidation.types import Advice, Proposal
+from ricordo.consolidation.waiting import Waiting, basis_of, drop_waiting, keep_waiting, load_waiting
 from ricordo.errors import StorageBusy, VersionConflict
 from ricordo.events import Emitter
 from ricordo.files import ABSENT, FileStore, version_of
@@ -31,10 +32,22 @@ from ricordo.scopes import Scope
 from ricordo.tasks import Progress, Report
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry_codec import parse_entries
-from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, ledger_date
+from ricordo.workspace.layout import LEDGERS, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.tombstones import read_tombstones
 
-__all__ = ["ACT", "BUSY", "NOTHING_NEW", "REJECTED", "TOO_SOON", "WHO", "Consolidated", "Consolidator"]
+__all__ = [
+    "ACT",
+    "BUSY",
+    "NOTHING_NEW",
+    "NOTHING_WAITS",
+    "REJECTED",
+    "STALE",
+    "TOO_SOON",
+    "WAITS",
+    "WHO",
+    "Consolidated",
+    "Consolidator",
+]
 
 WHO = "consolidation"
 NOTHING_NEW = "nothing new"
@@ -42,37 +55,14 @@ TOO_SOON = "too soon after the last run"
 BUSY = "another consolidation runs"
 
 REJECTED = "rejected"
+WAITS = "a proposal waits for approval"
+NOTHING_WAITS = "no proposal waits"
+STALE = "memory changed since the proposal was made"
 
 _LOCK = "consolidate"
 _SUPERSEDED = b"[state:: superseded]"
 _TRIES = 8
 _STEPS = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Consolidated:
-    """What a run did: `change_id` is empty when it wrote nothing, `skipped` says why.
-
-    Counts are of entries: `read` were new, `kept` are curated now, `merged` are said already by another, `superseded`
-    lost their place, `retired` left view, `left` stay in the ledger only, `waiting` are for the next run. `files` are
-    below the workspace. `refused` says of each proposal of a model that was not carried out why, `note` why the rules
-    decided alone though a model was to be asked, and `cost` what asking took. `deep` tells that it was a dream.
-    """
-
-    change_id: str = ""
-    read: int = 0
-    kept: int = 0
-    merged: int = 0
-    superseded: int = 0
-    retired: int = 0
-    left: int = 0
-    waiting: int = 0
-    files: tuple[str, ...] = ()
-    skipped: str = ""
-    refused: tuple[Refusal, ...] = ()
-    note: str = ""
-    cost: Cost = field(default_factory=Cost)
-    deep: bool = False
 
 
 @dataclass(kw_only=True)
@@ -84,6 +74,7 @@ class _Run:
     deep: bool
     asks: bool
     report: Report
+    hold: bool = False
     dreams: Dreams = field(default_factory=Dreams)
     advice: Advice | None = None
 
@@ -127,22 +118,42 @@ class Consolidator:
         again: bool = False,
         deep: bool = False,
         asks: bool = True,
+        hold: bool = False,
         report: Report | None = None,
     ) -> Consolidated:
         """Curate what the ledgers hold since the last run, and with `deep` all that is curated anew.
 
         Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
         another process does it. With `again` all ledgers are read anew, also what a person took back by undo. Without
-        `asks` no model has a say. `report` is told of each of the four steps; a cancellation before the last one leaves
-        memory as it was.
+        `asks` no model has a say. With `hold` nothing is written: the proposal waits for `approve`. `report` is
+        told of each of the four steps; a cancellation before the last one leaves memory as it was.
 
         Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
         """
         asks = asks and self._adviser is not None
         forced = force or again or deep
-        run = _Run(force=forced, again=again, deep=deep, asks=asks, report=report or _untold)
+        run = _Run(force=forced, again=again, deep=deep, asks=asks, report=report or _untold, hold=hold)
+        return await self._alone(run)
+
+    async def approve(self, *, report: Report | None = None) -> Consolidated:
+        """Carry out the proposal that waits; skipped when none does, and when memory changed since it was made.
+
+        Raises as `consolidate`.
+        """
+        waiting = await load_waiting(self._files)
+        if waiting is None:
+            return Consolidated(skipped=NOTHING_WAITS)
+        gathered = await self._gatherer.gather(deep=waiting.deep)
+        if basis_of(gathered.versions, deep=waiting.deep) != waiting.basis:
+            return Consolidated(skipped=STALE, deep=waiting.deep)
+        run = _Run(force=True, again=False, deep=waiting.deep, asks=False, report=report or _untold)
+        run.advice = waiting.advice
+        return await self._alone(run)
+
+    async def _alone(self, run: _Run) -> Consolidated:
+        deep = run.deep
         try:
-            if not (deep or asks):
+            if not (deep or run.asks):
                 return await self._run(run)
             async with lease(self._files, self._clock) as is_ours:
                 return await self._run(run) if is_ours else Consolidated(skipped=BUSY, deep=deep)
@@ -155,7 +166,8 @@ class Consolidator:
         advice = await self._adviser(gathered.material, self._pause) if self._adviser and asks else None
         if advice and advice.flaw:
             return Proposal(rejected=advice.flaw)
-        return await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
+        proposal = await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
+        return replace(proposal, note=advice.note if advice else "")
 
     async def why_no_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
         """Return why it is no time for a dream that nobody asked for; empty when it is.
@@ -210,7 +222,7 @@ class Consolidator:
         with emitter.stage("consolidate", self._scope) as progress:
             proposal, skipped = await self._proposed(run, gathered)
             done = _done(run, gathered, proposal, skipped)
-            progress.counts.update(_counts(done))
+            progress.counts.update(counts_of(done))
             progress.reason = done.note or None
             progress.failed = skipped if skipped.startswith(REJECTED) else None
             progress.skipped = skipped if skipped and progress.failed is None else None
@@ -225,6 +237,11 @@ class Consolidator:
                 return Consolidated(
                     read=gathered.read, skipped=progress.failed, note=done.note, cost=done.cost, deep=run.deep
                 ), False
+            if run.hold:
+                progress.skipped = WAITS
+                basis = basis_of(gathered.versions, deep=run.deep)
+                await keep_waiting(self._files, Waiting(basis=basis, advice=run.advice, deep=run.deep))
+                return replace(done, skipped=WAITS), False
             run.report(_step(3, f"writing {len(proposal.documents)} files"))
             try:
                 async with self._files.lock(_LOCK):
@@ -233,13 +250,16 @@ class Consolidator:
             except VersionConflict:
                 progress.skipped = "memory changed meanwhile"
                 return None, False
-            progress.counts.update(await run_sync(_difference, gathered.material.documents, proposal.documents))
+            progress.counts.update(await run_sync(difference, gathered.material.documents, proposal.documents))
         return done, await self._changed_since(gathered, proposal.documents)
 
     async def _proposed(self, run: _Run, gathered: Gathered) -> tuple[Proposal, str]:
         """Return what is to be written, and why nothing is."""
         if not run.force and gathered.read and not self._due(gathered):
             return Proposal(), TOO_SOON
+        waiting = await load_waiting(self._files) if run.hold else None
+        if waiting and waiting.basis == basis_of(gathered.versions, deep=run.deep or waiting.deep):
+            return Proposal(), WAITS
         run.report(_step(1, f"placing {gathered.read} new entries"))
         if run.asks and run.advice is None:
             run.advice = await self._advice(run, gathered)
@@ -275,6 +295,7 @@ class Consolidator:
             why = f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
             why += f", {len(proposal.retired)} retired" if proposal.retired else ""
             change_id = (await self._changes.apply(edits, act=ACT, who=WHO, why=why)).id
+        await drop_waiting(self._files)
         moved = await run_sync(_moved, gathered, proposal.documents)
         await save_cursor(self._files, replace(moved, at=self._clock.now()))
         if run.deep:
@@ -314,7 +335,7 @@ def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Co
     """Return what a run comes to once the proposal is written."""
     advice = run.advice or Advice()
     told = Consolidated(skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep)
-    if skipped == NOTHING_NEW:
+    if skipped in {NOTHING_NEW, WAITS}:
         return told
     if skipped == TOO_SOON:
         return replace(told, waiting=gathered.read + gathered.waiting)
@@ -329,35 +350,6 @@ def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Co
         waiting=gathered.waiting,
         files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
     )
-
-
-def _counts(done: Consolidated) -> dict[str, int]:
-    """Return what the event of a run counts; a cost is in millionths of a US dollar."""
-    counts = {
-        "entries": done.read,
-        "kept": done.kept,
-        "merged": done.merged,
-        "superseded": done.superseded,
-        "left": done.left,
-    }
-    asked = {
-        "retired": done.retired,
-        "refused": len(done.refused),
-        "requests": done.cost.requests,
-        "tokens": done.cost.tokens,
-        "microdollars": int((done.cost.dollars or 0) * 1_000_000),
-    }
-    return counts | {name: count for name, count in asked.items() if count}
-
-
-def _difference(before: Mapping[str, bytes], after: Mapping[str, bytes | None]) -> dict[str, int]:
-    """Return how many lines of curated memory a proposal adds and removes."""
-    added = removed = 0
-    for path, data in after.items():
-        if path == MEMORY or path.startswith(f"{TOPICS}/"):
-            old, new = Counter(before.get(path, b"").splitlines()), Counter((data or b"").splitlines())
-            added, removed = added + (new - old).total(), removed + (old - new).total()
-    return {"files": len(after), "added": added, "removed": removed}
 
 
 def _moved(gathered: Gathered, written: Mapping[str, bytes | None]) -> Cursor:

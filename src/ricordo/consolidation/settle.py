@@ -253,11 +253,12 @@ class _Desk:
         """Return those of these ids that are active, the first said first."""
         return sorted((self.active[name] for name in names if name in self.active), key=_said)
 
-    def _rank(self, one: Fresh) -> tuple[bool, bool, bool, float, datetime, str]:
+    def _rank(self, one: Fresh) -> tuple[bool, bool, bool, bool, float, datetime, str]:
         entry = one.entry
         standing = entry.id in self._standing
         ruling = entry.rule is not None
-        return ruling, standing, is_explicit(entry), round(entry.confidence, 1), moment(entry), entry.id
+        kept = standing and self._is_kept(entry)
+        return ruling, kept, standing, is_explicit(entry), round(entry.confidence, 1), moment(entry), entry.id
 
     def _may_join(self, new: Entry, other: Entry) -> bool:
         """Tell whether one of two that say the same may go: of two rules only one with the same rule as the other."""

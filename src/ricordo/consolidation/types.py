@@ -150,7 +150,7 @@ class Proposal:
 
     `kept` and `left` are ids of new entries: curated, and staying in the ledger only; `merged` are those of entries
     that another one says already. `refused` says of each proposal of a model that is not in it why,
-    `rejected` why its answer as a whole was of no use.
+    `rejected` why its answer as a whole was of no use, `note` why the rules decided alone.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -161,3 +161,4 @@ class Proposal:
     retired: tuple[Retired, ...] = ()
     refused: tuple[Refusal, ...] = ()
     rejected: str = ""
+    note: str = ""

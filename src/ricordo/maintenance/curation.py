@@ -22,7 +22,8 @@ _TITLE = "consolidating what was learned"
 class Curation:
     """Carries out consolidations of one workspace, each of them a task of type `dream` in `tasks`.
 
-    `refresh` lets the index of the workspace look at what changed, `turns` tells when somebody is at work.
+    `refresh` lets the index of the workspace look at what changed, `turns` tells when somebody is at work. With
+    `holds` what nobody asked for waits until somebody approves of it.
     """
 
     consolidator: Consolidator
@@ -33,6 +34,7 @@ class Curation:
     emitter: Emitter
     scope: Scope
     turns: TurnsAtWork = field(default_factory=TurnsAtWork)
+    holds: bool = False
     _hurries: bool = field(default=False, init=False)
 
     def hurry(self) -> None:
@@ -48,12 +50,12 @@ class Curation:
         await self.turns.idle()
         quiet, sessions = self.turns.quiet_seconds, self.turns.sessions
         deep = not self._hurries and not await self.consolidator.why_no_dream(quiet=quiet, without=sessions)
-        return _counts(await self.run(force=True, deep=deep))
+        return _counts(await self.run(force=True, deep=deep, hold=self.holds))
 
-    async def run(self, *, force: bool, deep: bool = False) -> Consolidated:
+    async def run(self, *, force: bool, deep: bool = False, hold: bool = False) -> Consolidated:
         """Consolidate, with `force` however recent the last run is; skipped when its task was stopped.
 
-        With `deep` all curated memory is read anew.
+        With `deep` all curated memory is read anew, with `hold` what is proposed waits until it is approved of.
 
         Raises as `Consolidator.consolidate`, and `StorageError` when the task can't be recorded.
         """
@@ -61,7 +63,7 @@ class Curation:
 
         async def work(report: Report) -> str:
             nonlocal done
-            done = await self._consolidated(report, force=force, deep=deep)
+            done = await self._consolidated(report, force=force, deep=deep, hold=hold)
             return done.skipped or f"{done.kept} kept, {done.merged} merged, {done.superseded} superseded"
 
         now = self.clock.now()
@@ -73,9 +75,16 @@ class Curation:
             return done
         return done
 
-    async def _consolidated(self, report: Report, *, force: bool, deep: bool) -> Consolidated:
+    async def approve(self) -> Consolidated:
+        """Carry out the proposal that waits. Raises as `Consolidator.approve`."""
+        done = await self.consolidator.approve()
+        if done.change_id:
+            await self.refresh()
+        return done
+
+    async def _consolidated(self, report: Report, *, force: bool, deep: bool, hold: bool) -> Consolidated:
         asks = not self._hurries
-        done = await self.consolidator.consolidate(force=force, deep=deep, asks=asks, report=report)
+        done = await self.consolidator.consolidate(force=force, deep=deep, asks=asks, hold=hold, report=report)
         if done.change_id:
             await self.refresh()
         return done

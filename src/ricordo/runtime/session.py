@@ -175,12 +175,12 @@ class Session:
         failed = await _failed(workspace)
         return await self.settle(seconds=seconds) == 0 and await _failed(workspace) <= failed
 
-    async def consolidate(self) -> Consolidated:
-        """Make curated memory of what the ledgers hold, however recent the last time is."""
+    async def consolidate(self, *, deep: bool = False) -> Consolidated:
+        """Make curated memory of what the ledgers hold, with `deep` anew of all, however recent the last time is."""
         curation = self.workspace.curation if self.workspace else None
         if curation is None:
             return Consolidated(skipped="consolidation is switched off" if self.workspace else "memory is off")
-        return await curation.run(force=True)
+        return await curation.run(force=True, deep=deep)
 
     async def _compacted(
         self,

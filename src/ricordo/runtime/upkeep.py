@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.collect import Collected, collect
 from ricordo.consolidation.asking import Adviser, ModelAdviser, rules_alone
+from ricordo.consolidation.config import PREVIEW
 from ricordo.consolidation.consolidate import Consolidator
 from ricordo.consolidation.plan import Material
 from ricordo.consolidation.types import Advice
@@ -170,6 +171,7 @@ def _curation(
     return Curation(
         consolidator=consolidator,
         turns=turns,
+        holds=config.mode == PREVIEW,
         refresh=place.index.refresh,
         tasks=FileTasks(place.files, ROOT_TASKS, place.redactor),
         clock=place.clock,

@@ -1,0 +1,148 @@
+"""Consolidation beside an agent: it waits for turns, and no turn waits for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agents_at_work import SCOPE, settings
+from hand_clock import HandClock
+from ricordo import HarnessAgent, Memory
+from ricordo.consolidation.config import PREVIEW, ConsolidationConfig
+from ricordo.events import Event
+from ricordo.harness.offline import OFFLINE
+from ricordo.messages import JsonValue, Message, Text, ToolSpec
+from ricordo.models import Reply
+from ricordo.runtime import Settings
+from ricordo.tasks import Task
+from ricordo.testing import Say, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+FACT = "We deploy only from main."
+
+
+class Consolidating:
+    """A model for consolidation only, which hangs until it is let go."""
+
+    name = "consolidating"
+    window: int | None = None
+
+    def __init__(self) -> None:
+        self.reached, self.go = anyio.Event(), anyio.Event()
+        self.asked: list[str] = []
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        del tools, schema
+        self.asked.append(messages[0].text)
+        self.reached.set()
+        await self.go.wait()
+        said = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
+        return Reply(message=Message(role="assistant", parts=(Text(text=said),)))
+
+    def stream(self, *args: object, **options: object) -> object:
+        raise NotImplementedError
+
+    spec = ToolSpec(name="wait", description="Wait.", parameters={"type": "object", "properties": {}})
+
+
+def given(root: Path, **config: object) -> Settings:
+    return replace(settings(root), consolidation=ConsolidationConfig(**config))  # type: ignore[arg-type]
+
+
+def agent(root: Path, held: Settings, *, session: str = "s", heard: list[Event] | None = None) -> HarnessAgent:
+    model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))
+    sink = heard.append if heard is not None else None
+    return HarnessAgent(
+        model, workspace=root, scope=SCOPE, session=session, clock=HandClock(), on_event=sink, settings=held
+    )
+
+
+async def dreams(one: HarnessAgent) -> list[Task]:
+    return [task for task in await one.tasks.all() if task.type == "dream"]
+
+
+@pytest.mark.req("AS-CONS-06")
+@pytest.mark.req("HE-C3-idle")
+@pytest.mark.req("HE-C3-task")
+async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins_beside_a_turn(tmp_path: Path) -> None:
+    root, model, heard = tmp_path / ".ricordo", Consolidating(), list[Event]()
+    async with agent(root, given(root, model=model), heard=heard) as one:
+        await one.send(FACT)
+        assert await one.flush()
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.consolidate)
+            with anyio.fail_after(20):
+                await model.reached.wait()
+            (dream,) = await dreams(one)
+            assert (dream.type, dream.state) == ("dream", "running")
+            began = len(heard)
+            with anyio.fail_after(20):
+                assert "Reply" in (await one.send("And you?")).message.text
+            # the answer is there, and the dream has not ended
+            assert not [event for event in heard[began:] if event.stage in {"consolidate", "prune"}]
+            model.go.set()
+        (dream,) = await dreams(one)
+        assert (dream.state, dream.result) == ("completed", "1 kept, 0 merged, 0 superseded")
+        assert len(model.asked) == 1
+    turns = [number for number, event in enumerate(heard) if event.stage == "turn"]
+    steps = [
+        number
+        for number, event in enumerate(heard)
+        if event.status == "started" and event.stage in {"orient", "gather", "consolidate", "prune"}
+    ]
+    ended = [number for number in turns if heard[number].status == "finished"]
+    assert all(not begin < step < end for begin, end in zip(turns[::2], ended, strict=True) for step in steps)
+    assert FACT in (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+
+
+async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", Consolidating()
+    async with agent(root, given(root, model=model)) as one:
+        await one.send(FACT)
+    assert model.asked == []
+    assert FACT in (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+
+
+async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_it_costs(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    said = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
+    model = ScriptedModel(lambda request: Say(said if "MEMORY.md" in str(request.messages[-1].text) else "Fine."))
+    held = given(root)
+    async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=held) as one:
+        await one.send(FACT)
+        assert await one.flush()
+        done = await one.consolidate()
+        assert (done.kept, done.cost.requests, done.note) == (1, 1, "")
+    (journal,) = (root / "spending").glob("*.jsonl")
+    assert '"purpose":"consolidation"' in journal.read_text(encoding="utf-8")
+
+
+async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with agent(root, given(root, model=OFFLINE, mode=PREVIEW)) as one:
+        await one.send(FACT)
+    assert not (root / "workspace" / "MEMORY.md").exists() or FACT not in (root / "workspace" / "MEMORY.md").read_text(
+        encoding="utf-8"
+    )
+    assert (root / "workspace" / "memory" / ".consolidation_proposal").exists()
+
+
+async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    held = given(root, model=OFFLINE, mode=PREVIEW)
+    async with agent(root, held) as one:
+        await one.send(FACT)
+    assert (root / "workspace" / "memory" / ".consolidation_proposal").exists()
+    async with Memory.open(root, scope=SCOPE, settings=held) as memory:
+        saved = await memory.remember("The gate code is on paper.")
+        await memory.forget(saved.id)
+    assert not (root / "workspace" / "memory" / ".consolidation_proposal").exists()

@@ -1,0 +1,417 @@
+"""Dreams: all curated memory read anew, in four phases, when nobody is at work, and never lost by it."""
+
+import json
+import os
+import socket
+from datetime import UTC, date, datetime, timedelta
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from hand_clock import HandClock
+from ricordo.audit import history, undo
+from ricordo.clock import MonotonicIds
+from ricordo.consolidation.asking import Adviser
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.consolidate import BUSY, NOTHING_WAITS, STALE, WAITS, Consolidated, Consolidator
+from ricordo.consolidation.cursor import CURSOR
+from ricordo.consolidation.dream import DREAMS
+from ricordo.consolidation.lease import LEASE, lease
+from ricordo.consolidation.plan import Material
+from ricordo.consolidation.types import Advice, Merge, Retired
+from ricordo.consolidation.waiting import PROPOSAL
+from ricordo.errors import StorageFailed
+from ricordo.events import Emitter, Event
+from ricordo.files import ABSENT
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
+from ricordo.maintenance.turns import TurnsAtWork, turns_in
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries, prompt_lines, render_entry
+from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.ledger import append_entries
+
+pytestmark = pytest.mark.anyio
+
+KEY = b"k" * 32
+DAY = date(2026, 11, 21)
+LEDGER = "workspace/memory/2026-11-21.md"
+TOPIC = "workspace/memory/topics/more-facts.md"
+ALL = ["orient", "gather", "consolidate", "prune"]
+
+
+class Root:
+    """The files of a root and what works on them."""
+
+    def __init__(self, config: ConsolidationConfig | None = None, adviser: Adviser | None = None) -> None:
+        self.files = InMemoryFiles()
+        self.clock = HandClock(datetime(2026, 11, 21, 8, tzinfo=UTC))
+        self.ids = MonotonicIds(self.clock, lambda bits: 7)
+        self.changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
+        self.turns = TurnsAtWork()
+        self.heard: list[Event] = []
+        self.config = config or ConsolidationConfig()
+        self.consolidator = self.with_adviser(adviser)
+
+    def with_adviser(self, adviser: Adviser | None) -> Consolidator:
+        return Consolidator(
+            files=self.files, changes=self.changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
+            config=self.config, adviser=adviser, pause=self.turns.idle,
+            emitter=Emitter(self.clock, (self.heard.append,)),
+        )  # fmt: skip
+
+    def entry(self, content: str, **more: object) -> Entry:
+        self.clock.turn(1)
+        given = {"by": "flush", "confidence": 0.9, "kind": "decision", **more}
+        return Entry(content=content, id=self.ids.new(), time=self.clock.now(), **given)  # type: ignore[arg-type]
+
+    async def note(self, content: str, **more: object) -> Entry:
+        made = self.entry(content, **more)
+        await append_entries(self.files, DAY, [made], Redactor(KEY))
+        return made
+
+    async def write(self, path: str, data: bytes) -> None:
+        info = await self.files.info(path)
+        version = (await self.files.read(path)).version if info else ABSENT
+        await self.files.replace(path, data, expected=version)
+
+    async def dream(self) -> Consolidated:
+        return await self.consolidator.consolidate(deep=True)
+
+    async def sessions(self, *names: str, text: str = "{}\n") -> None:
+        for name in names:
+            await self.files.append(f"workspace/agents/main/sessions/{name}.log.jsonl", text.encode())
+
+    async def why_not(self, quiet: float = 3_600.0, without: tuple[str, ...] = ()) -> str:
+        return await self.consolidator.why_no_dream(quiet=quiet, without=without)
+
+    async def lines(self, path: str = MEMORY) -> list[str]:
+        return [line for line in prompt_lines((await self.files.read(path)).data) if line.startswith("- ")]
+
+    async def contents(self) -> dict[str, bytes]:
+        listed = [info.path for info in await self.files.list("workspace")]
+        return {path: (await self.files.read(path)).data for path in listed}
+
+    def phases(self, status: str = "started") -> list[str]:
+        return [event.stage for event in self.heard if event.status == status]
+
+
+async def curated(root: Root, *entries: Entry, topic: tuple[Entry, ...] = ()) -> None:
+    """Write curated memory by hand as runs of before could have left it, all of it in the ledger and read."""
+    await append_entries(root.files, DAY, [*entries, *topic], Redactor(KEY))
+    lines = "".join(map(render_entry, entries))
+    listing = "## Topics\n\n1. [More facts](memory/topics/more-facts.md)\n\n" if topic else ""
+    await root.write(MEMORY, f"# Memory\n\n{listing}## Decisions\n\n{lines}".encode())
+    if topic:
+        front = '---\nname: "More facts"\ndescription: ""\ntype: "project"\n---\n# More facts\n\n'
+        await root.write(TOPIC, (front + "".join(map(render_entry, topic))).encode())
+    await root.consolidator.consolidate(force=True, asks=False)
+    root.heard.clear()
+
+
+@pytest.mark.req("HE-C3")
+async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradiction() -> None:
+    root = Root()
+    old, new = (
+        root.entry("We use MySQL for the orders."),
+        root.entry("We switched the orders from MySQL to PostgreSQL."),
+    )
+    once, twice = root.entry("We deploy only from main."), root.entry("We deploy from main only.")
+    thrice = root.entry("We deploy only from main!")
+    await curated(root, old, new, once, twice, topic=(thrice, root.entry("The retro is on Fridays.")))
+    before = (await root.files.read(MEMORY)).data
+    assert len(await root.lines()) + len(await root.lines(TOPIC)) == 6
+    done = await root.dream()
+    held = [*await root.lines(), *await root.lines(TOPIC)]
+    assert sum("deploy" in line for line in held) == 1
+    assert [line for line in held if "orders" in line] == [f"- {new.content}"]
+    assert "- The retro is on Fridays." in held
+    assert (done.merged, done.superseded, done.deep) == (2, 1, True)
+    after = (await root.files.read(MEMORY)).data
+    assert after.count(b"\n") <= before.count(b"\n")
+    assert after.count(b"](memory/topics/") <= before.count(b"](memory/topics/")
+    states = {found.entry.id: found.entry for found in parse_entries((await root.files.read(LEDGER)).data, LEDGER)}
+    assert (states[old.id].state, dict(states[old.id].extra)["successor"]) == ("superseded", new.id)
+    # nothing is left to do, and the file stays as it is
+    again = await root.dream()
+    assert (again.merged, again.superseded, again.change_id) == (0, 0, "")
+    assert (await root.files.read(MEMORY)).data == after
+
+
+@pytest.mark.req("HE-C3-phases")
+async def test_the_four_phases_of_a_dream_are_reported_in_their_order_with_what_they_changed() -> None:
+    root = Root()
+    await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
+    await root.dream()
+    assert root.phases("started") == root.phases("finished") == ALL
+    told = {event.stage: event for event in root.heard if event.status == "finished"}
+    assert told["orient"].reason == "dream"
+    assert told["consolidate"].counts["merged"] == 1
+    assert (told["prune"].counts["files"], told["prune"].counts["removed"]) == (1, 2)
+
+
+async def test_lines_of_people_and_pinned_ones_stay_in_a_dream() -> None:
+    root = Root()
+    pinned = root.entry("We deploy only from main.", pinned=True)
+    await curated(root, pinned, root.entry("We deploy from main only."), root.entry("We use uv for all projects."))
+    stored = (await root.files.read(MEMORY)).data.replace(b"uv for all projects", b"uv for most projects")
+    await root.write(MEMORY, stored + b"\n## Mine\n\n- My own line.\n- My own line.\n")
+    await root.note("We use uv for all projects.")
+    await root.dream()
+    after = (await root.files.read(MEMORY)).data
+    assert render_entry(pinned).encode() in after
+    assert after.count(b"- My own line.\n") == 2
+    assert b"We use uv for most projects." in after
+    assert b"from main only" not in after
+
+
+@pytest.mark.req("CC-DREAMCOPY")
+async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whole() -> None:
+    root = Root()
+    old, new = (
+        root.entry("We use MySQL for the orders."),
+        root.entry("We switched the orders from MySQL to PostgreSQL."),
+    )
+    await curated(root, old, new, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
+    before = await root.contents()
+    proposal = await root.consolidator.preview(deep=True)
+    assert {MEMORY, LEDGER} == {*proposal.documents}
+    assert await root.contents() == before
+    held = await root.consolidator.consolidate(deep=True, hold=True)
+    assert held.skipped == WAITS
+    assert {path: data for path, data in (await root.contents()).items() if path != PROPOSAL} == before
+    done = await root.consolidator.approve()
+    after = await root.contents()
+    assert done.change_id
+    assert {path: after[path] for path in proposal.documents} == dict(proposal.documents)
+    assert PROPOSAL not in after
+    (item,) = [each for each in await history(root.files, root.changes) if each.id == done.change_id]
+    await undo(root.files, root.changes, item, who="me")
+    apart = {CURSOR, DREAMS}
+    assert {path: data for path, data in (await root.contents()).items() if path not in apart} == {
+        path: data for path, data in before.items() if path not in apart
+    }
+
+
+async def test_what_is_approved_is_what_was_proposed_and_nothing_else() -> None:
+    asked = 0
+
+    async def advise(material: Material, pause: object) -> Advice:
+        nonlocal asked
+        del pause
+        asked += 1
+        ids = [one.entry.id for one in material.fresh]
+        return Advice(merges=(Merge(parents=tuple(ids[:2]), content=MERGED),))
+
+    root = Root(adviser=advise)
+    assert (await root.consolidator.approve()).skipped == NOTHING_WAITS
+    for text in ("Marta is allergic to peanuts.", "Peanuts make Marta itch because of an allergy."):
+        await root.note(text)
+    held = await root.consolidator.consolidate(force=True, hold=True)
+    assert (held.skipped, held.merged) == (WAITS, 1)
+    assert (await root.consolidator.consolidate(force=True, hold=True)).skipped == WAITS
+    assert asked == 1
+    await root.note("The staging server is called Kestrel.")
+    assert (await root.consolidator.approve()).skipped == STALE
+    assert (await root.consolidator.consolidate(force=True, hold=True)).skipped == WAITS
+    assert asked == 2
+    assert (await root.consolidator.approve()).merged == 1
+    assert sorted(await root.lines()) == [f"- {MERGED}", "- The staging server is called Kestrel."]
+    assert asked == 2
+
+
+MERGED = "Marta is allergic to peanuts, an allergy that makes Marta itch."
+
+
+@pytest.mark.req("HE-C3-guard")
+async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_thirty_days_it_comes_back() -> (
+    None
+):
+    root = Root()
+    entries = [root.entry(f"Locker {number} is for the boots of team {number * 7}.") for number in range(60)]
+    pinned, own = root.entry("The gate code is on paper.", pinned=True), root.entry("I like rain.", by="user")
+
+    async def advise(material: Material, pause: object) -> Advice:
+        del material, pause
+        chosen = [pinned, own, *entries[:25]]
+        return Advice(retired=tuple(Retired(id=one.id, reason="outdated") for one in chosen))
+
+    root.consolidator = root.with_adviser(advise)
+    await curated(root, *entries, pinned, own)
+    before = await root.contents()
+    done = await root.dream()
+    assert done.retired == 20
+    assert sorted(done.refused) == ["kept", "kept", *["too many"] * 5]
+    held = await root.lines()
+    assert {"- The gate code is on paper.", "- I like rain."} <= {*held}
+    assert len(held) == 42
+    root.clock.turn(days=30)
+    (item,) = [each for each in await history(root.files, root.changes) if each.id == done.change_id]
+    await undo(root.files, root.changes, item, who="me")
+    after = await root.contents()
+    assert (after[MEMORY], after[LEDGER]) == (before[MEMORY], before[LEDGER])
+
+
+def test_the_share_that_may_be_retired_grows_with_memory() -> None:
+    from ricordo.consolidation.settle import settle
+    from ricordo.consolidation.types import Fresh
+
+    ids = [f"01m{number:023d}" for number in range(300)]
+    held = [Fresh(entry=Entry(content=f"Locker {n} has boots {n}.", id=name, by="flush")) for n, name in enumerate(ids)]
+    advice = Advice(retired=tuple(Retired(id=name, reason="done") for name in ids))
+    settled = settle(held, [], fixed=(), config=ConsolidationConfig(), advice=advice)
+    assert len(settled.retired) == 30
+
+
+@pytest.mark.req("CC-GATES")
+async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five_other_sessions() -> None:
+    root = Root()
+    await root.sessions("a", "b", "c", "d")
+    assert await root.why_not() == "few sessions changed"
+    await root.sessions("e")
+    assert await root.why_not(without=("a",)) == "few sessions changed"
+    assert await root.why_not() == ""
+    assert await root.why_not(quiet=10.0) == "a session is at work"
+    await root.note("We deploy only from main.")
+    await root.dream()
+    await root.sessions("f", "g", "h", "i", "a")
+    assert await root.why_not() == "the last dream is not long ago"
+    root.clock.turn(hours=23)
+    assert await root.why_not() == "the last dream is not long ago"
+    root.clock.turn(hours=1)
+    assert await root.why_not() == ""
+    # one whose lock another holds, one that fails, and one whose answer is of no use, were none
+    async with lease(root.files, root.clock) as is_ours:
+        assert is_ours
+        assert (await root.dream()).skipped == BUSY
+    assert await root.why_not() == ""
+
+    async def failing(material: Material, pause: object) -> Advice:
+        raise StorageFailed
+
+    root.consolidator = root.with_adviser(failing)
+    with pytest.raises(StorageFailed):
+        await root.dream()
+
+    async def useless(material: Material, pause: object) -> Advice:
+        return Advice(flaw="it is empty")
+
+    root.consolidator = root.with_adviser(useless)
+    assert (await root.dream()).skipped == "rejected: it is empty"
+    assert await root.why_not() == ""
+    # of a holder that is dead, or silent for an hour, the lock is taken over
+    row = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "run": "of a life before",
+        "at": "2026-11-22T08:00Z",
+    }
+    for other in (
+        {},
+        {"pid": 2**22 + 1},
+        {"pid": 1, "at": "2026-11-21T00:00:00Z"},
+        {"host": "elsewhere", "at": "2026-11-21T00:00:00Z"},
+    ):
+        await root.write(LEASE, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
+        async with lease(root.files, root.clock) as is_ours:
+            assert is_ours
+    for other in ({"pid": 1}, {"host": "elsewhere"}):
+        await root.write(LEASE, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
+        async with lease(root.files, root.clock) as is_ours:
+            assert not is_ours
+        assert await root.files.info(LEASE)
+
+
+async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
+    root = Root()
+    async with lease(root.files, root.clock, heartbeat=0.01) as is_ours:
+        assert is_ours
+        first = (await root.files.read(LEASE)).data
+        root.clock.turn(minutes=2)
+        with anyio.fail_after(5):
+            while (await root.files.read(LEASE)).data == first:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+    assert await root.files.info(LEASE) is None
+
+
+async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_none() -> None:
+    root = Root()
+    await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
+    asked, answered = anyio.Event(), anyio.Event()
+
+    async def advise(material: Material, pause: object) -> Advice:
+        asked.set()
+        await answered.wait()
+        return Advice()
+
+    root.consolidator = root.with_adviser(advise)
+    async with anyio.create_task_group() as group:
+        with root.turns.turn("s"):
+            root.heard.clear()
+
+            async def dreaming() -> None:
+                await anyio.lowlevel.checkpoint()
+                await root.dream()
+
+            with anyio.CancelScope():
+                group.start_soon(in_no_turn, dreaming)
+                await anyio.sleep(0.1)
+            assert root.phases() == []
+        with anyio.fail_after(5):
+            await asked.wait()
+        assert root.phases() == ALL[:3]
+        with root.turns.turn("s"):
+            answered.set()
+            await anyio.sleep(0.1)
+            assert root.phases() == ALL[:3]
+            assert root.phases("finished") == ALL[:3]
+    assert root.phases("finished") == ALL
+
+
+async def in_no_turn(work: object) -> None:
+    from ricordo.maintenance import turns
+
+    turns._WITHIN.set(False)
+    await work()  # type: ignore[operator]
+
+
+async def test_within_a_turn_nobody_waits_for_it() -> None:
+    turns = TurnsAtWork()
+    with anyio.fail_after(5), turns.turn("s"):
+        await turns.idle()
+        assert turns.quiet_seconds == 0.0
+    assert turns.quiet_seconds < 5
+    assert turns.sessions == {"s"}
+    assert TurnsAtWork().quiet_seconds == float("inf")
+    mine = turns_in("/some/root")
+    assert turns_in("/some/root") is mine
+    assert turns_in("/other/root") is not mine
+
+
+async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() -> None:
+    for phase in ALL:
+        root = Root()
+        await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
+
+        class Cut(BaseException):
+            pass
+
+        def cutting(event: Event, phase: str = phase, cut: type[BaseException] = Cut) -> None:
+            if (event.stage, event.status) == (phase, "started"):
+                raise cut
+
+        whole = root.consolidator
+        root.consolidator = Consolidator(
+            files=root.files, changes=root.changes, redactor=Redactor(KEY), clock=root.clock, key=KEY,
+            emitter=Emitter(root.clock, (cutting,)),
+        )  # fmt: skip
+        before = (await root.files.read(MEMORY)).data
+        with pytest.raises(BaseException):  # noqa: B017, PT011  (the cut may stand in a group)
+            await root.dream()
+        assert (await root.files.read(MEMORY)).data == before
+        assert await root.files.info(DREAMS) is None
+        root.consolidator = whole
+        assert (await root.dream()).merged == 1
+        root.clock.turn(timedelta(days=1).total_seconds())
