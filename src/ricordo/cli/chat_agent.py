@@ -4,23 +4,29 @@ With a model it keeps todos, plans, and can let a sub-agent work in the backgrou
 of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.cli.chat_offline import offline
 from ricordo.cli.context import Target, scope_of
+from ricordo.errors import InvalidInput
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
 
     from ricordo.agent import HarnessAgent
+    from ricordo.cli.chat_commands import Slash
     from ricordo.harness.sub_agents import SubAgent
     from ricordo.models import ChatModel
     from ricordo.runtime import Settings
     from ricordo.tools import Approve
 
-__all__ = ["Wishes", "described", "helpers"]
+__all__ = ["INCOGNITO", "NO_MODEL", "Wishes", "described", "helpers", "incognito"]
+
+INCOGNITO = "Incognito: nothing of memory is shown to the agent, and nothing of this session is kept."
+NO_MODEL = "Without a model only memory can answer: an incognito chat needs a --model."
+
 
 _GENERAL = "general"
 _DESCRIPTION = (
@@ -42,6 +48,7 @@ class Wishes:
     group: "TyperGroup"
     session: str | None = None
     memory: bool = True
+    incognito: bool = False
     files: bool = False
     verbose: bool = False
     named_root: Path | None = None
@@ -60,6 +67,7 @@ async def described(wishes: Wishes, approve: "Approve | None") -> "HarnessAgent"
         memory_tools=wishes.memory,
         memory_hooks=wishes.memory,
         session_tools=wishes.memory,
+        incognito=wishes.incognito,
         require_memory=True,
         file_tools=wishes.files,
         approve=approve,
@@ -67,6 +75,16 @@ async def described(wishes: Wishes, approve: "Approve | None") -> "HarnessAgent"
         sub_agents=helpers() if acts else (),
         settings=wishes.settings,
     )
+
+
+def incognito(wishes: Wishes, slash: "Slash") -> Wishes:
+    """Return the wishes after `/incognito` or `/incognito off`. Raises: InvalidInput for another word, and offline."""
+    if slash.rest not in {"", "on", "off"}:
+        raise InvalidInput("/incognito begins a session that nothing is kept of; /incognito off ends it.")
+    on = slash.rest != "off"
+    if on and wishes.model is None:
+        raise InvalidInput(NO_MODEL)
+    return wishes if on == wishes.incognito else replace(wishes, incognito=on, session=None)
 
 
 def helpers() -> "tuple[SubAgent, ...]":

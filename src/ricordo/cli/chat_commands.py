@@ -44,6 +44,10 @@ HELP = (
     ),
     ("/todos", "what the agent has to do"),
     ("/permissions", "the rules for tool calls; allow, deny, ask or remove PATTERN, such as write_file(src/*)"),
+    (
+        "/incognito",
+        "begin a session that shows nothing of memory and is not kept; /incognito off goes on with this one",
+    ),
     ("/clear", "begin with an empty window; the transcript keeps what was said"),
     ("/undo [CHANGE]", "take back the newest write, or the one named"),
     ("/help", "this list"),
@@ -52,7 +56,20 @@ HELP = (
     ("Ctrl-C", "stop a reply; what came of it is kept"),
 )
 NAMES = (
-    *("clear", "compact", "context", "exit", "expand", "help", "memory", "permissions", "pin", "plan", "quit"),
+    *(
+        "clear",
+        "compact",
+        "context",
+        "exit",
+        "expand",
+        "help",
+        "incognito",
+        "memory",
+        "permissions",
+        "pin",
+        "plan",
+        "quit",
+    ),
     *("session", "tasks", "todos", "undo", "unpin"),
 )
 

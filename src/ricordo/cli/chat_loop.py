@@ -10,14 +10,14 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
 from ricordo.beside import beside
-from ricordo.cli.chat_agent import Wishes, described
+from ricordo.cli.chat_agent import INCOGNITO, Wishes, described, incognito
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed, print_help, run_command, unknown
 from ricordo.cli.chat_foreground import Foreground, Interrupted
 from ricordo.cli.chat_input import Answer, Input
@@ -59,6 +59,7 @@ class Chat:
     seen: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
     agent: "HarnessAgent | None" = None
+    before: str | None = None
     begun: "datetime" = field(default_factory=lambda: SystemClock().now())
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -116,6 +117,8 @@ class Chat:
             return
         target = self.wishes.target
         root = shown(str(target.root))
+        if self.wishes.incognito:
+            say(INCOGNITO)
         say(f"Memory in {root}." if target.exists else f"The first thing you say begins a memory in {root}.")
         if self.agent is not None and self.agent.window:
             messages = counted(len(self.agent.window), "message")
@@ -203,7 +206,7 @@ class Chat:
         if result is None and self.input.is_terminal:
             came = self.keeps and bool(agent.window) and agent.window[-1].role != "user"
             await self._do(lambda: say(dim(f"Stopped.{' What came of the reply is kept.' if came else ''}")))
-        if not (self.keeps or self.input.is_terminal or asks(text)):
+        if not (self.keeps or self.input.is_terminal or self.wishes.incognito or asks(text)):
             self.code = self.code or 1
         return result
 
@@ -254,6 +257,8 @@ class Chat:
                 await self._look_at_window(slash)
             case name if name in STANDING_COMMANDS:
                 await self._look_at_standing(slash)
+            case "incognito":
+                await self._hide(slash)
             case "memory" if await self._has_other_store():
                 await self._look_at_store(slash)
             case "undo" if not slash.rest.strip() and await self._has_other_store():
@@ -262,8 +267,23 @@ class Chat:
                 await self._run(slash)
         return True
 
+    async def _hide(self, slash: Slash) -> None:
+        """End this session and begin an incognito one, or end that and go on with the one before."""
+        wishes = self.wishes
+        changed = incognito(wishes, slash)
+        if changed.incognito != wishes.incognito:
+            before = self.agent.session if self.agent else wishes.session
+            self.agent = None
+            await self._stack.aclose()
+            self.wishes = changed if changed.incognito else replace(changed, session=self.before)
+            self.before, self.keeps = before, True
+        told = INCOGNITO if self.wishes.incognito else "This chat is kept again."
+        await self._do(lambda: say(told))
+
     async def _has_other_store(self) -> bool:
         """Tell whether the agent remembers elsewhere than in the root, which the command line's own commands show."""
+        if self.wishes.incognito:
+            return False
         if self.agent is None and (self.wishes.settings.store == "layered" or not self.wishes.target.exists):
             return False
         return (await self._opened()).memory is None
@@ -352,6 +372,8 @@ class Chat:
 
     async def _told(self, agent: "HarnessAgent", left: int) -> str:
         place = shown(str(self.wishes.target.root))
+        if self.wishes.incognito:
+            return "Nothing of this session is kept: it was incognito."
         if not self.keeps:
             return f"Nothing of this chat is kept: the memory in {place} can only be read."
         kinds: Counter[str] = Counter()

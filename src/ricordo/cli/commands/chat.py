@@ -48,6 +48,10 @@ _SessionId = Annotated[
 _NoMemory = Annotated[
     bool, typer.Option("--no-memory", help="Neither show memory nor learn; what is said is still kept.")
 ]
+_Incognito = Annotated[
+    bool,
+    typer.Option("--incognito", help="Show nothing of memory to the agent and keep nothing, not even what is said."),
+]
 _Files = Annotated[
     bool, typer.Option("--files", help="Let the agent read files, and write them when you say yes to the change.")
 ]
@@ -62,6 +66,7 @@ def chat(
     session: _SessionId = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest session.")] = False,
     no_memory: _NoMemory = False,
+    incognito: _Incognito = False,
     files: _Files = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what the model thinks.")] = False,
     root: RootOption = None,
@@ -83,14 +88,17 @@ def chat(
         raise SessionNotFound(f"No session has the id {session!r}: `ricordo session list` shows the ids.")
     source, target = Input(), find(root, user, project)
     _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
+    if incognito and (session or resume):
+        raise typer.BadParameter("An incognito chat is a new one: leave --session and --resume out.")
     settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user})
     wishes = Wishes(
         target=target,
         settings=settings,
-        model=_model(settings, memory=not no_memory),
+        model=_model(settings, memory=not (no_memory or incognito)),
         group=cast("TyperGroup", context.find_root().command),
         session=_newest(target) if resume else session,
         memory=not no_memory,
+        incognito=incognito,
         files=files,
         verbose=verbose,
         named_root=root,
@@ -124,7 +132,9 @@ def _model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
     if settings.model is not None and settings.model != _OFFLINE:
         return load_model(settings.model, base_url=settings.base_url)
     if not memory:
-        raise typer.BadParameter("Without a model only memory can answer: name a --model, or leave --no-memory out.")
+        raise typer.BadParameter(
+            "Without a model only memory can answer: name a --model, or leave --no-memory and --incognito out."
+        )
     note("Offline: answers are quoted from memory. --model NAME, RICORDO_MODEL or config.toml names a model.")
     return None
 
