@@ -379,8 +379,7 @@ class Making:
 
     @property
     def _watching(self) -> Sequence[StepMiddleware]:
-        parentage = self.options.parentage
-        return [parentage.step] if parentage else []
+        return [self.options.parentage.step] if self.options.parentage else []
 
     async def _model(self) -> ChatModel:
         model = self.options.model
