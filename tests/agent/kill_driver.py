@@ -28,7 +28,7 @@ from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptIte
 from ricordo.tools import tool
 
 SAID = ("We deploy only from main.", "Our fixtures live in tests/data.", "And now?")
-_BESIDE = ("extract", "drain", "consolidate")
+_BESIDE = ("extract", "drain", "orient", "gather", "consolidate", "prune")
 WIDE = "a line of what the tool found\n" * 400
 
 

@@ -226,9 +226,7 @@ MERGED = "Marta is allergic to peanuts, an allergy that makes Marta itch."
 
 
 @pytest.mark.req("HE-C3-guard")
-async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_thirty_days_it_comes_back() -> (
-    None
-):
+async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_thirty_days_it_comes_back() -> None:
     root = Root()
     entries = [root.entry(f"Locker {number} is for the boots of team {number * 7}.") for number in range(60)]
     pinned, own = root.entry("The gate code is on paper.", pinned=True), root.entry("I like rain.", by="user")
@@ -415,3 +413,45 @@ async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() 
         root.consolidator = whole
         assert (await root.dream()).merged == 1
         root.clock.turn(timedelta(days=1).total_seconds())
+
+
+@pytest.mark.parametrize(
+    ("cap", "config"),
+    [
+        ("lines", ConsolidationConfig(max_lines=40)),
+        ("bytes", ConsolidationConfig(max_bytes=4_000)),
+        ("tokens", ConsolidationConfig(max_memory_tokens=500)),
+    ],
+)
+async def test_the_cap_that_acts_first_is_told_and_the_newest_and_the_most_used_are_never_left_out(
+    cap: str, config: ConsolidationConfig
+) -> None:
+    root = Root(config)
+    entries = [
+        await root.note(f"Locker {number} is for the boots of team {number * 7}.", kind="fact") for number in range(80)
+    ]
+    for number in range(80):
+        await root.note(f"We decided that bench {number} is for the gloves of crew {number * 11}.")
+    opened = entries[:3]
+    newest = await root.note("The kettle leaks.", kind="fact", confidence=0.7)
+
+    async def used() -> dict[str, int]:
+        return {one.id: 40 for one in opened}
+
+    root.consolidator = Consolidator(
+        files=root.files, changes=root.changes, redactor=Redactor(KEY), clock=root.clock, key=KEY, config=config,
+        used=used, emitter=Emitter(root.clock, (root.heard.append,)),
+    )  # fmt: skip
+    done = await root.consolidator.consolidate(force=True)
+    assert done.cap == cap
+    (told,) = [event for event in root.heard if (event.stage, event.status) == ("prune", "finished")]
+    assert cap in (told.reason or "")
+    memory = (await root.files.read(MEMORY)).data
+    held = {found.entry.id for found in parse_entries(memory, MEMORY)}
+    assert {newest.id, *(one.id for one in opened)} <= held
+    assert len(held) < 161
+    assert (memory.count(b"\n") <= config.max_lines, len(memory) <= config.max_bytes) == (True, True)
+    # all of it is somewhere, and what nobody touched is not written again
+    texts = "".join(data.decode() for path, data in (await root.contents()).items() if "topics/" in path)
+    assert all(f"^{one.id}" in texts or one.id in held for one in entries)
+    assert (await root.consolidator.consolidate(force=True)).change_id == ""

@@ -93,13 +93,14 @@ class Consolidator:
         config: ConsolidationConfig | None = None,
         adviser: Adviser | None = None,
         pause: Callable[[], Awaitable[object]] | None = None,
+        used: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
         """Work on `files`; `key` is the root's, by which what was forgotten is recognised.
 
         `adviser` asks a model, None leaves everything to the rules. `pause` is awaited before each step: it returns
-        when no turn is at work.
+        when no turn is at work. `used` tells by id how much memories were of use.
         """
         self._files = files
         self._changes = changes
@@ -109,6 +110,7 @@ class Consolidator:
         self._pause = pause or _at_once
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
+        self._used = used or _unused
         self._gatherer = Gatherer(files=files, changes=changes, redactor=redactor, key=key, config=self._config)
 
     async def consolidate(
@@ -212,6 +214,9 @@ class Consolidator:
         run.report(_step(0, "gathering what is new"))
         with self._emitter.stage("gather", self._scope) as progress:
             gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
+            if gathered.read or run.deep:
+                material = replace(gathered.material, used=await self._used())
+                gathered = replace(gathered, material=material)
             progress.counts.update(entries=gathered.read, waiting=gathered.waiting)
         return gathered
 
@@ -250,6 +255,7 @@ class Consolidator:
             except VersionConflict:
                 progress.skipped = "memory changed meanwhile"
                 return None, False
+            progress.reason = f"as many as its {done.cap} allow stand in MEMORY.md" if done.cap else None
             progress.counts.update(await run_sync(difference, gathered.material.documents, proposal.documents))
         return done, await self._changed_since(gathered, proposal.documents)
 
@@ -327,6 +333,11 @@ def _untold(progress: Progress) -> None:
     """Tell nobody."""
 
 
+async def _unused() -> Mapping[str, int]:
+    """Know of no use of anything."""
+    return {}
+
+
 async def _at_once() -> None:
     """Wait for nothing."""
 
@@ -334,7 +345,9 @@ async def _at_once() -> None:
 def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Consolidated:
     """Return what a run comes to once the proposal is written."""
     advice = run.advice or Advice()
-    told = Consolidated(skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep)
+    told = Consolidated(
+        skipped=skipped, refused=proposal.refused, note=advice.note, cost=advice.cost, deep=run.deep, cap=proposal.cap
+    )
     if skipped in {NOTHING_NEW, WAITS}:
         return told
     if skipped == TOO_SOON:

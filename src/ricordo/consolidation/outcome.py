@@ -18,6 +18,7 @@ class Consolidated:
     lost their place, `retired` left view, `left` stay in the ledger only, `waiting` are for the next run. `files` are
     below the workspace. `refused` says of each proposal of a model that was not carried out why, `note` why the rules
     decided alone though a model was to be asked, and `cost` what asking took. `deep` tells that it was a dream.
+    `cap` names the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens.
     """
 
     change_id: str = ""
@@ -34,6 +35,7 @@ class Consolidated:
     note: str = ""
     cost: Cost = field(default_factory=Cost)
     deep: bool = False
+    cap: str = ""
 
 
 def counts_of(done: Consolidated) -> dict[str, int]:

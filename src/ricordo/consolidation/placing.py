@@ -23,13 +23,24 @@ from ricordo.consolidation.topics import (
     topic_name,
 )
 from ricordo.consolidation.types import Fresh
-from ricordo.consolidation.worth import usefulness
+from ricordo.consolidation.worth import moment, usefulness
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line, prompt_lines, render_entry
 from ricordo.workspace.layout import MEMORY
 
-__all__ = ["SECTIONS", "emptied", "fits", "held_sections", "is_movable", "is_short", "part_of", "place", "relisted"]
+__all__ = [
+    "SECTIONS",
+    "Placement",
+    "emptied",
+    "fits",
+    "held_sections",
+    "is_movable",
+    "is_short",
+    "part_of",
+    "place",
+    "relisted",
+]
 
 SECTIONS: Mapping[str, str] = {
     "preference": "Preferences",
@@ -46,6 +57,14 @@ _OWN = frozenset(_ORDER)
 _TITLE = b"# Memory\n"
 _FEWEST_IN_TOPIC = 2
 _BRIEF = (40, 20, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """The documents by path, and which bound of MEMORY.md kept an entry out of it: lines, bytes, tokens; else empty."""
+
+    documents: Mapping[str, Sheet]
+    cap: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +87,17 @@ def is_movable(part: Part) -> bool:
 
 def fits(document: bytes, config: ConsolidationConfig) -> bool:
     """Tell whether MEMORY.md is within its bounds."""
+    return not _exceeded(document, config)
+
+
+def _exceeded(document: bytes, config: ConsolidationConfig) -> str:
+    """Return the first bound of MEMORY.md that a document is beyond: lines, bytes or tokens; empty for none."""
     lines = document.count(b"\n") + (not document.endswith(b"\n"))
-    if lines > config.max_lines or len(document) > config.max_bytes:
-        return False
-    return estimate_text("\n".join(prompt_lines(document))) <= config.max_memory_tokens
+    if lines > config.max_lines:
+        return "lines"
+    if len(document) > config.max_bytes:
+        return "bytes"
+    return "tokens" if estimate_text("\n".join(prompt_lines(document))) > config.max_memory_tokens else ""
 
 
 def is_short(one: Fresh, config: ConsolidationConfig) -> bool:
@@ -98,21 +124,26 @@ def place(
     *,
     written: Mapping[str, bytes],
     named: Mapping[str, str] | None = None,
-) -> Mapping[str, Sheet]:
+    used: Mapping[str, int] | None = None,
+) -> Placement:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
+
+    The newest of those that are short enough always stands there. `used` says by id how much an entry was of use.
 
     Of the sections that are empty then, those in `held` go: they held a memory before. `written` are the topics as
     they were before anything was taken out of them. `named` says by id which topic an entry goes to, if it goes to one.
     """
     base = memory if memory.parts else parse_sheet(_TITLE, MEMORY)
     standing = [Fresh(entry=part.entry, long=part.long) for part in base.parts if is_movable(part) and part.entry]
-    ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry), reverse=True)
+    ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry, used or {}), reverse=True)
     fresh = frozenset(one.entry.id for one in new)
-    arranged = _Arranging(base, topics, ranked, fresh, held=held, written=written, named=named or {}, config=config)
+    arranged = _Arranging(
+        base, topics, ranked, fresh, held=held, written=written, named=named or {}, used=used or {}, config=config
+    )
     placed = arranged.best()
     if not memory.parts and placed.memory == base:
         placed = replace(placed, memory=memory)
-    return {MEMORY: placed.memory, **placed.topics}
+    return Placement(documents={MEMORY: placed.memory, **placed.topics}, cap=arranged.cap)
 
 
 class _Arranging:
@@ -128,11 +159,14 @@ class _Arranging:
         held: Collection[str],
         written: Mapping[str, bytes],
         named: Mapping[str, str],
+        used: Mapping[str, int],
         config: ConsolidationConfig,
     ) -> None:
+        self.cap = ""
         self._memory = memory
         self._topics = topics
-        self._short = [one for one in ranked if is_short(one, config)]
+        self._short = _newest_first([one for one in ranked if is_short(one, config)])
+        self._used = used
         self._long = [one for one in ranked if not is_short(one, config)]
         self._new = new
         self._standing = {part.entry.id: part for part in reversed(memory.parts) if part.entry}
@@ -160,6 +194,7 @@ class _Arranging:
                 low, found = middle, tried
             else:
                 high = middle - 1
+        self.cap = _exceeded(self._arranged(low + 1).memory.data, self._config) if low < len(self._short) else ""
         return found if fits(found.memory.data, self._config) else self._briefly(found)
 
     def _briefly(self, found: _Placed) -> _Placed:
@@ -217,7 +252,8 @@ class _Arranging:
                 (one,) = groups.pop(name)
                 groups[topic_name(one.entry, {}, 1)].append(one)
         return {
-            name: sorted(groups[name], key=lambda one: usefulness(one.entry), reverse=True) for name in sorted(groups)
+            name: sorted(groups[name], key=lambda one: usefulness(one.entry, self._used), reverse=True)
+            for name in sorted(groups)
         }
 
     def _topic_of(self, entry: Entry) -> str:
@@ -240,6 +276,12 @@ class _Arranging:
         if key not in self._parts:
             self._parts[key] = part_of(one, section)
         return self._parts[key]
+
+
+def _newest_first(ranked: Sequence[Fresh]) -> list[Fresh]:
+    """Return the entries in their order, but for the one that was said last, which comes first."""
+    newest = max(ranked, key=lambda one: (moment(one.entry), one.entry.id), default=None)
+    return [*([newest] if newest else []), *(one for one in ranked if one is not newest)]
 
 
 def _comes_before(new: Part, old: Part) -> bool:

@@ -36,7 +36,7 @@ class Material:
     `documents` are MEMORY.md and the topics that exist, `ledgers` all ledgers, archived ones too, by path. `fresh` are
     the entries that no run has read, without those that were forgotten; `forgotten` are ids that must not come back.
     `held` are the sections of MEMORY.md in which the last run left a memory: an empty one of them is nobody's. With
-    `deep` what is curated is decided about anew.
+    `deep` what is curated is decided about anew. `used` says by id how much an entry was of use.
     """
 
     documents: Mapping[str, bytes] = field(default_factory=dict)
@@ -45,6 +45,7 @@ class Material:
     forgotten: Collection[str] = ()
     held: Collection[str] = ()
     deep: bool = False
+    used: Mapping[str, int] = field(default_factory=dict)
 
 
 def due(now: datetime, last_run: datetime | None, entries_since: int, config: ConsolidationConfig) -> bool:
@@ -84,15 +85,18 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
         held |= set(material.held)
     memory = sheets.pop(MEMORY, Sheet())
     topics = {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}
-    placed = place(memory, topics, new, held, config, written=material.documents, named=settled.topics)
+    placed = place(
+        memory, topics, new, held, config, written=material.documents, named=settled.topics, used=material.used
+    )
     return Proposal(
-        documents={**_changed(material.documents, placed), **_marked(material.ledgers, marks)},
+        documents={**_changed(material.documents, placed.documents), **_marked(material.ledgers, marks)},
         kept=tuple(sorted(one.entry.id for one in new)),
         merged=settled.merged,
         superseded=settled.superseded,
         left=settled.left,
         retired=settled.retired,
         refused=settled.refused,
+        cap=placed.cap,
     )
 
 

@@ -150,7 +150,8 @@ class Proposal:
 
     `kept` and `left` are ids of new entries: curated, and staying in the ledger only; `merged` are those of entries
     that another one says already. `refused` says of each proposal of a model that is not in it why,
-    `rejected` why its answer as a whole was of no use, `note` why the rules decided alone.
+    `rejected` why its answer as a whole was of no use, `note` why the rules decided alone. `cap` names
+    the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -162,3 +163,4 @@ class Proposal:
     refused: tuple[Refusal, ...] = ()
     rejected: str = ""
     note: str = ""
+    cap: str = ""

@@ -2,7 +2,7 @@
 
 What somebody saved is always curated. What was extracted has to be of a kind that lasts, or a fact that is sure or was
 said more than once; a fact that speaks of a secret, or of where somebody is this week, stays in its ledger. The order
-uses nothing that changes by itself, so the same entries always stand in the same order.
+changes where an entry was of use, and by nothing else that changes by itself.
 """
 
 import re
@@ -26,6 +26,7 @@ _LASTING = frozenset({"decision", "preference", "convention", "goal", "lesson"})
 _NEVER = frozenset({"session-summary"})
 _WEIGHTS: Mapping[str, int] = {"preference": 6, "convention": 6, "decision": 5, "goal": 4, "lesson": 4, "fact": 3}
 _OTHER = 3
+_MOST_USED = 4
 _MARKED = "[secret:"
 _WHEN = (
     r"(?:this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment"
@@ -76,8 +77,14 @@ def _is_passing(content: str) -> bool:
     return _MARKED in content or (_PASSING.search(content) is not None and _SENTENCE_END.search(content) is None)
 
 
-def usefulness(entry: Entry) -> tuple[bool, int, int, float, datetime, str]:
-    """Return what orders entries, the more useful being greater: saved, of a lasting kind, repeated, sure, newer."""
+def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
+    """Return what orders entries, the more useful being greater.
+
+    Saved comes first, then what was of use, by the level of what `used` counts by id: 1, 4, 16 and 64 times; then of a
+    lasting kind, repeated, sure, and newer.
+    """
+    count = used.get(entry.id, 0) if used else 0
+    level = min((count.bit_length() + 1) // 2, _MOST_USED)
     weight = _WEIGHTS.get(entry.kind, _OTHER)
     said = min(len(cited(entry, MERGED)), 3)
-    return is_explicit(entry), weight, said, round(entry.confidence, 1), moment(entry), entry.id
+    return is_explicit(entry), level, weight, said, round(entry.confidence, 1), moment(entry), entry.id

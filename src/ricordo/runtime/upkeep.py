@@ -11,13 +11,14 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit.usage import UsageLog
 from ricordo.compaction.collect import Collected, collect
 from ricordo.consolidation.asking import Adviser, ModelAdviser, rules_alone
 from ricordo.consolidation.config import PREVIEW
 from ricordo.consolidation.consolidate import Consolidator
 from ricordo.consolidation.plan import Material
 from ricordo.consolidation.types import Advice
-from ricordo.errors import ExtraMissing, ModelError
+from ricordo.errors import ExtraMissing, ModelError, StorageError
 from ricordo.events import Emitter
 from ricordo.harness.offline import OFFLINE
 from ricordo.maintenance.curation import Curation
@@ -37,6 +38,10 @@ from ricordo.tasks import FileTasks
 from ricordo.workspace.layout import ROOT_TASKS
 
 __all__ = ["Upkeep", "kept_up"]
+
+_CONFIRMED, _OPENED = 4, 2
+_SHOWN = 10
+"""So many times is a memory shown until that counts once, as what stands in view is shown anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +154,20 @@ class _Named:
         return await self._found(material, pause)
 
 
+async def _used(usage: UsageLog | None) -> Mapping[str, int]:
+    """Return by id how much each memory was of use: confirming counts most, being shown least."""
+    if usage is None:
+        return {}
+    try:
+        known = await usage.all()
+    except StorageError:
+        return {}
+    return {
+        name: _CONFIRMED * each.confirmed.count + _OPENED * each.used.count + each.shown.count // _SHOWN
+        for name, each in known.items()
+    }
+
+
 def _curation(
     place: Place, scope: Scope, settings: Settings, emitter: Emitter, adviser: Adviser | None
 ) -> Curation | None:
@@ -165,6 +184,7 @@ def _curation(
         config=config,
         adviser=adviser,
         pause=turns.idle,
+        used=partial(_used, place.usage),
         emitter=emitter,
         scope=scope,
     )

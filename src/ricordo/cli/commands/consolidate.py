@@ -134,6 +134,8 @@ def _print(told: _Told) -> None:
         say(f"Was {_counted(done.kept, done.merged, done.superseded, done.retired)}")
     if done.change_id:
         say(dim(f"  {done.change_id}  {shown(', '.join(done.files))}: `ricordo undo {done.change_id}` takes it back"))
+    if done.cap:
+        say(dim(f"  as many as its {done.cap} allow stand in MEMORY.md, the rest in topics"))
     _print_asides("", told.note or done.note, done.refused)
     if done.cost.requests:
         cost = "" if done.cost.dollars is None else f", ${done.cost.dollars:.4f}"
@@ -183,6 +185,7 @@ def _document(told: _Told) -> "dict[str, JsonValue]":
         "left": done.left,
         "waiting": done.waiting,
         "files": [*done.files],
+        "cap": done.cap or None,
         "refused": [*done.refused],
         "note": told.note or done.note or None,
         "requests": done.cost.requests,
