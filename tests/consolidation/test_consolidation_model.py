@@ -8,7 +8,7 @@ from decimal import Decimal
 import anyio
 import pytest
 
-from ricordo.audit import history, undo
+from ricordo.audit import forget, history, undo
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.answer import DROPS_HALF, OVER_BUDGET, UNREADABLE
 from ricordo.consolidation.asking import ModelAdviser
@@ -529,3 +529,29 @@ async def test_an_invalid_reply_is_read_all_the_same() -> None:
     line = ONE_LINE
     root.model.answers = [ReplyInvalid("no", said=answer(merged=[((left, right), line)]))]
     assert (await root.run()).merged == 1
+
+
+async def test_what_only_a_forgotten_parent_said_leaves_the_line_that_stood_for_it() -> None:
+    root = Root()
+    left, right = [await root.note(text) for text in TWICE]
+    root.model.answers = [answer(merged=[((left, right), ONE_LINE)])]
+    await root.run()
+    (line,) = [found.entry for found in parse_entries(await root.memory(), MEMORY)]
+    gone = left if line.id == right.id else right
+    await forget(root.files, root.changes, gone.id, key=KEY, who="me")
+    kept = left if gone is right else right
+    assert await root.lines() == [f"- {kept.content}"]
+    assert gone.id.encode() not in await root.memory()
+
+
+async def test_a_line_that_was_worded_anew_can_be_taken_back_and_the_others_come_forth() -> None:
+    root = Root()
+    left, right = [await root.note(text, by="agent", confidence=1.0) for text in TWICE]
+    root.model.answers = [answer(merged=[((left, right), ONE_LINE)])]
+    await root.run()
+    assert await root.lines() == [f"- {ONE_LINE}"]
+    items = await history(root.files, root.changes)
+    item = next(each for each in items if right.id in each.entries)
+    await undo(root.files, root.changes, item, who="me")
+    assert right.id.encode() not in await root.memory()
+    assert await root.lines() == [f"- {left.content}"]

@@ -5,13 +5,14 @@ entry goes too, the line that lists a topic and the files of sessions say nothin
 tombstone keeps extraction from learning the same again, and answers from quoting the message it rested on.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from ricordo.audit.find import find_entry, located_by_id
 from ricordo.audit.listing import with_listing
 from ricordo.audit.told_profiles import without_knowing
 from ricordo.audit.told_sessions import without_telling
+from ricordo.consolidation.own_words import rests_on, with_own_words
 from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import EntryNotFound
@@ -19,7 +20,7 @@ from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
-from ricordo.workspace.layout import TOMBSTONES, TOPICS, WORKSPACE
+from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
 __all__ = ["Forgotten", "forget"]
@@ -61,7 +62,7 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
         rest = without_entries(stored.data, path, {found.entry.id for found in standing})
         cut = described_anew(path, stored.data, rest) if path.startswith(_TOPICS) else rest
         edits.append(Edit(path=path, expected=stored.version, data=cut))
-    edits = await with_listing(files, edits)
+    edits = await with_listing(files, await _with_own_words(files, edits, {found.entry.id for found in standing}))
     stones = await read_tombstones(files)
     buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
     edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
@@ -73,6 +74,23 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
     longs |= {PROPOSAL: None}
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
+
+
+async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
+    """Return the edits, and those of the lines that a run had worded with what these entries said."""
+    known = {edit.path: edit for edit in edits}
+    topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
+    for path in [MEMORY, *topics]:
+        edit = known.get(path)
+        if edit is None and await files.info(path):
+            stored = await files.read(path)
+            edit = Edit(path=path, expected=stored.version, data=stored.data)
+        names = rests_on(edit.data, path, gone) if edit and edit.data else frozenset[str]()
+        if edit and edit.data and names:
+            ledgers = [one for name in names for one in await located_by_id(files, name) if ledger_date(one.path)]
+            own = {one.entry.id: one.entry.content for one in ledgers}
+            known[path] = replace(edit, data=with_own_words(edit.data, path, gone, own))
+    return list(known.values())
 
 
 def _tombstone(entry: Entry, key: bytes) -> Tombstone:

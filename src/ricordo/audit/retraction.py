@@ -12,11 +12,13 @@ from anyio.to_thread import run_sync
 
 from ricordo.consolidation.check import faults
 from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.own_words import rests_on, with_own_words
 from ricordo.consolidation.placing import SECTIONS, fits, is_movable
 from ricordo.consolidation.plan import Material, propose
 from ricordo.consolidation.sheet import parse_sheet
 from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.types import Fresh
+from ricordo.consolidation.wording import is_reworded
 from ricordo.consolidation.worth import MERGED, REPLACED, cited
 from ricordo.errors import FileMissing, StorageError, UndoRefused
 from ricordo.files import ABSENT, FileStore, Stored
@@ -108,7 +110,9 @@ def _check_untouched(standing: Mapping[str, Sequence[Located]], gone: Mapping[st
         for found in rows:
             name = found.entry.id
             mine = written.get(name, gone[name].entry)
-            if is_curated(path) and _as_written(found.entry) != _as_written(mine):
+            # words that a run gave a line are nobody's edit
+            shown = replace(found.entry, content=mine.content) if is_reworded(found.entry) else found.entry
+            if is_curated(path) and _as_written(shown) != _as_written(mine):
                 raise UndoRefused(
                     f"The memory {name} was edited in {path} or in its ledger: `ricordo forget {name}` takes it out of"
                     " everything."
@@ -126,7 +130,7 @@ def _without(old: Mapping[str, bytes], gone: Mapping[str, Located], standing: Ma
         for path, data in old.items()
         if path in standing
     }
-    documents = {**old, **cut}
+    documents = _with_own_words({**old, **cut}, gone)
     left = [found.entry for path, data in documents.items() if is_curated(path) for found in parse_entries(data, path)]
     spoken_for = {name for entry in left for name in _cited(entry)}
     back: dict[str, Fresh] = {}
@@ -142,6 +146,24 @@ def _without(old: Mapping[str, bytes], gone: Mapping[str, Located], standing: Ma
     standing_still = {entry.id for entry in left}
     opened = [one for name, one in back.items() if name not in standing_still and not has_secret(one.entry.content)]
     return _Desk(documents=documents, open=opened, touched=frozenset(cut))
+
+
+def _with_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[str, bytes]:
+    """Return the documents in which no line has words of the entries any more that a run had given it."""
+    resting = {path: rests_on(data, path, gone) for path, data in documents.items() if is_curated(path)}
+    names = frozenset[str]().union(*resting.values())
+    if not names:
+        return documents
+    ledgers = {path: data for path, data in documents.items() if ledger_date(path) is not None}
+    own = {
+        found.entry.id: found.entry.content
+        for path, data in ledgers.items()
+        if any(f"^{name}".encode() in data for name in names)
+        for found in parse_entries(data, path)
+        if found.entry.id in names
+    }
+    told = {path: with_own_words(documents[path], path, gone, own) for path, ids in resting.items() if ids}
+    return {**documents, **told}
 
 
 def _emptied(data: bytes, path: str, gone: Collection[str]) -> bytes:
