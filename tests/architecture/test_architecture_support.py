@@ -163,7 +163,7 @@ def test_home_and_the_working_directory_are_the_tests_own(home: Path, isolation_
     assert Path.cwd().is_relative_to(isolation_base)
     assert list(home.iterdir()) == []
     personal = [name for name in os.environ if name.endswith("_API_KEY") or name.startswith("RICORDO_")]
-    assert personal == ["RICORDO_EMBEDDER"]
+    assert sorted(personal) == ["RICORDO_EMBEDDER", "RICORDO_FLUSH__MODEL"]
 
 
 _SUITE = """

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ricordo.errors import FileMissing
+from ricordo.errors import FileMissing, InvalidSetting
 from ricordo.files import ABSENT, FileInfo, FileStore
 from ricordo.workspace.changes import CHANGES, CHANGES_LOCK, OBJECTS, PENDING, Change, ChangeSets
 
@@ -24,6 +24,15 @@ class HistoryConfig:
     days: int = 90
     least_days: int = 30
     most_bytes: int = 200_000_000
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSetting for less than a day, a least that is more than the most, and a size below 0."""
+        if self.least_days < 1:
+            raise InvalidSetting(f"least_days is a number of at least 1, not {self.least_days}.")
+        if self.days < self.least_days:
+            raise InvalidSetting(f"days is a number of at least least_days ({self.least_days}), not {self.days}.")
+        if self.most_bytes < 0:
+            raise InvalidSetting(f"most_bytes is a number of at least 0, not {self.most_bytes}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ from ricordo.runtime.profile_section import profile_sections
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.serving import Serving, chosen_embedder
 from ricordo.runtime.settings import Settings
-from ricordo.runtime.upkeep import kept_up
+from ricordo.runtime.upkeep import Upkeep, kept_up
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
 from ricordo.state import StateStore
@@ -143,19 +143,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, parts.embedder),
         )  # fmt: skip
         upkeep = kept_up(place, scope, parts.settings, parts.emitter, model=parts.model, meter=meter)
-        worker = Worker(
-            inbox,
-            flush=flush,
-            consolidate=upkeep.curation,
-            maintain=upkeep.cycle,
-            interval=upkeep.interval,
-            tidy=upkeep.tidy,
-            due=upkeep.due,
-            emitter=parts.emitter,
-            clock=parts.clock,
-            scope=scope,
-            workers=parts.settings.inbox.workers,
-        )
+        worker = _worker(inbox, flush, upkeep, parts, scope)
         async with (
             beside(serving.serve),
             worker.at_work(closing_seconds=flush.config.closing_seconds),
@@ -179,6 +167,22 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         await inbox.close()
         await _close_place(place)
         await wider.close()
+
+
+def _worker(inbox: Inbox, flush: SessionFlush, upkeep: Upkeep, parts: Parts, scope: Scope) -> Worker:
+    return Worker(
+        inbox,
+        flush=flush,
+        consolidate=upkeep.curation,
+        maintain=upkeep.cycle,
+        interval=upkeep.interval,
+        tidy=upkeep.tidy,
+        due=upkeep.due,
+        emitter=parts.emitter,
+        clock=parts.clock,
+        scope=scope,
+        workers=parts.settings.inbox.workers,
+    )
 
 
 def files_of(root: Path) -> FileStore:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
+from ricordo.audit.history_retention import HistoryConfig
 from ricordo.compaction.config import (
     ClearResultsConfig,
     CompactionConfig,
@@ -111,6 +112,7 @@ class Settings:
     inbox: InboxConfig = field(default_factory=InboxConfig)
     maintenance: MaintenanceConfig = field(default_factory=MaintenanceConfig)
     retention: RetentionConfig = field(default_factory=RetentionConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
     spending: SpendingConfig = field(default_factory=SpendingConfig)
     origins: Mapping[str, Origin] = field(default_factory=dict, compare=False, repr=False)
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit.history_retention import retain_history
 from ricordo.audit.usage import UsageLog
 from ricordo.compaction.collect import Collected, collect
 from ricordo.consolidation.asking import Adviser, ModelAdviser, rules_alone
@@ -105,7 +106,8 @@ def _steps(
         rules = settings.retention.read
         gone = await retain(place.files, place.changes, rules, now=clock.now(), key=place.key)
         by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
-        return {**pruned.counts, **by_rule, "evicted": (await tidy()).count}
+        trimmed = await retain_history(place.files, place.changes, now=clock.now(), config=settings.history)
+        return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
 
     async def reindexing() -> Mapping[str, int]:
         await place.index.refresh()
