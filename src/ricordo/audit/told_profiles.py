@@ -5,6 +5,7 @@ Invariant: records that can't be read, and fields that have no name here, stay a
 
 import json
 from collections.abc import Sequence
+from functools import partial
 
 from anyio.to_thread import run_sync
 
@@ -36,7 +37,7 @@ async def without_knowing(files: FileStore, entries: Sequence[Entry], *, by_hand
             continue
         try:
             stored = await files.read(info.path)
-            data = await run_sync(_unknowing, stored.data, info.path, entries, by_hand)
+            data = await run_sync(partial(_unknowing, stored.data, info.path, entries, by_hand=by_hand))
         except (DocumentInvalid, FileMissing, StorageError):
             continue
         if data != stored.data:
@@ -44,7 +45,7 @@ async def without_knowing(files: FileStore, entries: Sequence[Entry], *, by_hand
     return edits
 
 
-def _unknowing(data: bytes, path: str, entries: Sequence[Entry], by_hand: bool) -> bytes:
+def _unknowing(data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool) -> bytes:
     profile = parse_profile(data, path).profile
     gone = {
         fact.id

@@ -107,9 +107,15 @@ class RulesExtraction:
         """Return what the rules find in the first `covers` new messages."""
         # nothing is written yet, so who is cancelled need not wait for the end of it
         findings = await run_sync(self._found, delta, covers, abandon_on_cancel=True)
-        studied = await run_sync(delta.studied, covers)
-        sections = [section for make in self.sections if (section := await make(studied)) is not None]
+        sections = await self.sectioned(delta, covers)
         return Extracted(findings=findings, covers=covers, sections=sections, note=note, requests=requests)
+
+    async def sectioned(self, delta: Delta, covers: int) -> list[Section]:
+        """Return the sections that learn from the first `covers` new messages too."""
+        if not self.sections:
+            return []
+        studied = await run_sync(delta.studied, covers)
+        return [section for make in self.sections if (section := await make(studied)) is not None]
 
     def _found(self, delta: Delta, covers: int) -> Sequence[Finding]:
         shown = delta.shown([*delta.context, *delta.new[:covers]])

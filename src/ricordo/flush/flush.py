@@ -225,12 +225,12 @@ class Flusher:
                 return Flushed()
             between = {each.id for each in new if each.id not in asked and mark_of(each) in {None, "cut"}}
             delta = Delta(agent, session, scope, ahead.context, new)
-            extracted = await self._rules(delta)
-            rest = [each for each in extracted.findings if not between.isdisjoint(each.message_ids[:1])]
-            found = [*given, *rest]
+            rest = (await self._rules(delta)).findings if between else ()
+            found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
+            sections = await self._rules.sectioned(delta, len(new))
             entries = await self._entries(session, await self._unrepeated(found), ahead.context, new, scope)
             checked = [entry.checked() for entry in entries]
-            wrong = await accepted(replace(extracted, findings=found), delta)
+            wrong = await accepted(Extracted(findings=found, covers=len(new), sections=sections), delta)
             with suppress(VersionConflict):
                 block = await self._write(ahead.passed(new), checked)
                 return Flushed(block=block, messages=len(new), notes=tuple(wrong))
