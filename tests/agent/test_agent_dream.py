@@ -146,3 +146,28 @@ async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path:
         saved = await memory.remember("The gate code is on paper.")
         await memory.forget(saved.id)
     assert not (root / "workspace" / "memory" / ".consolidation_proposal").exists()
+
+
+@pytest.mark.req("HE-C3-task")
+@pytest.mark.parametrize(("idle", "dreamt"), [(600.0, False), (0.0, True)])
+async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions(
+    tmp_path: Path, idle: float, *, dreamt: bool
+) -> None:
+    root = tmp_path / ".ricordo"
+    others = root / "workspace" / "agents" / "main" / "sessions"
+    others.mkdir(parents=True)
+    for number in range(5):
+        (others / f"other{number}.log.jsonl").write_text("", encoding="utf-8")
+    heard: list[Event] = []
+    async with agent(root, given(root, model=OFFLINE, idle_seconds=idle), heard=heard) as one:
+        await one.send(FACT)
+        assert await one.flush()
+        session = one._session
+        assert session.workspace
+        assert session.workspace.curation
+        await session.workspace.curation()
+        (dream,) = await dreams(one)
+        assert dream.state == "completed"
+    told = [event.reason for event in heard if (event.stage, event.status) == ("orient", "finished")]
+    assert ("dream" in told) is dreamt
+    assert (root / "workspace" / "memory" / ".dream_state").exists() is dreamt

@@ -334,6 +334,7 @@ async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     assert await root.files.info(LEASE) is None
 
 
+@pytest.mark.req("HE-C3-idle")
 async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_none() -> None:
     root = Root()
     await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))

@@ -56,6 +56,7 @@ async def test_a_consolidation_on_request_is_a_dream_that_says_what_it_came_to(r
     assert (dream.progress.done, dream.progress.total) == (3, 4)
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_a_dream_that_is_stopped_leaves_memory_as_it_was_and_is_no_error(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
