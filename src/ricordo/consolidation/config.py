@@ -64,7 +64,7 @@ class ConsolidationConfig:
     signal_entries: int = 1
     batch_entries: int = 1_000
     min_confidence: float = 0.6
-    fact_confidence: float = 0.7
+    fact_confidence: float = 0.65
     duplicate: float = 0.8
     subject_entries: int = 3
     max_superseded: int = 20
