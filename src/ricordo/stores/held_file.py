@@ -90,6 +90,7 @@ class HeldFile(Generic[_T]):
             size=len(data),
             # the file grew between its listing and its reading
             modified_ns=info.modified_ns if info.size == len(data) else 0,
+            changed_ns=info.changed_ns,
             checked_ns=time.time_ns(),
             checksum=start.after(data[size:]),
             lines=0,
