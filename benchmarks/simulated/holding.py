@@ -11,9 +11,9 @@ from anyio.to_thread import run_sync
 
 from retrieval_sets import Json, Question
 from ricordo import Memory
+from ricordo.consolidation.conflicts import says_the_same
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Query, Sort
-from ricordo.language.duplicates import same_statement
 from ricordo.recall.hits import Hit
 from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Entry
@@ -75,8 +75,8 @@ class Watch:
         self._most = questions
         self._seen: dict[str, str] = {}
         self._apart: set[tuple[str, str]] = set()
-        self._known: list[str] = []
-        self._alike: dict[str, set[str]] = {}
+        self._known: dict[tuple[str, str], Entry] = {}
+        self._alike: dict[tuple[str, str], set[tuple[str, str]]] = {}
 
     async def look(self, day: int) -> Day:
         """Return the figures of the evening of `day`."""
@@ -176,12 +176,14 @@ class Watch:
 
     def _duplicates(self, active: Sequence[Entry]) -> list[tuple[str, str]]:
         """Return the pairs that say the same; two that were compared once are not compared again."""
-        there = {entry.content for entry in active}
-        for text in sorted(there - self._alike.keys()):
-            self._alike[text] = {other for other in self._known if same_statement(text, other, threshold=THRESHOLD)}
-            self._known.append(text)
+        there = {(_speaker(entry), entry.content): entry for entry in active}
+        for key in sorted(there.keys() - self._alike.keys()):
+            self._alike[key] = {
+                other for other, known in self._known.items() if says_the_same(there[key], known, duplicate=THRESHOLD)
+            }
+            self._known[key] = there[key]
         twice = len(active) - len(there)
-        found = [(text, other) for text in sorted(there) for other in sorted(self._alike[text] & there)]
+        found = [(key[1], other[1]) for key in sorted(there) for other in sorted(self._alike[key] & there.keys())]
         return found + [("a memory", "itself")] * twice
 
     async def _compared(self, memory: Memory, day: int, plants: Sequence[Plant]) -> tuple[int, float, float]:
@@ -204,6 +206,11 @@ class Watch:
                 shares[name].append(float(any(plant.answer in hit.entry.content for hit in hits)))
         means = [sum(values) / max(len(values), 1) for values in shares.values()]
         return len(shares["ledger"]), means[0], means[1]
+
+
+def _speaker(entry: Entry) -> str:
+    """Return whose memory it is: two people may say the same words of themselves."""
+    return (entry.scope.user if entry.scope else None) or ""
 
 
 async def _recalls(memory: Memory, plant: Plant, *, limit: int = LIMIT) -> bool:
