@@ -150,7 +150,7 @@ def _check_what_is_shown(done: Done, processes: list[int]) -> None:
         assert len((Path("kept/.ricordo") / path).read_text(encoding="utf-8").splitlines()) >= int(line)
     assert "not in memory" in done.out
     assert "[secret:" in done.out
-    assert "## Decisions" in done.out
+    assert "## Conventions" in done.out
     assert "6 of 6 hold the words" in done.out
     assert done.err == ""
 
