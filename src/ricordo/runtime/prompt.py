@@ -5,7 +5,7 @@ A summary opens a new prefix anyway, so the prompt is written with it; else it s
 
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -50,9 +50,19 @@ _UNREADABLE = "What is remembered can't be read at the moment."
 _OFF = "Memory can't be opened: nothing is remembered from earlier sessions, and nothing new can be."
 _NOTHING_SHOWN = "memory has nothing to show"
 _FEW = 10
+_ONE_BY_ONE = 4
 
 _ALL = Tokens(1_000_000)
 """More than a preamble ever takes: what changed is looked for in all of it, not only in what fits."""
+
+
+@dataclass
+class _Listing:
+    """How many entries were looked for since memory was `seen` so, and all of them by id once they were read."""
+
+    seen: tuple[object, ...]
+    asked: int = 0
+    entries: dict[str, Entry] | None = None
 
 
 class Prompt:
@@ -104,6 +114,7 @@ class Prompt:
             self._opening = OpeningContext(store=self._store, most=recalled, emitter=self._emitter)
         self._files = workspace.place.files if workspace else written_in
         self._seen: tuple[object, ...] = ()
+        self._listing: _Listing | None = None
         self._now = Remembered()
         self.preamble = ""
         self.written = 0
@@ -240,9 +251,24 @@ class Prompt:
         if not line.id or self._store is None:
             return None
         if self._lists:
-            return await self._lists.get(line.id)
+            return await self._listed(self._lists, line.id)
         found = [hit.entry for hit in await self._store.recall(line.text, _FEW)]
         return next((entry for entry in found if entry.id == line.id), None)
+
+    async def _listed(self, lists: Lists, entry_id: str) -> Entry | None:
+        """Return the entry with this id. Raises: EntryNotFound.
+
+        A few are looked for one by one, which reads every file for each; for more, all of memory is read once.
+        """
+        if self._listing is None or self._listing.seen != self._seen:
+            self._listing = _Listing(seen=self._seen)
+        listing = self._listing
+        listing.asked += 1
+        if listing.asked <= _ONE_BY_ONE:
+            return await lists.get(entry_id)
+        if listing.entries is None:
+            listing.entries = {entry.id: entry for entry in await lists.entries()}
+        return listing.entries.get(entry_id)
 
     async def _places(self) -> list[Place]:
         return await self._layers.places() if self._layers else []
