@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
     from ricordo.events import Event
     from ricordo.messages import Message
+    from ricordo.runtime import Settings
     from ricordo.scopes import Scope
 
 __all__ = ["Life", "Lived", "Reduction", "live"]
@@ -24,6 +25,7 @@ _SETTLING_SECONDS = 60.0
 _REDUCTIONS = ("evict", "truncate", "compact")
 _KEPT_SHARE = 4
 """A quarter of the budget stays when a window is compacted."""
+_LEAST_SHOWN = 100
 
 
 @dataclass(kw_only=True)
@@ -177,8 +179,24 @@ class _Living:
             memory_tools=False,
             max_iters=max_iters,
             on_event=partial(self._heard, life),
-            settings=self.target.settings,
+            settings=self._fitting(),
             clock=clock,
+        )
+
+    def _fitting(self) -> "Settings":
+        """Return the settings as a record is lived through: it plays the model, and can't be asked to consolidate.
+
+        No more memory is in the prompt than half of the window, and of the profile a tenth of it.
+        """
+        settings, curates, shown = self.target.settings, self.target.settings.consolidation, None
+        if settings.injection is not None:
+            most = max(_LEAST_SHOWN, min(settings.injection.max_injection_tokens, self.budget // 10))
+            shown = replace(settings.injection, max_injection_tokens=most)
+        return replace(
+            settings,
+            preamble_tokens=min(settings.preamble_tokens, self.budget // 2),
+            injection=shown,
+            consolidation=replace(curates, model="offline") if curates else None,
         )
 
     def _heard(self, life: Life, event: "Event") -> None:

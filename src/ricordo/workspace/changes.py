@@ -15,6 +15,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
+from secrets import randbelow
+
+import anyio
 
 from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
@@ -41,7 +44,8 @@ CHANGES = "history/changes"
 PENDING = "history/pending"
 OBJECTS = "history/objects"
 CHANGES_LOCK = "changes"
-_TRIES = 8
+_TRIES = 24
+_LONGEST_PAUSE_MS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +124,11 @@ class ChangeSets:
 
         Raises what `apply` and `plan` raise.
         """
-        for _ in range(_TRIES):
+        for tried in range(_TRIES):
             with suppress(VersionConflict):
                 return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
+            # whoever waits by chance does not meet the same one again
+            await anyio.sleep(randbelow(min(2 + tried, _LONGEST_PAUSE_MS)) / 1000)
         return await self.apply(await plan(), act=act, who=who, why=why, undoes=undoes)
 
     async def recover(self) -> int:
