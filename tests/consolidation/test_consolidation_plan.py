@@ -1,6 +1,7 @@
 """What a run decides: what is curated, what is said already, what is replaced, and where everything stands."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -356,7 +357,9 @@ def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_a
     assert due(NOW, NOW + timedelta(days=1), 3, config)
 
 
-@pytest.mark.parametrize("name", ["max_lines", "max_memory_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"])
+@pytest.mark.parametrize(
+    "name", ["max_lines", "max_memory_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"]
+)
 def test_a_setting_out_of_its_range_is_refused_by_its_name(name: str) -> None:
     with pytest.raises(InvalidSetting, match=name):
-        ConsolidationConfig(**{name: -1})
+        replace(ConsolidationConfig(), **{name: -1})

@@ -226,7 +226,7 @@ async def test_only_what_changed_is_read_again(root: Root) -> None:
     await root.save()
     root.write("memory/topics/git.md", "- Ask. [rule:: ask c]\n")
     files = WatchedFiles(root.place.files)
-    rules = MemoryRules(Only(replace(root.place, files=files)))  # type: ignore[arg-type]
+    rules = MemoryRules(Only(replace(root.place, files=files)))
     assert len(await rules()) == 2
     first = files.bytes_read
     assert await rules() == await rules()
@@ -247,7 +247,7 @@ async def test_a_document_that_is_moved_while_it_is_read_is_not_missed(root: Roo
             await run_sync(ledger.rename, archived)
 
     files = WatchedFiles(root.place.files, moved)
-    rules = MemoryRules(Only(replace(root.place, files=files)))  # type: ignore[arg-type]
+    rules = MemoryRules(Only(replace(root.place, files=files)))
     assert len(await rules()) == 1
     assert archived.exists()
     with pytest.raises(FileMissing):
@@ -262,7 +262,7 @@ async def test_a_document_that_can_not_be_read_is_not_one_without_rules(root: Ro
         if closed and verb == "read":
             raise StorageFailed(f"{path} can't be read.")
 
-    rules = MemoryRules(Only(replace(root.place, files=WatchedFiles(root.place.files, refused))))  # type: ignore[arg-type]
+    rules = MemoryRules(Only(replace(root.place, files=WatchedFiles(root.place.files, refused))))
     for _ in range(2):
         with pytest.raises(StorageError):
             await rules()
