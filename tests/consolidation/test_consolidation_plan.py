@@ -1,8 +1,8 @@
 """What a run decides: what is curated, what is said already, what is replaced, and where everything stands."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -361,5 +361,6 @@ def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_a
     "name", ["max_lines", "max_memory_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"]
 )
 def test_a_setting_out_of_its_range_is_refused_by_its_name(name: str) -> None:
+    given: dict[str, Any] = {name: -1}
     with pytest.raises(InvalidSetting, match=name):
-        replace(ConsolidationConfig(), **{name: -1})
+        ConsolidationConfig(**given)
