@@ -1,0 +1,132 @@
+"""The layers of the profile: each is built and tried with stubs beside it, and knows none of those above it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+import ricordo
+from hand_clock import HandClock
+from ricordo.errors import VersionConflict
+from ricordo.flush.processing import processed
+from ricordo.messages import JsonValue, Message, Text, ToolSpec
+from ricordo.middleware import Turn, TurnHandler, TurnResult
+from ricordo.middleware.contract import compose
+from ricordo.middleware.flush import FlushJobs
+from ricordo.models import Reply
+from ricordo.profile.contract import Saved
+from ricordo.profile.in_memory import InMemoryProfileStore
+from ricordo.profile.rendering import rendered
+from ricordo.profile.updater import ProfileUpdater
+from ricordo.queue import Job
+from ricordo.scopes import Scope
+from ricordo.workspace.profile import Fact, Profile
+
+pytestmark = pytest.mark.anyio
+
+SCOPE = Scope(user="me")
+SAID = (
+    Message(role="user", id="m1", parts=(Text(text="I live in Oslo."),)),
+    Message(role="assistant", id="m2", parts=(Text(text="Noted."),)),
+)
+FACT: dict[str, JsonValue] = {
+    "content": "Lives in Oslo", "category": "context", "confidence": 0.9, "quote": "I live in Oslo", "message": "m1",
+    "scope": "user", "durability": "durable", "authority": "descriptive",
+}  # fmt: skip
+
+
+class StubQueue:
+    """Takes jobs and does nothing with them."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+
+    async def put(self, job: Job) -> Job:
+        self.jobs.append(job)
+        return job
+
+
+class StubModel:
+    """Answers every request with the same update."""
+
+    name, window = "stub", None
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        self.asked.append("\n".join(message.text for message in messages))
+        answer = json.dumps({"user": {}, "history": {}, "newFacts": [FACT]})
+        return Reply(message=Message(role="assistant", parts=(Text(text=answer),)))
+
+    def stream(self, *_: object, **__: object) -> None:
+        raise NotImplementedError
+
+
+class StubStore(InMemoryProfileStore):
+    """A store that refuses the first save, as when another process was faster."""
+
+    refused = 0
+
+    async def save(self, profile: Profile, *, base: Profile, by: str, why: str = "", forget: bool = False) -> Saved:
+        if not self.refused:
+            self.refused += 1
+            raise VersionConflict
+        return await super().save(profile, base=base, by=by, why=why, forget=forget)
+
+
+async def _answered(_: Turn) -> TurnResult:
+    return TurnResult(message=SAID[1])
+
+
+@pytest.mark.req("DF-LAYERS")
+async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_another_one_changes_nothing() -> None:
+    queue, passed = StubQueue(), list[str]()
+
+    async def added(turn: Turn, handler: TurnHandler) -> TurnResult:
+        passed.append(turn.session)
+        return await handler(turn)
+
+    turn = Turn(scope=SCOPE, agent="main", session="s", messages=SAID[:1], window=())
+    ask = FlushJobs(queue, clock=HandClock())  # type: ignore[arg-type]
+    await compose([ask], _answered)(turn)
+    await compose([added, ask], _answered)(turn)
+    await compose([ask, added], _answered)(turn)
+    assert passed == ["s", "s"]
+    assert len({(job.kind, job.session, job.user) for job in queue.jobs}) == 1
+
+
+@pytest.mark.req("DF-LAYERS")
+async def test_processing_updating_storing_and_rendering_each_work_beside_stubs() -> None:
+    read = processed(SAID)
+    assert [message.text for message in read.messages] == ["I live in Oslo.", "Noted."]
+    model, clock = StubModel(), HandClock()
+    store = StubStore(clock)
+    done = await ProfileUpdater(store, model, clock=clock).update(read.messages, signals=read.signals)  # type: ignore[arg-type]
+    assert done is not None
+    assert store.refused == 1
+    assert [fact.content for fact in (await store.load()).facts] == ["Lives in Oslo"]
+    # what is shown asks neither a store nor a model
+    assert "Lives in Oslo" in rendered(Profile(facts=(Fact(id="fact_00000001", content="Lives in Oslo"),))).text
+
+
+@pytest.mark.req("DF-LAYERS")
+@pytest.mark.parametrize(
+    ("room", "above"),
+    [
+        ("profile", ("flush", "middleware", "queue", "harness", "runtime", "stores")),
+        ("queue", ("flush", "profile", "middleware", "harness", "runtime", "workspace")),
+        ("flush", ("middleware", "queue", "harness", "runtime", "stores")),
+    ],
+)
+def test_a_layer_names_none_of_those_it_must_not_know(room: str, above: tuple[str, ...]) -> None:
+    folder = Path(ricordo.__file__).parent / room
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    assert [name for name in above if f"ricordo.{name}" in sources] == []
