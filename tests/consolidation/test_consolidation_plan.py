@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ricordo.consolidation.check import faults
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.plan import Material, due, propose
+from ricordo.consolidation.topics import named_subjects
 from ricordo.consolidation.types import Fresh, Proposal
 from ricordo.errors import InvalidSetting
 from ricordo.tokens import estimate_text
@@ -364,3 +365,11 @@ def test_a_setting_out_of_its_range_is_refused_by_its_name(name: str) -> None:
     given: dict[str, Any] = {name: -1}
     with pytest.raises(InvalidSetting, match=name):
         ConsolidationConfig(**given)
+
+
+def test_the_user_who_has_no_name_is_no_subject_of_a_topic() -> None:
+    entries = [
+        Entry(content=f"User keeps ship {number} in Lisbon harbour.", id=f"{number:026}", time=NOW)
+        for number in range(4)
+    ]
+    assert named_subjects(entries).keys() == {"Lisbon"}

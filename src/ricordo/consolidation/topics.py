@@ -34,6 +34,9 @@ __all__ = [
     "type_of",
 ]
 
+# the rules word what was said with these where nobody has a name; they are no subject
+_ROLES = frozenset({"Assistant", "User"})
+
 _SHOWN = TOPICS.removeprefix(f"{WORKSPACE}/")
 
 _LINK = re.compile(rb"\]\((?:\./)?(?:memory/)?topics/([^)\s]+\.md)\)")
@@ -135,7 +138,7 @@ def listing(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
 
 def named_subjects(entries: Iterable[Entry]) -> Counter[str]:
     """Return how many of the entries hold each proper name."""
-    return Counter(name for entry in entries for name in {found.text for found in find_names(entry.content)})
+    return Counter(name for entry in entries for name in {found.text for found in find_names(entry.content)} - _ROLES)
 
 
 def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
