@@ -31,7 +31,10 @@ def test_five_compactions_an_overflow_and_two_kills_change_nothing_that_stands(t
     assert rows["plan file"][0] == script.PLAN
     assert [(each["content"], each["status"]) for each in rows["todos"][1]] == list(script.TODOS)
     assert rows["permissions"][1] == list(script.RULES)
-    assert rows["delivered"] == ([], ["counter", "lost:orphaned", "patient"])
+    before, after = rows["delivered"]
+    # on a busy machine the counter is done before the look at what stands
+    assert before in ([], ["counter"])
+    assert after == ["counter", "lost:orphaned", "patient"]
     ended = {name: rows[f"task {name}"][1] for name in ("counter", "lost", "patient")}
     assert [each["state"] for each in ended.values()] == ["completed", "orphaned", "completed"]
     assert ended["patient"]["result"] == script.EXPORTED

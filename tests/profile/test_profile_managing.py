@@ -139,12 +139,31 @@ async def test_unknown_known_and_outdated_facts_have_errors_of_their_own(quick: 
         with pytest.raises(FactNotFound):
             await act
     with pytest.raises(DuplicateFact, match=fact.id):
-        await quick.add_fact("likes  TEA.")
+        await quick.add_fact("likes  TEA.", merge=False)
     with pytest.raises(DuplicateFact, match=fact.id):
-        await quick.update_fact(other.id, content="Likes tea")
+        await quick.update_fact(other.id, content="Likes tea", merge=False)
     await quick.update_fact(fact.id, content="Likes tea!", revision=1)
     with pytest.raises(VersionConflict):
         await quick.update_fact(fact.id, content="Likes tea?", revision=1)
+
+
+@pytest.mark.req("DF-C31", "DF-C32", "DF-B6")
+async def test_what_the_profile_says_already_becomes_one_with_it_by_every_road(quick: ManagedProfile) -> None:
+    fact = await quick.add_fact("Likes green tea", confidence=0.8)
+    again = await quick.add_fact("likes  GREEN tea.", confidence=0.9, pinned=True)
+    assert (again.id, again.content, again.confirmations) == (fact.id, "Likes green tea", 2)
+    assert (again.confidence, again.pinned) == (0.9, True)
+    other = await quick.add_fact("Rides")
+    one = await quick.update_fact(other.id, content="Likes green tea!")
+    assert one.id == fact.id
+    assert [each.id for each in (await quick.show()).facts] == [fact.id]
+    document = json.loads(await quick.export_document())
+    facts = [{"id": f"fact_0000000{number}", "content": content, "confidence": 0.9}
+             for number, content in enumerate(("LIKES green tea", "Sails", "sails.", "  ", ""))]  # fmt: skip
+    await quick.import_document(json.dumps({**document, "facts": facts}), mode="merge", prefer="profile")
+    assert sorted(each.content for each in (await quick.show()).facts) == ["Likes green tea", "Sails"]
+    with pytest.raises(InvalidFact):
+        await quick.add_fact("   ")
 
 
 async def test_a_fact_that_is_removed_is_not_learned_again_and_says_nothing_of_itself(tmp_path: Path) -> None:

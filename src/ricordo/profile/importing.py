@@ -78,7 +78,8 @@ def _replaced(profile: Profile, given: Profile) -> Imported:
 
 def _merged(profile: Profile, given: Profile, prefer: Preferred | None) -> Imported:
     """Return the import that adds what is missing."""
-    facts, added, changed, differing, known = _facts(profile.facts, given.facts, prefer)
+    telling = [fact for fact in given.facts if fact.content.strip()]
+    facts, added, changed, differing, known = _facts(profile.facts, telling, prefer)
     summaries, written, apart = _summaries(profile, given, prefer)
     merged = replace(profile, facts=facts, summaries=summaries, extra={**given.extra, **profile.extra})
     return Imported(

@@ -18,6 +18,7 @@ from ricordo.profile.contract import ProfileStore, Saved
 from ricordo.profile.forgetting import without_saying
 from ricordo.profile.importing import Imported, ImportMode, Preferred, imported, taken_in
 from ricordo.profile.injection import InjectionConfig
+from ricordo.profile.merging import said_again
 from ricordo.profile.migrating import VERSION, KeepsBackups, Migrated, Source
 from ricordo.profile.rendering import Rendered, rendered
 from ricordo.profile.search import found_facts
@@ -96,10 +97,12 @@ class ManagedProfile:
         source_error: str | None = None,
         valid_days: int | None = None,
         pinned: bool = False,
+        merge: bool = True,
     ) -> Fact:
         """Add a fact and return it; `source_error` says what was wrong before, `valid_days` how long it holds.
 
-        Raises: InvalidFact; DuplicateFact if the profile says it already.
+        What the profile says already, up to case, white space and punctuation, confirms that fact, which is returned;
+        without `merge` it is an error. Raises: InvalidFact; DuplicateFact.
         """
         base = await self._store.load()
         fact = _checked(
@@ -115,7 +118,9 @@ class ManagedProfile:
                 pinned=pinned,
             )
         )
-        _refuse_known(base.facts, fact)
+        known = _known(base.facts, fact, merge=merge)
+        if known:
+            return await self._changed(base, self._merged(known, fact), "confirmed")
         saved = await self._saved(replace(base, facts=(*base.facts, fact)), base, f"{fact.id} added")
         # somebody may have added the same meanwhile, and the same is added once
         return saved.fact(fact.id) or next(each for each in saved.facts if _said(each) == _said(fact))
@@ -130,10 +135,12 @@ class ManagedProfile:
         source_error: str | None = None,
         valid_days: int | None = None,
         revision: int | None = None,
+        merge: bool = True,
     ) -> Fact:
         """Change what is named of a fact and return it; an empty `source_error` and 0 `valid_days` take those off.
 
-        With a `revision` only if the fact still has that one. Raises: FactNotFound, InvalidFact, DuplicateFact,
+        With a `revision` only if the fact still has that one. A fact that then says what another one says becomes one
+        with that, which is returned; without `merge` it is an error. Raises: FactNotFound, InvalidFact, DuplicateFact,
         VersionConflict.
         """
         base = await self._store.load()
@@ -150,8 +157,12 @@ class ManagedProfile:
                 valid_days=_given(valid_days, old.valid_days) or None,
             )
         )
-        if _said(fact) != _said(old):
-            _refuse_known(base.facts, fact)
+        known = _known(base.facts, fact, merge=merge) if _said(fact) != _said(old) else None
+        if known:
+            rest = replace(base, facts=tuple(each for each in base.facts if each.id != fact.id))
+            one = self._merged(known, fact)
+            facts = tuple(one if each.id == one.id else each for each in rest.facts)
+            return _needed(await self._saved(replace(rest, facts=facts), base, f"{fact.id} merged"), one.id)
         return await self._changed(base, fact, "changed")
 
     async def pin(self, fact_id: str, *, on: bool = True) -> Fact:
@@ -192,7 +203,7 @@ class ManagedProfile:
         for at, fact in enumerate(profile.facts):
             if before.get(fact.id) != fact:
                 _checked(fact)
-                _refuse_known(profile.facts[:at], fact)
+                _known(profile.facts[:at], fact, merge=False)
         return await self._store.save(profile, base=base, by=_BY, why=why, forget=True)
 
     async def clear(self, *, why: str = "") -> Saved:
@@ -254,6 +265,12 @@ class ManagedProfile:
         saved = await self._store.save(found.profile, base=base, by=_BY, why="migration")
         return Migrated(imported=replace(found, profile=saved.profile, is_saved=True), backup=backup)
 
+    def _merged(self, known: Fact, fact: Fact) -> Fact:
+        again = said_again(
+            known, fact.source, confidence=fact.confidence, error=fact.source_error, now=self._clock.now()
+        )
+        return replace(again, pinned=known.pinned or fact.pinned)
+
     async def _changed(self, base: Profile, fact: Fact, done: str) -> Fact:
         facts = tuple(fact if each.id == fact.id else each for each in base.facts)
         return _needed(await self._saved(replace(base, facts=facts), base, f"{fact.id} {done}"), fact.id)
@@ -296,10 +313,12 @@ def _checked(fact: Fact) -> Fact:
     return replace(fact, content=fact.content.strip(), category=fact.category.strip(), confidence=float(value))
 
 
-def _refuse_known(facts: Sequence[Fact], fact: Fact) -> None:
+def _known(facts: Sequence[Fact], fact: Fact, *, merge: bool) -> Fact | None:
+    """Return the other fact that says the same. Raises `DuplicateFact` where they are not to be one."""
     known = next((each for each in facts if each.id != fact.id and _said(each) == _said(fact)), None)
-    if known:
+    if known and not merge:
         raise DuplicateFact(f"The profile says this already: it is {known.id}.")
+    return known
 
 
 def _said(fact: Fact) -> str:
