@@ -1,20 +1,19 @@
 """The layers of the profile: each is built and tried with stubs beside it, and knows none of those above it."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 import ricordo
+from fake_models import FakeModel, reply
 from hand_clock import HandClock
 from ricordo.errors import VersionConflict
 from ricordo.flush.processing import processed
-from ricordo.messages import JsonValue, Message, Text, ToolSpec
+from ricordo.messages import JsonValue, Message, Text
 from ricordo.middleware import Turn, TurnHandler, TurnResult
 from ricordo.middleware.contract import compose
 from ricordo.middleware.flush import FlushJobs
-from ricordo.models import Reply
 from ricordo.profile.contract import Saved
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.rendering import rendered
@@ -45,29 +44,6 @@ class StubQueue:
     async def put(self, job: Job) -> Job:
         self.jobs.append(job)
         return job
-
-
-class StubModel:
-    """Answers every request with the same update."""
-
-    name, window = "stub", None
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> Reply:
-        self.asked.append("\n".join(message.text for message in messages))
-        answer = json.dumps({"user": {}, "history": {}, "newFacts": [FACT]})
-        return Reply(message=Message(role="assistant", parts=(Text(text=answer),)))
-
-    def stream(self, *_: object, **__: object) -> None:
-        raise NotImplementedError
 
 
 class StubStore(InMemoryProfileStore):
@@ -107,9 +83,10 @@ async def test_the_middleware_needs_no_more_than_something_that_takes_jobs_and_a
 async def test_processing_updating_storing_and_rendering_each_work_beside_stubs() -> None:
     read = processed(SAID)
     assert [message.text for message in read.messages] == ["I live in Oslo.", "Noted."]
-    model, clock = StubModel(), HandClock()
+    clock = HandClock()
+    model = FakeModel(reply(json.dumps({"user": {}, "history": {}, "newFacts": [FACT]})))
     store = StubStore(clock)
-    done = await ProfileUpdater(store, model, clock=clock).update(read.messages, signals=read.signals)  # type: ignore[arg-type]
+    done = await ProfileUpdater(store, model, clock=clock).update(read.messages, signals=read.signals)
     assert done is not None
     assert store.refused == 1
     assert [fact.content for fact in (await store.load()).facts] == ["Lives in Oslo"]

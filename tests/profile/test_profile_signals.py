@@ -1,41 +1,20 @@
 """What the user's words do reaches the prompt of an update as a hint, and nothing else does."""
 
 import json
-from collections.abc import Mapping, Sequence
 
 import pytest
 
+from fake_models import FakeModel, reply
 from hand_clock import HandClock
 from ricordo.flush.processing import processed
-from ricordo.messages import JsonValue, Message, Text, ToolSpec
-from ricordo.models import Reply
+from ricordo.messages import Message, Text
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.updater import ProfileUpdater
 
 pytestmark = pytest.mark.anyio
 
 
-class Asked:
-    """A model that learns nothing and remembers what it was asked."""
-
-    name, window = "asked", None
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> Reply:
-        self.texts.append("\n".join(message.text for message in messages))
-        nothing = json.dumps({"user": {}, "history": {}, "newFacts": []})
-        return Reply(message=Message(role="assistant", parts=(Text(text=nothing),)))
-
-    def stream(self, *_: object, **__: object) -> None:
-        raise NotImplementedError
+NOTHING = json.dumps({"user": {}, "history": {}, "newFacts": []})
 
 
 def talk(text: str) -> list[Message]:
@@ -50,10 +29,11 @@ def talk(text: str) -> list[Message]:
 async def hints(text: str) -> list[str]:
     """Return the hints that an update of such a conversation is asked with."""
     read = processed(talk(text))
-    model, clock = Asked(), HandClock()
-    updater = ProfileUpdater(InMemoryProfileStore(clock), model, clock=clock)  # type: ignore[arg-type]
+    model, clock = FakeModel(reply(NOTHING)), HandClock()
+    updater = ProfileUpdater(InMemoryProfileStore(clock), model, clock=clock)
     await updater.update(read.messages, signals=read.signals)
-    return [line for line in model.texts[0].splitlines() if line.startswith("Hint: ")]
+    asked = "\n".join(message.text for message in model.asked[0])
+    return [line for line in asked.splitlines() if line.startswith("Hint: ")]
 
 
 @pytest.mark.req("DF-SIGNAL", "DF-C10", "DF-C15")
