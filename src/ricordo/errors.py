@@ -68,6 +68,7 @@ __all__ = [
     "FactNotFound",
     "FileMissing",
     "HistoryUnreadable",
+    "IndexTooLarge",
     "IndexUnavailable",
     "InvalidEntry",
     "InvalidFact",
@@ -226,6 +227,18 @@ class VersionConflict(StorageError):
 
 class EditRefused(StorageError):
     """The text to replace must occur exactly once: quote more of it, or ask for all occurrences."""
+
+
+class IndexTooLarge(StorageError):
+    """MEMORY.md would be larger than it may be: put what is longer into a topic; nothing was written.
+
+    `cap` names the bound: `lines`, `bytes` or `tokens`.
+    """
+
+    def __init__(self, message: str | None = None, *, cap: str = "lines") -> None:
+        """Take which bound it would be beyond."""
+        super().__init__(message)
+        self.cap = cap
 
 
 class StorageFull(StorageError):

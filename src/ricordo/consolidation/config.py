@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel
 from ricordo.tokens import estimate_text
+from ricordo.workspace.index_bounds import IndexBounds
 
 __all__ = ["APPLY", "BUDGET_CHARACTERS", "BUDGET_TOKENS", "LEDGER", "MEMORY", "PREVIEW", "ConsolidationConfig"]
 
@@ -56,9 +57,9 @@ class ConsolidationConfig:
     sessions changed since, and nobody has said anything for `idle_seconds`.
     """
 
-    max_lines: int = 200
-    max_memory_tokens: int = 4_000
-    max_bytes: int = 25_000
+    max_lines: int = IndexBounds.max_lines
+    max_memory_tokens: int = IndexBounds.max_tokens
+    max_bytes: int = IndexBounds.max_bytes
     index_characters: int = 150
     min_gap: float = 30 * 60.0
     signal_entries: int = 1
@@ -102,6 +103,11 @@ class ConsolidationConfig:
             raise InvalidSetting(
                 f"max_input_tokens is a whole number of at least {self.least_tokens:,}, not {self.max_input_tokens!r}."
             )
+
+    @property
+    def bounds(self) -> IndexBounds:
+        """What MEMORY.md may have."""
+        return IndexBounds(max_lines=self.max_lines, max_bytes=self.max_bytes, max_tokens=self.max_memory_tokens)
 
     @property
     def least_tokens(self) -> int:

@@ -24,9 +24,8 @@ from ricordo.consolidation.topics import (
 )
 from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import moment, usefulness
-from ricordo.tokens import estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import content_line, prompt_lines, render_entry
+from ricordo.workspace.entry_codec import content_line, render_entry
 from ricordo.workspace.layout import MEMORY
 
 __all__ = [
@@ -87,17 +86,7 @@ def is_movable(part: Part) -> bool:
 
 def fits(document: bytes, config: ConsolidationConfig) -> bool:
     """Tell whether MEMORY.md is within its bounds."""
-    return not _exceeded(document, config)
-
-
-def _exceeded(document: bytes, config: ConsolidationConfig) -> str:
-    """Return the first bound of MEMORY.md that a document is beyond: lines, bytes or tokens; empty for none."""
-    lines = document.count(b"\n") + (not document.endswith(b"\n"))
-    if lines > config.max_lines:
-        return "lines"
-    if len(document) > config.max_bytes:
-        return "bytes"
-    return "tokens" if estimate_text("\n".join(prompt_lines(document))) > config.max_memory_tokens else ""
+    return config.bounds.exceeded(document) is None
 
 
 def is_short(one: Fresh, config: ConsolidationConfig) -> bool:
@@ -194,7 +183,8 @@ class _Arranging:
                 low, found = middle, tried
             else:
                 high = middle - 1
-        self.cap = _exceeded(self._arranged(low + 1).memory.data, self._config) if low < len(self._short) else ""
+        beyond = self._arranged(low + 1).memory.data if low < len(self._short) else b""
+        self.cap = self._config.bounds.exceeded(beyond) or ""
         return found if fits(found.memory.data, self._config) else self._briefly(found)
 
     def _briefly(self, found: _Placed) -> _Placed:

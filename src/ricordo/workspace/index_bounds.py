@@ -1,0 +1,66 @@
+"""Bounds of MEMORY.md, the index that every prompt begins with: how much of it may be there, and who keeps it so.
+
+Consolidation keeps the file within them, every other writer of ours is refused what would go beyond them, and a prompt
+shows no more than they allow of a file that a person let grow. Pure.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ricordo.errors import IndexTooLarge
+from ricordo.tokens import estimate_text
+from ricordo.workspace.entry_codec import prompt_lines
+
+__all__ = ["Cap", "IndexBounds"]
+
+Cap: TypeAlias = Literal["lines", "bytes", "tokens"]
+"""What an index can have too much of."""
+
+_CAPS: tuple[Cap, ...] = ("lines", "bytes", "tokens")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexBounds:
+    """The most that MEMORY.md may have; tokens are those of the prompt, without the fields of entries.
+
+    The defaults of lines and bytes are those that Claude Code keeps to when it reads a file of this name.
+    """
+
+    max_lines: int = 200
+    max_bytes: int = 25_000
+    max_tokens: int = 4_000
+
+    def exceeded(self, document: bytes) -> Cap | None:
+        """Return the first bound that a document is beyond, lines before bytes before tokens; None for none."""
+        return next((cap for cap in _CAPS if _size(document, cap) > self.most(cap)), None)
+
+    def most(self, cap: Cap) -> int:
+        """Return one of the bounds."""
+        return {"lines": self.max_lines, "bytes": self.max_bytes, "tokens": self.max_tokens}[cap]
+
+    def grown(self, before: bytes, after: bytes) -> Cap | None:
+        """Return the first bound that `after` is beyond, and further beyond than `before`; None for none."""
+        over = (cap for cap in _CAPS if _size(after, cap) > self.most(cap))
+        return next((cap for cap in over if _size(after, cap) > _size(before, cap)), None)
+
+    def check(self, before: bytes, after: bytes, *, advice: str = "") -> None:
+        """Refuse a write that makes MEMORY.md larger than it may be; to make one shorter that is too large is free.
+
+        Raises: IndexTooLarge, which names the bound and says what to do.
+        """
+        cap = self.grown(before, after)
+        if cap is not None:
+            raise IndexTooLarge(
+                f"MEMORY.md would have {_size(after, cap):,} {cap}, and may have {self.most(cap):,}, as every prompt"
+                f" begins with it: nothing was written. {advice or _ADVICE}",
+                cap=cap,
+            )
+
+
+_ADVICE = "Put what is longer into a topic, a file such as memory/topics/NAME.md, or let `ricordo consolidate` do it."
+
+
+def _size(document: bytes, cap: Cap) -> int:
+    if cap == "lines":
+        return document.count(b"\n") + (not document.endswith(b"\n"))
+    return len(document) if cap == "bytes" else estimate_text("\n".join(prompt_lines(document)))
