@@ -32,6 +32,34 @@ def test_the_first_person_becomes_the_speaker(said: str, told: str) -> None:
     assert in_third_person(said, "Ana") == told
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("I live in Oslo and work as a nurse.", "Ana lives in Oslo and works as a nurse."),
+        ("I'm from Oslo, but now live in Bergen.", "Ana is from Oslo, but now lives in Bergen."),
+        ("I live with my mother and have two cats.", "Ana lives with their mother and has two cats."),
+        ("I live in Oslo and work in Bonn and have a dog.", "Ana lives in Oslo and works in Bonn and has a dog."),
+        ("I write code and don't like meetings.", "Ana writes code and doesn't like meetings."),
+    ],
+)
+def test_a_second_verb_agrees_with_the_speaker_too(said: str, told: str) -> None:
+    assert in_third_person(said, "Ana") == told
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("I like jazz and live music.", "Ana likes jazz and live music."),
+        ("I like sports and travel with friends.", "Ana likes sports and travel with friends."),
+        ("I want to live in Oslo and work as a nurse.", "Ana wants to live in Oslo and work as a nurse."),
+        ("I know that they live here and work there.", "Ana knows that they live here and work there."),
+        ("I can live in Oslo and work as a nurse.", "Ana can live in Oslo and work as a nurse."),
+    ],
+)
+def test_a_verb_that_may_be_a_noun_or_somebody_elses_keeps_its_form(said: str, told: str) -> None:
+    assert in_third_person(said, "Ana") == told
+
+
 def test_a_verb_whose_past_looks_like_its_present_keeps_no_grammar() -> None:
     assert not keeps_grammar("I read them on paper.")
     assert not keeps_grammar("I just put it there.")

@@ -16,9 +16,9 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same, speaks_of_the_same
 from ricordo.consolidation.nearby import Nearby
 from ricordo.consolidation.types import Advice, Fresh, Merge, Refusal, Retired, Settled, Superseded
-from ricordo.consolidation.wording import dated, flaw_of_line, is_topic_name, reworded
+from ricordo.consolidation.wording import flaw_of_line, is_topic_name, reworded
 from ricordo.consolidation.worth import MERGED, REPLACED, cited, is_explicit, is_worthwhile, moment
-from ricordo.language import find_dates
+from ricordo.language import dated, find_dates
 from ricordo.workspace.entry import Entry
 
 __all__ = ["settle"]

@@ -19,7 +19,7 @@ from ricordo.language import containment, content_words, find_dates
 from ricordo.language.duplicates import contradicts
 from ricordo.workspace.entry import Entry
 
-__all__ = ["REWORDED", "dated", "flaw_of_line", "is_reworded", "is_topic_name", "plain_line", "reworded"]
+__all__ = ["REWORDED", "flaw_of_line", "is_reworded", "is_topic_name", "plain_line", "reworded"]
 
 REWORDED = "reworded"
 """The field of an entry whose words in curated memory are not those of its ledger: a digest of the words we gave it."""
@@ -41,20 +41,6 @@ def plain_line(text: str) -> str:
     """Return a text as one line without the marks of a bullet."""
     line = " ".join(text.split())
     return re.sub(r"^[-*+] +", "", line).strip()
-
-
-def dated(text: str, said: date) -> str:
-    """Return a text with the day behind each word such as "tomorrow" that needs the day on which it was said."""
-    mentions = find_dates(text, said)
-    given = {mention.iso for mention in mentions if not mention.relative}
-    unclear = []
-    for mention in mentions:
-        if mention.iso not in given:
-            given.add(mention.iso)
-            unclear.append(mention)
-    for mention in reversed(unclear):
-        text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
-    return text
 
 
 def flaw_of_line(content: str, parents: Sequence[str]) -> Refusal | None:

@@ -14,10 +14,9 @@ from datetime import datetime
 
 from ricordo.flush.statements import Statement
 from ricordo.language import (
-    DateMention,
     addressed_by_name,
     attribute,
-    find_dates,
+    dated,
     find_introduction,
     in_third_person,
     keeps_grammar,
@@ -95,7 +94,7 @@ def worded(
 def _sentence(statement: Statement, voice: Voice, said: datetime | None) -> str:
     text = statement.text
     if said is not None:
-        text = _dated(text, said)
+        text = dated(text, said.date())
     text = _one_line(text)
     introduction = None if voice.named else find_introduction(text)
     if introduction and introduction.whole and introduction.language == "en":
@@ -129,20 +128,6 @@ def _introduced(text: str, name: str) -> str:
     """Cut the speaker's own name before what the speaker goes on to say: "I'm Ana, I'm on the data team"."""
     own = rf"(?:I['’]m|I am|my name is|this is) {re.escape(name.split(maxsplit=1)[0])}(?: \w+)?[,;.]? (?:and )?(?=I\b)"
     return re.sub(f"^{own}", "", text, flags=re.IGNORECASE)
-
-
-def _dated(text: str, said: datetime) -> str:
-    """Put the day behind each relative date unless it stands there already, from the back so that offsets hold."""
-    mentions = find_dates(text, said.date())
-    given = {mention.iso for mention in mentions if not mention.relative}
-    unclear: list[DateMention] = []
-    for mention in mentions:
-        if mention.iso not in given:
-            given.add(mention.iso)
-            unclear.append(mention)
-    for mention in reversed(unclear):
-        text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
-    return text
 
 
 def _needs_question(statements: Sequence[Statement], voice: Voice) -> bool:

@@ -5,7 +5,7 @@ is served well, German, French, Spanish, Italian, Portuguese, Chinese and Japane
 by its words and sentences alone. Nothing here raises for any text, and everything is linear in its length."""
 
 from ricordo.language.cues import Act, acts, blank_quoted, is_correction
-from ricordo.language.dates import DateMention, Grain, find_dates
+from ricordo.language.dates import DateMention, Grain, dated, find_dates
 from ricordo.language.folding import fold, strip_accents
 from ricordo.language.introductions import Introduction, find_introduction
 from ricordo.language.languages import LANGUAGES, Language, detect_language
@@ -36,6 +36,7 @@ __all__ = [
     "blank_quoted",
     "containment",
     "content_words",
+    "dated",
     "detect_language",
     "dominant_script",
     "find_dates",

@@ -16,7 +16,7 @@ from typing import Literal
 
 from ricordo.language.date_words import DAY_WORDS, MONTHS, NUMBERS, PERIOD_WORDS, UNITS, WEEKDAYS
 
-__all__ = ["DateMention", "Grain", "find_dates"]
+__all__ = ["DateMention", "Grain", "dated", "find_dates"]
 
 Grain = Literal["day", "weekend", "week", "month", "year"]
 
@@ -96,6 +96,23 @@ def find_dates(text: str, reference: date) -> tuple[DateMention, ...]:
     """Return the resolvable dates of a text in order, seen from the reference day (a datetime counts by its date)."""
     today = date(reference.year, reference.month, reference.day)
     return tuple(mention for match in _PATTERN.finditer(text) for mention in _mention(match, today))
+
+
+def dated(text: str, said: date) -> str:
+    """Return a text with the day behind each date such as "tomorrow" that needs the day on which it was said.
+
+    A day that stands in the text already, or behind an earlier date, is not put there again.
+    """
+    mentions = find_dates(text, said)
+    given = {mention.iso for mention in mentions if not mention.relative}
+    unclear: list[DateMention] = []
+    for mention in mentions:
+        if mention.iso not in given:
+            given.add(mention.iso)
+            unclear.append(mention)
+    for mention in reversed(unclear):
+        text = f"{text[: mention.end]} ({mention.iso}){text[mention.end :]}"
+    return text
 
 
 def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:

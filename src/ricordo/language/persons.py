@@ -10,6 +10,7 @@ Invariant: text without a first-person word comes back unchanged.
 
 import re
 
+from ricordo.language.coordination import second_verb
 from ricordo.language.irregular import IRREGULAR_PASTS, SAME_IN_PAST
 from ricordo.language.languages import Language
 
@@ -63,6 +64,7 @@ _AMBIGUOUS = re.compile(r"(?<![\w'’.-])I[ \t]+(?:just |only |also |both )?(?P<
 
 def in_third_person(text: str, name: str) -> str:
     """Return an English text with the speaker's name for I, me, my, mine and myself, verbs agreeing."""
+    text = _with_second_verbs(text)
     pieces: list[str] = []
     at = 0
     for match in _FIRST.finditer(text):
@@ -135,20 +137,46 @@ def _replacement(text: str, match: re.Match[str], name: str, *, again: bool) -> 
     return _with_verb(text, match.end(), name, before=text[: match.start()])
 
 
+def _with_second_verbs(text: str) -> str:
+    """Agree what "I" does besides: "I live in Oslo and work as a nurse" gives "I live in Oslo and works as a nurse"."""
+    spans: list[tuple[int, int]] = []
+    for match in _FIRST.finditer(text):
+        ends = _end_of_present(text, match)
+        while ends is not None and (second := second_verb(text, ends)):
+            spans.append(second.span("verb"))
+            ends = second.end()
+    for start, end in reversed(spans):
+        text = f"{text[:start]}{_agree(text[start:end])}{text[end:]}"
+    return text
+
+
+def _end_of_present(text: str, match: re.Match[str]) -> int | None:
+    """Return where the verb ends that stands in the present and has its speaker for a subject; None without such."""
+    word = match["word"].casefold().replace("’", "'")
+    if word in {"i'm", "im"}:
+        return match.end()
+    verb = _verb_of(text, match.end(), before=text[: match.start()]) if word == "i" else None
+    return verb.end() if verb and _agree(verb["verb"]) != verb["verb"] else None
+
+
 def _with_verb(text: str, at: int, name: str, *, before: str) -> tuple[str, int]:
     """Agree the verb after "I", looking over adverbs: "I really need" gives "Ana really needs"."""
-    if _asks_before(before) or _TWO_SUBJECTS.search(before[-60:]):
+    ahead = _verb_of(text, at, before=before)
+    if ahead is None:
         return name, at
-    end = at
+    return f"{name}{text[at : ahead.start('verb')]}{_agree(ahead['verb'])}", ahead.end()
+
+
+def _verb_of(text: str, at: int, *, before: str) -> re.Match[str] | None:
+    """Find the verb behind an "I" that ends at `at`; None where it keeps its form or there is none."""
+    if _asks_before(before) or _TWO_SUBJECTS.search(before[-60:]):
+        return None
     for _ in range(3):
-        ahead = _AHEAD.match(text, end)
-        if ahead is None:
-            return name, at
-        verb = ahead["verb"]
-        if verb.casefold() not in _ADVERBS:
-            return f"{name}{text[at : ahead.start('verb')]}{_agree(verb)}", ahead.end()
-        end = ahead.end()
-    return name, at
+        ahead = _AHEAD.match(text, at)
+        if ahead is None or ahead["verb"].casefold() not in _ADVERBS:
+            return ahead
+        at = ahead.end()
+    return None
 
 
 def _past_follows(text: str, at: int) -> bool:
