@@ -38,16 +38,19 @@ async def test_a_pinned_line_of_curated_memory_outlives_the_cut_of_its_tail(open
     lines = [f"- Fact number {number} about the shop and its shelves.\n" for number in range(60)]
     async with opened():
         (root / "workspace").mkdir(exist_ok=True)
-        (root / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "".join(lines) + "- We ship on Mondays.\n")
+        last = "- We ship on Mondays.\n- We rest on Sundays.\n"
+        (root / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "".join(lines) + last)
     async with opened() as memory:
         tight = Tokens(250)
-        assert "Mondays" not in await memory.preamble(tight)
+        cut = await memory.preamble(tight)
+        assert "Mondays" not in cut
+        assert "Sundays" in cut, "what a person added last is new"
         (found,) = [entry for entry in await memory.entries() if "Mondays" in entry.content]
         await memory.pin(found.id)
         shown = await memory.preamble(tight)
         assert shown.count("Mondays") == 1
         assert estimate_text(shown) <= tight.count
-    line = (root / "workspace" / "MEMORY.md").read_text().splitlines()[-1]
+    line = (root / "workspace" / "MEMORY.md").read_text().splitlines()[-2]
     assert line.startswith("- We ship on Mondays. ")
     assert "[pinned:: yes]" in line
     assert line.endswith(f"^{found.id}")

@@ -139,12 +139,14 @@ def prompt_lines(document: bytes) -> list[str]:
 
     Entries come without their fields; those that are superseded or retired, and blank lines, are left out.
     """
-    shown = document
-    for found in reversed(parse_entries(document, "")):
+    shown, end = list[bytes](), 0
+    for found in parse_entries(document, ""):
         active = found.entry.state == "active"
         bullet = "- " + found.entry.content.replace("\n", "\n  ") + "\n" if active else ""
-        shown = shown[: found.offset] + bullet.encode("utf-8", "replace") + shown[found.offset + found.length :]
-    return [line.rstrip() for line in shown.decode("utf-8", "replace").split("\n") if line.strip()]
+        shown += [document[end : found.offset], bullet.encode("utf-8", "replace")]
+        end = found.offset + found.length
+    text = b"".join([*shown, document[end:]]).decode("utf-8", "replace")
+    return [line.rstrip() for line in text.split("\n") if line.strip()]
 
 
 def derived_id(path: str, content: str, ordinal: int) -> str:
