@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.consolidation.claims import Reading, attributes_told, read_claims, words_told
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same
 from ricordo.consolidation.nearby import Nearby
 from ricordo.consolidation.plan import Material, propose
 from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
 from ricordo.consolidation.types import Fresh
+from ricordo.language.statement_index import StatementIndex
 from ricordo.workspace.entry import Entry
 
 BEGAN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
@@ -31,6 +33,7 @@ SENTENCES = (
     "The {b} of the {c} is {a} and the {b}s are {d}.",
     "{a} {b} {c}",
     "不要用{a}，改用{d}",
+    "注文の担当は{a}です。",
 )
 WORDS = ("PostgreSQL", "MySQL", "Tuesday", "Friday", "parcel", "parcels", "gateway", "gateways", "ledger", "Hamburg")
 
@@ -75,6 +78,54 @@ def test_an_older_memory_finds_what_took_its_place_before_it_came(known: Sequenc
     for each in held:
         nearby.add(each)
     assert {each.id for each in held if replaces(each, old)} <= nearby.rivals(old)
+
+
+@given(known=memories())
+def test_what_comes_after_a_question_is_found_by_the_next_one(known: Sequence[Entry]) -> None:
+    nearby = Nearby(DUPLICATE)
+    held: list[Entry] = []
+    for new in known:
+        for about in (new, known[0]):
+            others = [each for each in held if each.id != about.id]
+            later = {each.id for each in others if replaces(each, about) and each.id > about.id}
+            assert {each.id for each in others if says_the_same(about, each, duplicate=DUPLICATE)} <= nearby.same(about)
+            assert {each.id for each in others if replaces(about, each)} | later <= nearby.rivals(about)
+        nearby.add(new)
+        held.append(new)
+
+
+def test_a_word_that_comes_later_is_found_by_one_that_was_asked_about_before() -> None:
+    index = StatementIndex(DUPLICATE)
+    index.add("1", "Write every commit message in the imperative.")
+    assert index.may_equal("Write every commit message in the imperative.") == {"1"}
+    index.add("2", "Write every comit mesage in the imperativ.")
+    assert index.may_equal("Write every commit message in the imperative.") == {"1", "2"}
+
+
+@given(known=memories())
+def test_attributes_and_words_that_are_told_alone_are_those_of_the_whole_reading(known: Sequence[Entry]) -> None:
+    for each in known:
+        reading = read_claims(each.content)
+        assert attributes_told(each.content) >= {claim.attribute for claim in reading.claims if claim.attribute}
+        assert words_told(each.content) == reading.words | reading.numbers
+
+
+def test_a_few_new_memories_do_not_have_all_the_others_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> Reading:
+        read.append(text)
+        return read_claims(text)
+
+    for module in ("nearby", "claims"):
+        monkeypatch.setattr(f"ricordo.consolidation.{module}.read_claims", counted)
+    nearby = Nearby(DUPLICATE)
+    for number in range(200):
+        nearby.add(entry(number, f"The service called s{number} belongs to team {number % 7} of the company."))
+    for number in range(300, 305):
+        nearby.same(entry(number, f"The parcel {number} is in Hamburg."))
+        nearby.rivals(entry(number, f"The parcel {number} is in Hamburg."))
+    assert len(read) < 50
 
 
 def test_the_same_words_in_other_forms_are_found() -> None:

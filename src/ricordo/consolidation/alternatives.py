@@ -3,9 +3,10 @@
 A table of data: a row is an attribute and the values it can take, each one lower-case word or identifier.
 """
 
+import re
 from collections.abc import Mapping
 
-__all__ = ["attribute_of", "one_name"]
+__all__ = ["attribute_of", "names_alternative", "one_name"]
 
 _ALTERNATIVES = {
     "database": """
@@ -33,12 +34,18 @@ _ALTERNATIVES = {
 _ATTRIBUTE_OF: Mapping[str, str] = {
     value: attribute for attribute, row in _ALTERNATIVES.items() for value in row.split()
 }
+_NAMED = re.compile("|".join(map(re.escape, sorted(_ATTRIBUTE_OF))))
 _SAME_THING: Mapping[str, str] = {"postgres": "postgresql", "mongo": "mongodb", "svn": "subversion"}
 
 
 def attribute_of(word: str) -> str:
     """Return what the thing of this lower-case name is, such as `database`; empty when it is not known."""
     return _ATTRIBUTE_OF.get(word, "")
+
+
+def names_alternative(text: str) -> bool:
+    """Tell whether the name of such a thing may stand in a lower-case text."""
+    return _NAMED.search(text) is not None
 
 
 def one_name(word: str) -> str:

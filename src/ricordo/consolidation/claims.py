@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ricordo.consolidation.alternatives import attribute_of, one_name
+from ricordo.consolidation.alternatives import attribute_of, names_alternative, one_name
 from ricordo.language import content_words, detect_language, is_correction, words
 
-__all__ = ["Claim", "Reading", "read_claims"]
+__all__ = ["Claim", "Reading", "attributes_told", "read_claims", "words_told"]
 
 _NEGATION = re.compile(
     r"(?<!\w)(?:not|no|never|cannot|nor|without|stop(?:ped)?|nicht|kein\w*|nie(?:mals)?|ohne|pas|jamais|sans|non|nunca|"
@@ -26,6 +26,7 @@ _NEGATED = re.compile(
 )
 _BREAK = re.compile(r"[.!?;:\n。！？]\s?")
 _REACH = 80
+_LONGEST = 600
 _CLAUSE = re.compile(r"[.,;:!?()]\s|[.,;:!?]$|\s(?:because|but|since|so|and|weil|aber|denn)\s")
 _CHANGE = re.compile(
     r"(?<!\w)(?:(?:switch|migrat|mov|chang|upgrad|downgrad|convert|renam|relocat)(?:e[ds]?|ing|ed)?\b|no longer|"
@@ -136,7 +137,7 @@ class Reading:
 @lru_cache(maxsize=4096)
 def read_claims(text: str) -> Reading:
     """Return the reading of a text's first 600 characters; without claims where no rule fits."""
-    shown = text[:600]
+    shown = text[:_LONGEST]
     found = _content(shown)
     numbers = frozenset(_NUMBER.findall(shown))
     return Reading(
@@ -149,6 +150,24 @@ def read_claims(text: str) -> Reading:
         changes=bool(_CHANGE.search(shown)) or is_correction(shown),
         negative=bool(_NEGATION.search(shown)),
     )
+
+
+def words_told(text: str) -> frozenset[str]:
+    """Return the content words and the numbers of the reading of a text, without the rest of it."""
+    shown = text[:_LONGEST]
+    return _content(shown) | frozenset(_NUMBER.findall(shown))
+
+
+def attributes_told(text: str) -> frozenset[str]:
+    """Return the attributes that a text claims something of; most texts claim none, which is told without reading."""
+    return (
+        frozenset(claim.attribute for claim in read_claims(text).claims) if _may_claim(text[:_LONGEST]) else frozenset()
+    )
+
+
+def _may_claim(text: str) -> bool:
+    patterns = (_COPULA.match, _JAPANESE_COPULA.match, *(pattern.search for _, pattern in _ATTRIBUTES))
+    return any(found(text) for found in patterns) or names_alternative(text.casefold())
 
 
 def _content(text: str) -> frozenset[str]:

@@ -1,18 +1,19 @@
 """Nearby: which memories may say the same as a new one, or lose their place to it, without comparing all. Pure.
 
 Invariant: nothing that `says_the_same` joins, or `replaces` sets aside, is left out; what is given is still to be
-compared. Both look at what two texts share, so that is what memories are found by.
+compared. Both look at what two texts share, so that is what memories are found by. A memory that is held is read as far
+as somebody asks: reading what all of them claim takes longer than all else, and few new ones need it.
 """
 
 import math
 import re
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeAlias
 
-from ricordo.consolidation.claims import Reading, read_claims
+from ricordo.consolidation.claims import Reading, attributes_told, read_claims, words_told
 from ricordo.consolidation.conflicts import CORRECTION
 from ricordo.consolidation.worth import moment
 from ricordo.language.statement_index import StatementIndex
@@ -33,22 +34,16 @@ class Nearby:
     def __init__(self, duplicate: float) -> None:
         """Hold nothing yet."""
         self._statements = StatementIndex(duplicate)
-        self._words: defaultdict[str, set[str]] = defaultdict(set)
-        self._attributes: defaultdict[str, set[str]] = defaultdict(set)
-        self._telling: list[_Said] = []
-        self._said: dict[str, Reading] = {}
+        self._words = _Facet(lambda entry: words_told(entry.content))
+        self._attributes = _Facet(lambda entry: attributes_told(entry.content))
+        self._telling = _Telling()
 
     def add(self, entry: Entry) -> None:
         """Hold a memory under its id."""
-        reading = read_claims(entry.content)
         self._statements.add(entry.id, entry.content)
-        for word in reading.words | reading.numbers:
-            self._words[word].add(entry.id)
-        for claim in reading.claims:
-            self._attributes[claim.attribute].add(entry.id)
-        if _tells(entry, reading) and entry.id not in self._said:
-            insort(self._telling, (moment(entry), entry.id))
-            self._said[entry.id] = reading
+        self._words.add(entry)
+        self._attributes.add(entry)
+        self._telling.add(entry)
 
     def same(self, entry: Entry) -> set[str]:
         """Return the ids of those that may say the same."""
@@ -56,8 +51,12 @@ class Nearby:
 
     def rivals(self, entry: Entry) -> set[str]:
         """Return the ids of those of which one may take the place of the other, in either direction."""
+        return self.aimed_at(entry) | self._told_later(entry)
+
+    def aimed_at(self, entry: Entry) -> set[str]:
+        """Return the ids of those whose place this one may take, and of those that tell an attribute which it tells."""
         reading = read_claims(entry.content)
-        found = set().union(*(self._attributes.get(claim.attribute, ()) for claim in reading.claims if claim.attribute))
+        found = self._attributes.any_of(claim.attribute for claim in reading.claims if claim.attribute)
         for claim in reading.claims:
             if claim.ended:
                 found |= self._holding(claim.value)
@@ -65,34 +64,85 @@ class Nearby:
             found |= self._holding(denied)
         if CORRECTION in entry.tags or reading.changes:
             found |= self._framed(reading)
-        return found | self._later(entry, reading)
+        return found
 
     def _holding(self, words: Iterable[str]) -> set[str]:
         """Return those that hold all these words, an ordinal number as it stands or as a plain one."""
-        rows = [
-            self._words.get(word, set())
-            | (self._words.get(plain[1], set()) if (plain := _ORDINAL.match(word)) else set())
-            for word in words
-        ]
+        rows = [self._words.any_of((word, plain[1]) if (plain := _ORDINAL.match(word)) else (word,)) for word in words]
         return set.intersection(*rows) if rows else set()
 
     def _framed(self, reading: Reading) -> set[str]:
         """Return those that may be the same sentence but for a number."""
-        rows = sorted((self._words.get(word, set()) for word in reading.subject), key=len)
+        rows = sorted((self._words.any_of((word,)) for word in reading.subject), key=len)
         shared = max(math.ceil(_FRAME * len(rows) - _ROUNDING), 1)
         return set().union(*rows[: len(rows) - shared + 1])
 
-    def _later(self, entry: Entry, reading: Reading) -> set[str]:
+    def _told_later(self, entry: Entry) -> set[str]:
         """Return those said later that set something aside, and share a word."""
-        first = bisect_right(self._telling, (moment(entry), entry.id))
-        words = reading.words | reading.numbers
-        return {
-            name for _, name in self._telling[first:] if words & (self._said[name].words | self._said[name].numbers)
-        }
+        words = words_told(entry.content)
+        return {name for name, told in self._telling.after(_said(entry)) if not words.isdisjoint(told)}
 
 
-def _tells(entry: Entry, reading: Reading) -> bool:
+class _Facet:
+    """Memories by what `told` reads in each; they are read when it is first asked for."""
+
+    def __init__(self, told: Callable[[Entry], Iterable[str]]) -> None:
+        self._told = told
+        self._unread: list[Entry] = []
+        self._holding: defaultdict[str, set[str]] = defaultdict(set)
+
+    def add(self, entry: Entry) -> None:
+        self._unread.append(entry)
+
+    def any_of(self, wanted: Iterable[str]) -> set[str]:
+        """Return the ids of those in which one of these is told."""
+        found: set[str] = set()
+        for each in wanted:
+            self._read()
+            found |= self._holding.get(each, set())
+        return found
+
+    def _read(self) -> None:
+        for entry in self._unread:
+            for told in self._told(entry):
+                self._holding[told].add(entry.id)
+        self._unread.clear()
+
+
+class _Telling:
+    """Memories that can take the place of one said before them, whatever its attributes, in the order of what was said.
+
+    One that was said before all that is asked about is never read.
+    """
+
+    def __init__(self) -> None:
+        self._unread: list[tuple[_Said, Entry]] = []
+        self._read: list[tuple[_Said, frozenset[str]]] = []
+
+    def add(self, entry: Entry) -> None:
+        insort(self._unread, (_said(entry), entry), key=_when)
+
+    def after(self, said: _Said) -> list[tuple[str, frozenset[str]]]:
+        """Return the ids and the words of those that were said after `said`."""
+        first = bisect_right(self._unread, said, key=_when)
+        for when, entry in self._unread[first:]:
+            if _tells(entry):
+                insort(self._read, (when, words_told(entry.content)), key=_when)
+        del self._unread[first:]
+        return [(name, words) for (_, name), words in self._read[bisect_right(self._read, said, key=_when) :]]
+
+
+def _said(entry: Entry) -> _Said:
+    return moment(entry), entry.id
+
+
+def _when(row: tuple[_Said, object]) -> _Said:
+    return row[0]
+
+
+def _tells(entry: Entry) -> bool:
     """Tell whether a memory can take the place of another that has no attribute in common with it."""
+    reading = read_claims(entry.content)
     return (
         CORRECTION in entry.tags
         or reading.changes

@@ -13,7 +13,7 @@ Invariant: symmetrical and deterministic; a statement is one with itself; what l
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -283,20 +283,19 @@ def _read(text: str) -> _Reading:
     order: list[frozenset[str]] = []
     bare: set[str] = set()
     before = ""
-    for match in _WORD.finditer(plain):
-        first = not plain[: match.start()].strip(_MARKS + " ")
-        for word, is_name in _words_of(match.group(), language, first=first):
-            key = _key(word, language)
-            bare |= {word, key}
-            if not (word in LIGHT or word in WISHES or is_stop_word(word, language)):
-                words.append(key)
-                if is_name:
-                    names.add(key)
+    for at, match in enumerate(_WORD.finditer(plain)):
+        begins = not at and not plain[: match.start()].strip(_MARKS + " ")
+        for word in _words_of(match.group(), language):
+            bare.update((word.bare, word.key))
+            if word.tells:
+                words.append(word.key)
+                if word.inner or (word.capital and not begins):
+                    names.add(word.key)
                 if before in _JOINS and order:
-                    order[-1] |= {key}
+                    order[-1] |= {word.key}
                 elif before not in _BEFORE_NAMES:
-                    order.append(frozenset({key}))
-            before = word
+                    order.append(frozenset({word.key}))
+            before = word.bare
     return _Reading(
         key=statement_key(text),
         words=tuple(words),
@@ -307,7 +306,7 @@ def _read(text: str) -> _Reading:
         negative=bool(_NEGATION.search(plain)),
         wished=bool(bare & WISHES),
         compared=bool(_COMPARED.search(plain)),
-        unsegmented=statement_key(plain) if any(map(is_unsegmented, plain)) else "",
+        unsegmented=statement_key(plain) if not plain.isascii() and any(map(is_unsegmented, plain)) else "",
     )
 
 
@@ -327,17 +326,34 @@ def _phrases() -> tuple[tuple[re.Pattern[str], str], ...]:
     )
 
 
-def _words_of(run: str, language: Language, *, first: bool) -> list[tuple[str, bool]]:
-    """Return the words of a run with whether they are written as names."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Word:
+    """A word as it is compared: whether it says anything, and whether it has the capitals of a name."""
+
+    bare: str
+    key: str
+    tells: bool
+    capital: bool = False
+    inner: bool = False
+
+
+@lru_cache(maxsize=16_384)
+def _words_of(run: str, language: Language) -> tuple[_Word, ...]:
+    """Return the words of a run."""
     if any(map(is_unsegmented, run)):
-        return [(run[at : at + 2], False) for at in range(max(len(run) - 1, 1))]
+        return tuple(_word(run[at : at + 2], language) for at in range(max(len(run) - 1, 1)))
     whole = _ELISION.sub("", run)
     word = re.sub(r"'s$", "", whole)
     inner = any(char.isupper() for char in word[1:]) or any(char.isdigit() for char in word)
+    found = _word(strip_accents(word.casefold()), language)
     # a German noun has a capital as well
-    capital = word[:1].isupper() and not first and language != "de"
-    is_name = (inner and any(char.isalpha() for char in word)) or capital
-    return [(strip_accents(word.casefold()), is_name)]
+    capital = word[:1].isupper() and language != "de"
+    return (replace(found, capital=capital, inner=inner and any(char.isalpha() for char in word)),)
+
+
+def _word(bare: str, language: Language) -> _Word:
+    silent = bare in LIGHT or bare in WISHES or is_stop_word(bare, language)
+    return _Word(bare=bare, key=_key(bare, language), tells=not silent)
 
 
 @lru_cache(maxsize=16_384)

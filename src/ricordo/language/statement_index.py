@@ -15,6 +15,7 @@ from ricordo.language.duplicates import Compared, compared_words, looks_like
 __all__ = ["StatementIndex"]
 
 _Part: TypeAlias = tuple[bool, bool, tuple[str, ...]]
+_Pairs: TypeAlias = defaultdict[tuple[str, str], set[str]]
 _ROUNDING = 1e-9
 
 
@@ -54,30 +55,45 @@ class StatementIndex:
 
 
 class _Looks:
-    """The words that are known, by the pairs of letters in them."""
+    """The words that are known, by the pairs of letters in them.
+
+    Looking for what is like a word is what takes long, so it is done for words that somebody asks for, and no other.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, set[str]] = {}
-        self._holding: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._known: set[str] = set()
+        self._asked: dict[str, set[str]] = {}
+        self._holding: _Pairs = defaultdict(set)
+        self._asking: _Pairs = defaultdict(set)
 
     def add(self, word: str) -> None:
-        """Know a word, and which of those that are known look like it."""
+        """Know a word."""
         if word in self._known:
             return
-        self._known[word] = self._search(word)
-        for other in self._known[word]:
-            self._known[other].add(word)
-        for pair in _pairs(word):
-            self._holding[pair].add(word)
+        for other in _search(word, self._asking) if self._asked else ():
+            self._asked[other].add(word)
+        self._known.add(word)
+        _hold(word, self._holding)
 
     def like(self, word: str) -> Collection[str]:
         """Return the words that look like this one, known or not."""
-        known = self._known.get(word)
-        return self._search(word) if known is None else known
+        found = self._asked.get(word)
+        if found is None:
+            found = _search(word, self._holding)
+            if word in self._known:
+                self._asked[word] = found
+                _hold(word, self._asking)
+        return found
 
-    def _search(self, word: str) -> set[str]:
-        near: set[str] = set().union(*(self._holding.get(pair, ()) for pair in _pairs(word)))
-        return {other for other in near if other != word and looks_like(word, other)}
+
+def _search(word: str, holding: _Pairs) -> set[str]:
+    near: set[str] = set().union(*(holding.get(pair, ()) for pair in _pairs(word)))
+    return {other for other in near if other != word and looks_like(word, other)}
+
+
+def _hold(word: str, holding: _Pairs) -> None:
+    for pair in _pairs(word):
+        holding[pair].add(word)
 
 
 def _pairs(word: str) -> Iterable[tuple[str, str]]:
