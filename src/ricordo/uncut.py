@@ -9,12 +9,15 @@ Invariant: when `uncut` returns or raises, `act` has ended, or had not begun.
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
-__all__ = ["uncut"]
+__all__ = ["uncut", "uncut_in_thread"]
 
 _T = TypeVar("_T")
 
@@ -35,6 +38,37 @@ async def uncut(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
     if cancelled is None:
         return work.result()
     raise cancelled from (None if work.cancelled() else work.exception())
+
+
+async def uncut_in_thread(act: Callable[[], _T]) -> _T:
+    """Return what `act` returns in a thread: as `uncut` does, with fewer turns of the event loop."""
+    if not _on_asyncio():
+        return await anyio.to_thread.run_sync(act)
+    work: Future[_T] = Future()
+    try:
+        return await anyio.to_thread.run_sync(_do, work, act)
+    except asyncio.CancelledError as error:
+        if work.cancel():
+            raise
+        ending = asyncio.wrap_future(work)
+        with anyio.CancelScope(shield=True):
+            while not ending.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([ending])
+        raise error from ending.exception()
+
+
+def _do(work: "Future[_T]", act: Callable[[], _T]) -> _T:
+    """Return what `act` returns and tell `work`, unless that was cancelled before."""
+    if not work.set_running_or_notify_cancel():
+        raise asyncio.CancelledError
+    try:
+        result = act()
+    except BaseException as error:
+        work.set_exception(error)
+        raise
+    work.set_result(result)
+    return result
 
 
 def _on_asyncio() -> bool:

@@ -9,18 +9,16 @@ nowhere.
 import os
 import sqlite3
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from ricordo.database.migrations import Commit, Schema, end_transaction
 from ricordo.database.opening import Opening, connect, folder_lock, patiently, put_aside
 from ricordo.database.translate import translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageFailed
-from ricordo.uncut import uncut
+from ricordo.uncut import uncut_in_thread
 
 __all__ = ["Commit", "Connection", "Database", "Schema"]
 
@@ -41,7 +39,7 @@ class Database:
         self.quarantined = quarantined
         self._how = how
         self._connection: sqlite3.Connection | None = connection
-        self._in_turn = anyio.Lock()
+        self._in_turn = anyio.Lock(fast_acquire=True)
         self._identity = _identity(how.path)
         self._size = 0
 
@@ -79,7 +77,7 @@ class Database:
             made.append(cls(how, *connect(how)))
 
         try:
-            await _in_thread(make)
+            await uncut_in_thread(make)
         except BaseException:
             for database in made:
                 await database.close()
@@ -106,7 +104,7 @@ class Database:
             except OSError as error:
                 raise translated_os(error, str(self._how.path)) from error
 
-        return await _in_thread(move)
+        return await uncut_in_thread(move)
 
     async def close(self) -> None:
         """Close the database; a second time does nothing."""
@@ -118,7 +116,7 @@ class Database:
 
         with anyio.CancelScope(shield=True):
             async with self._in_turn:
-                await _in_thread(close)
+                await uncut_in_thread(close)
 
     async def _run(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         def run() -> _T:
@@ -130,8 +128,9 @@ class Database:
             except sqlite3.Error as error:
                 raise translated(error, str(self._how.path)) from error
 
+        # it has ended when this ends, so nobody else uses the connection meanwhile
         async with self._in_turn:
-            return await _in_thread(run)
+            return await uncut_in_thread(run)
 
     def _look_at_file(self) -> None:
         """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
@@ -153,11 +152,6 @@ class Database:
             _roll_back(connection)
             raise
         return result
-
-
-async def _in_thread(act: Callable[[], _T]) -> _T:
-    """Return what `act` returns; it has ended when this ends, so nobody else uses the connection meanwhile."""
-    return await uncut(partial(anyio.to_thread.run_sync, act))
 
 
 def _reading(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:

@@ -20,7 +20,6 @@ from typing import ParamSpec, TypeVar
 from zlib import crc32
 
 import anyio
-import anyio.to_thread
 from filelock import FileLock, Timeout
 
 from ricordo.errors import (
@@ -34,8 +33,9 @@ from ricordo.errors import (
 )
 from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
 from ricordo.files.disk import Disk, translated
+from ricordo.files.path_lock import locked
 from ricordo.files.paths import safe_path
-from ricordo.uncut import uncut
+from ricordo.uncut import uncut_in_thread
 
 __all__ = ["LocalFiles"]
 
@@ -135,8 +135,11 @@ class LocalFiles:
         The second keeps a link in the workspace from reaching the guard's key or the history beside it.
         """
         safe = safe_path(path)
+        named = os.path.join(self._root, safe)
+        real = os.path.realpath(named)
+        if real == named:
+            return real
         top = os.path.realpath(os.path.join(self._root, safe.partition("/")[0]))
-        real = os.path.realpath(os.path.join(self._root, safe))
         for inside, folder in ((top, self._root), (real, top)):
             if inside != folder and not inside.startswith(folder + os.sep):
                 raise PathRefused(f"{path} leads out of the workspace through a symbolic link.")
@@ -163,15 +166,7 @@ class LocalFiles:
             return None
         except OSError as error:
             raise _unreadable(error, path) from error
-        # nobody can set the time of the last change, as that of the last modification can be
-        stamp = f"{found.st_ino}-{found.st_ctime_ns}"
-        return FileInfo(
-            path=safe_path(path),
-            size=found.st_size,
-            modified_ns=found.st_mtime_ns,
-            changed_ns=_changed(found),
-            stamp=stamp,
-        )
+        return _info_of(safe_path(path), found)
 
     def _append(self, path: str, data: bytes, header: bytes) -> Appended:
         with self._writing(path) as real:
@@ -249,7 +244,7 @@ class LocalFiles:
         try:
             self._make_folders(os.path.dirname(real))
             self._make_lock_folder()
-            with self._named_lock(f"files-{stripe:02x}").acquire(self._busy_seconds, poll_interval=0.002):
+            with locked(self._lock_path(f"files-{stripe:02x}"), self._busy_seconds):
                 yield real
         except Timeout as error:
             raise StorageBusy(f"{path} was locked by another process for {self._busy_seconds:g} seconds.") from error
@@ -268,7 +263,10 @@ class LocalFiles:
         self._disk.sync_folder(parent)
 
     def _named_lock(self, name: str) -> FileLock:
-        return FileLock(os.path.join(self._locks, f"{name}.lock"), mode=0o600, thread_local=False)
+        return FileLock(self._lock_path(name), mode=0o600, thread_local=False)
+
+    def _lock_path(self, name: str) -> str:
+        return os.path.join(self._locks, f"{name}.lock")
 
     def _tried_first(self, lock: FileLock) -> bool:
         self._make_lock_folder()
@@ -345,6 +343,14 @@ def _is_safe(path: str) -> bool:
         return False
 
 
+def _info_of(path: str, found: os.stat_result) -> FileInfo:
+    # nobody can set the time of the last change, as that of the last modification can be
+    stamp = f"{found.st_ino}-{found.st_ctime_ns}"
+    return FileInfo(
+        path=path, size=found.st_size, modified_ns=found.st_mtime_ns, changed_ns=_changed(found), stamp=stamp
+    )
+
+
 def _changed(found: os.stat_result) -> int:
     """Return when anything of the file changed; Windows tells when it was created, which says nothing."""
     return 0 if sys.platform == "win32" else found.st_ctime_ns
@@ -366,4 +372,4 @@ def _tried(lock: FileLock) -> bool:
 
 async def _in_thread(act: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return what `act` returns; it has ended when this ends, so no lock is given back while a thread still writes."""
-    return await uncut(partial(anyio.to_thread.run_sync, partial(act, *args, **kwargs)))
+    return await uncut_in_thread(partial(act, *args, **kwargs))

@@ -32,7 +32,7 @@ class IndexFile:
         self._commit = commit
         self._schema = schema
         self._busy_seconds = busy_seconds
-        self._opening = anyio.Lock()
+        self._opening = anyio.Lock(fast_acquire=True)
         self._database: Database | None = None
         self._tried_at = -_RETRY_SECONDS
         self._put_aside: list[str] = []

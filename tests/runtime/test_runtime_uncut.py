@@ -1,0 +1,123 @@
+"""Work in a thread that a cancellation follows, and never cuts in two."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from ricordo.uncut import uncut_in_thread
+
+pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
+
+
+class Work:
+    """Work that has begun when `begun` is set and goes on until `let` is."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.begun, self.let = threading.Event(), threading.Event()
+        self.ended = False
+        self._error = error
+
+    def __call__(self) -> str:
+        self.begun.set()
+        assert self.let.wait(10)
+        self.ended = True
+        if self._error:
+            raise self._error
+        return "done"
+
+
+async def begun(work: Work) -> None:
+    await asyncio.to_thread(work.begun.wait, 10)
+
+
+async def test_it_returns_and_raises_what_is_returned_and_raised() -> None:
+    def fail() -> None:
+        raise KeyError("gone")
+
+    assert await uncut_in_thread(threading.get_ident) != threading.get_ident()
+    with pytest.raises(KeyError, match="gone"):
+        await uncut_in_thread(fail)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("error", [None, ValueError("failed")])
+async def test_who_is_cancelled_goes_on_when_the_thread_has_ended(times: int, error: Exception | None) -> None:
+    work = Work(error)
+    task = asyncio.ensure_future(uncut_in_thread(work))
+    await begun(work)
+    for _ in range(times):
+        task.cancel()
+        await asyncio.sleep(0.002)
+        assert not task.done()
+    work.let.set()
+    await asyncio.wait([task])
+    assert (work.ended, task.cancelled()) == (True, True)
+    with pytest.raises(asyncio.CancelledError) as raised:
+        await task
+    assert raised.value.__cause__ is error or error is None
+
+
+async def by_scope(work: Work) -> None:
+    with anyio.CancelScope() as scope:
+        async with anyio.create_task_group() as group:
+            group.start_soon(uncut_in_thread, work)
+            await begun(work)
+            scope.cancel()
+            threading.Timer(0.01, work.let.set).start()
+    assert scope.cancelled_caught
+
+
+async def by_time_out(work: Work) -> None:
+    async def timed() -> None:
+        async with limit:
+            await uncut_in_thread(work)
+
+    limit = asyncio.timeout(None)
+    task = asyncio.ensure_future(timed())
+    await begun(work)
+    limit.reschedule(0)
+    threading.Timer(0.01, work.let.set).start()
+    with pytest.raises(TimeoutError):
+        await task
+
+
+async def by_both(work: Work) -> None:
+    async def both() -> None:
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            with anyio.CancelScope(shield=True):
+                await uncut_in_thread(work)
+
+    task = asyncio.ensure_future(both())
+    await begun(work)
+    task.cancel()
+    threading.Timer(0.01, work.let.set).start()
+    await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("cancel", [by_scope, by_time_out, by_both])
+async def test_it_has_ended_however_its_caller_was_cancelled(cancel: Callable[[Work], Awaitable[None]]) -> None:
+    work = Work()
+    await cancel(work)
+    assert work.ended
+
+
+async def test_what_is_cancelled_before_a_thread_is_free_never_begins() -> None:
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    before, limiter.total_tokens = limiter.total_tokens, 1
+    try:
+        first, second = Work(), Work()
+        running, waiting = (asyncio.ensure_future(uncut_in_thread(work)) for work in (first, second))
+        await begun(first)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        first.let.set()
+        assert await running == "done"
+        await asyncio.sleep(0.002)
+        assert (waiting.cancelled(), second.begun.is_set()) == (True, False)
+    finally:
+        limiter.total_tokens = before
