@@ -25,7 +25,7 @@ MEMORY, LEDGER = "{memory}", "{ledger}"
 
 _PLACE = re.compile(r"\{[a-z_]+\}")
 _LEAST_TOKENS = 3_000
-_SHARES = ("min_confidence", "fact_confidence", "duplicate")
+_SHARES = ("min_confidence", "fact_confidence", "exact_confidence", "duplicate")
 _COUNTED = (
     "max_lines", "max_memory_tokens", "max_bytes", "index_characters", "signal_entries", "batch_entries",
     "subject_entries", "dream_sessions", "attempts",
@@ -41,9 +41,10 @@ class ConsolidationConfig:
     of entries. An entry of at most `index_characters` characters may stand in it, whatever its kind; a longer one goes
     to a topic. `min_gap` is the number of seconds between two runs that nobody asked for, `signal_entries` how many
     new entries make a run worthwhile. A run reads at most `batch_entries`. `min_confidence` (0..1) is what an
-    extracted entry needs to be curated, `fact_confidence` what a plain fact needs that was said once. Two entries
-    whose content words are alike by `duplicate` (0..1) say the same. A name that `subject_entries`
-    curated memories share can become a topic. One run supersedes at most `max_superseded` memories, and takes at most
+    extracted entry needs to be curated, `fact_confidence` what a plain fact needs that was said once, and
+    `exact_confidence` what suffices for one that holds a number, an identifier or a title, or answers a question. Two
+    entries whose content words are alike by `duplicate` (0..1) say the same. A name that `subject_entries` curated
+    memories share can become a topic. One run supersedes at most `max_superseded` memories, and takes at most
     `max_retired` out of view that no other stands for, or a tenth of the curated ones, whichever is more.
 
     `model` is consolidation's own, a name or a model, else the agent's is asked; `offline` leaves it to the rules.
@@ -66,6 +67,7 @@ class ConsolidationConfig:
     batch_entries: int = 1_000
     min_confidence: float = 0.6
     fact_confidence: float = 0.65
+    exact_confidence: float = 0.55
     duplicate: float = 0.8
     subject_entries: int = 3
     max_superseded: int = 20

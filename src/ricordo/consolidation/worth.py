@@ -1,8 +1,10 @@
 """Worth: which entries are curated at all, and which of them come first. Pure.
 
-What somebody saved is always curated. What was extracted has to be of a kind that lasts, or a fact that is sure or was
-said more than once; a fact that speaks of a secret, or of where somebody is this week, stays in its ledger. The order
-changes where an entry was of use, and by nothing else that changes by itself.
+What somebody saved is always curated. What was extracted has to be of a kind that lasts, or a fact that is sure, was
+said more than once, holds what nobody can work out again (a number, an identifier, a title), or answers a question:
+of extracted facts people later ask for those as often as for the surest. A fact that speaks of a secret, or of where
+somebody is this week, stays in its ledger. The order changes where an entry was of use, and by nothing else that
+changes by itself.
 """
 
 import re
@@ -42,6 +44,13 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?;]\s+\S")
+# as extraction words what answers a question, a day that was named by another, and what a picture shows
+_ASKED = re.compile(r"[^“”\n]{1,60}, asked “[^”\n]*”: ")
+_BESIDE = re.compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")
+_EXACT = re.compile(
+    r"\d|\w[/_.@:]\w|`[^`\n]{1,80}`"
+    r"|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|„[^“”\n]{2,80}[“”]|«[^»\n]{2,80}»|「[^」\n]{1,80}」|『[^』\n]{1,80}』|《[^》\n]{1,80}》"
+)
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -69,7 +78,15 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
     lasting = entry.kind in _LASTING or CORRECTION in entry.tags or entry.supersedes or cited(entry, MERGED)
     if lasting:
         return entry.confidence >= config.min_confidence
-    return entry.confidence >= config.fact_confidence and not _is_passing(entry.content)
+    least = config.fact_confidence
+    if entry.confidence < least and _is_exact(entry.content):
+        least = config.exact_confidence
+    return entry.confidence >= least and not _is_passing(entry.content)
+
+
+def _is_exact(content: str) -> bool:
+    """Tell whether a fact answers a question, or holds a number, an identifier or a title."""
+    return _ASKED.match(content) is not None or _EXACT.search(_BESIDE.sub("", content)) is not None
 
 
 def _is_passing(content: str) -> bool:
