@@ -142,3 +142,20 @@ def test_any_text_gives_words_without_an_error(text: str, language: Language) ->
 @given(st.text(alphabet=st.characters(categories=["L"]), min_size=1), st.sampled_from(LANGUAGES))
 def test_folding_never_loses_a_word(word: str, language: Language) -> None:
     assert fold(word.casefold(), language)
+
+
+_TYPED = st.text(alphabet="abzABZ0129 -_./:@'&+\\#\n,;(", max_size=60)
+
+
+@given(_TYPED)
+def test_a_text_of_ascii_is_cut_as_it_is_beside_other_characters(text: str) -> None:
+    assert words(f"{text} ж") == (*words(text), "ж")
+
+
+@given(
+    st.lists(st.sampled_from(("the", "der", "la", "vim", "no", "que", "und", "a", "8", "i'm")), max_size=9).map(
+        " ".join
+    )
+)
+def test_a_text_of_ascii_is_of_the_language_that_it_is_of_beside_other_characters(text: str) -> None:
+    assert detect_language(f"{text} ∞") == detect_language(text)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain, repeat
 
 from ricordo.index.contract import Chunk
 from ricordo.index.generic_words import GENERIC_SHARE, is_generic
@@ -70,7 +71,7 @@ def query_words(text: str) -> Words:
     groups: dict[frozenset[str], str] = {}
     for word in _split(words(asked)):
         if not is_stop_word(word, language):
-            groups.setdefault(frozenset(_term(word, tongue) for tongue in (language, *LANGUAGES)), word)
+            groups.setdefault(_forms(word, language), word)
     chosen = list(groups.items())[:_MOST_WORDS]
     return Words(
         shown=tuple(word for _, word in chosen),
@@ -81,7 +82,18 @@ def query_words(text: str) -> Words:
 
 def _terms(text: str) -> tuple[str, ...]:
     language = detect_language(text)
-    return tuple(_term(word, language) for word in _split(words(text)) if not is_stop_word(word, language))
+    return tuple(chain.from_iterable(map(_terms_of, words(text), repeat(language))))
+
+
+@lru_cache(maxsize=32_768)
+def _terms_of(word: str, language: Language) -> tuple[str, ...]:
+    return tuple(_term(each, language) for each in _split((word,)) if not is_stop_word(each, language))
+
+
+@lru_cache(maxsize=4_096)
+def _forms(word: str, language: Language) -> frozenset[str]:
+    """Return the terms of a word in every language, as nobody knows in which it is meant."""
+    return frozenset(_term(word, tongue) for tongue in (language, *LANGUAGES))
 
 
 def _split(found: Iterable[str]) -> Iterable[str]:

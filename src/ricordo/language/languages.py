@@ -6,7 +6,7 @@ for another language the answer is English.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import lru_cache
 from typing import Literal
 
@@ -19,7 +19,7 @@ LANGUAGES: tuple[Language, ...] = ("en", "de", "fr", "es", "it", "pt", "zh", "ja
 """The languages with word lists and cue packs, in the order that breaks ties."""
 
 _SAMPLE = 2000
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD, _ASCII_WORD = re.compile(r"[^\W\d_]+"), re.compile(r"[a-z]+")
 
 # The most frequent function words of each language that hardly occur as words of the others; words that several
 # of them share (a, me, no, de, que, per, ...) count for each and so decide nothing alone.
@@ -52,10 +52,11 @@ _LETTERS: dict[str, tuple[Language, ...]] = {
     **dict.fromkeys("ãõ", ("pt",)),
     **dict.fromkeys("ìò", ("it",)),
 }
-_VOTES: dict[str, tuple[Language, ...]] = {}
+_SPOKEN: dict[str, tuple[Language, ...]] = {}
 for _language, _listed in _TELLING.items():
     for _word in _listed.split():
-        _VOTES[_word] = (*_VOTES.get(_word, ()), _language)
+        _SPOKEN[_word] = (*_SPOKEN.get(_word, ()), _language)
+_VOTES = {_word: tuple((each, 1 / len(_spoken)) for each in _spoken) for _word, _spoken in _SPOKEN.items()}
 
 
 @lru_cache(maxsize=2048)
@@ -66,15 +67,16 @@ def detect_language(text: str) -> Language:
         eastern = _eastern(sample)
         if eastern is not None:
             return eastern
-    votes: defaultdict[Language, float] = defaultdict(float)
-    for word in _WORD.findall(sample.lower()):
-        speaking_for = _VOTES.get(word, ())
-        for language in speaking_for:
-            votes[language] += 1 / len(speaking_for)
-    for letter in set(sample.lower()) & _LETTERS.keys():
+    votes: dict[Language, float] = dict.fromkeys(LANGUAGES, 0.0)
+    lowered = sample.lower()
+    found = (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
+    for word in filter(_VOTES.__contains__, found):
+        for language, share in _VOTES[word]:
+            votes[language] += share
+    for letter in () if lowered.isascii() else set(lowered) & _LETTERS.keys():
         for language in _LETTERS[letter]:
             votes[language] += 1 / len(_LETTERS[letter])
-    best = max(LANGUAGES, key=lambda language: votes[language])
+    best = max(LANGUAGES, key=votes.__getitem__)
     return best if votes[best] > votes["en"] else "en"
 
 

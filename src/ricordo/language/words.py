@@ -9,7 +9,9 @@ Invariant: one left-to-right pass over disjoint character classes, so the time i
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain, repeat
 
 from ricordo.language.folding import fold
 from ricordo.language.languages import Language, detect_language
@@ -25,6 +27,8 @@ _CHAR = (
     r"\u0e31-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
 )
 _WORD = re.compile(rf"(?:{_CHAR})+(?:[-_./:@'’&+\\]{{1,3}}(?:{_CHAR})+)*(?:\+\+|#)?")
+# what the same finds in a text of ASCII alone, for much less
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:[-_./:@'&+\\]{1,3}[A-Za-z0-9]+)*(?:\+\+|#)?")
 _SEPARATORS = re.compile(r"[-_./:@'’&+\\#]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
@@ -37,13 +41,7 @@ def words(text: str) -> tuple[str, ...]:
     A compound is followed by its parts; characters of unsegmented scripts come as bigrams (a lone one as itself).
     A single run of more than 200 characters is a blob (base64, minified code) and gives nothing.
     """
-    found: list[str] = []
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text)):
-        run = match.group()
-        if len(run) > _LONGEST and not is_unsegmented(run[0]):
-            continue
-        found.extend(_words_of_run(run))
-    return tuple(found)
+    return tuple(chain.from_iterable(map(_words_of_run, _runs(text))))
 
 
 def split_identifier(name: str) -> tuple[str, ...]:
@@ -65,7 +63,21 @@ def content_words(text: str, language: Language | None = None) -> tuple[str, ...
     unsure). Empty for a text of stop words only.
     """
     tongue = language or detect_language(text)
-    return tuple(fold(word, tongue) for word in words(text) if not is_stop_word(word, tongue))
+    return tuple(chain.from_iterable(map(_content_of_run, _runs(text), repeat(tongue))))
+
+
+def _runs(text: str) -> Sequence[str]:
+    """Return what stands between white space and most signs, without blobs."""
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    found: list[str] = (_ASCII_WORD if plain.isascii() else _WORD).findall(plain)
+    if len(plain) <= _LONGEST:
+        return found
+    return [run for run in found if len(run) <= _LONGEST or is_unsegmented(run[0])]
+
+
+@lru_cache(maxsize=32_768)
+def _content_of_run(run: str, language: Language) -> tuple[str, ...]:
+    return tuple(fold(word, language) for word in _words_of_run(run) if not is_stop_word(word, language))
 
 
 @lru_cache(maxsize=16_384)
