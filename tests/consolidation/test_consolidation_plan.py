@@ -373,3 +373,19 @@ def test_the_user_who_has_no_name_is_no_subject_of_a_topic() -> None:
         for number in range(4)
     ]
     assert named_subjects(entries).keys() == {"Lisbon"}
+
+
+def test_names_that_are_asked_for_are_counted_in_all_entries_and_no_others_are() -> None:
+    told = [
+        "Ana met Bo.",
+        "We saw Bo's sister Ana there.",
+        "Then St. Anna-Maria came with Bo Li.",
+        "BO",
+        "Nobody (Bo) came.",
+    ]
+    entries = [Entry(content=text, id=f"{number:026}", time=NOW) for number, text in enumerate(told)]
+    everything = named_subjects(entries)
+    for one in entries:
+        asked = named_subjects(entries, [one])
+        assert asked == {name: count for name, count in everything.items() if name in named_subjects([one])}
+    assert everything["Bo"] >= 2

@@ -21,6 +21,7 @@ from ricordo.consolidation.topics import (
     new_topic,
     read_topic,
     topic_name,
+    topic_path,
 )
 from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import moment, usefulness
@@ -165,7 +166,8 @@ class _Arranging:
         self._named = {name: topic for name, topic in named.items() if topic}
         self._config = config
         told = [entry for sheet in topics.values() for entry in sheet.entries]
-        self._subjects = named_subjects((*told, *(one.entry for one in ranked)))
+        self._made: dict[tuple[str, ...], tuple[Sheet, Topic]] = {}
+        self._subjects = named_subjects((*told, *(one.entry for one in ranked)), [one.entry for one in ranked])
 
     def best(self) -> _Placed:
         """Return the arrangement with the most entries in MEMORY.md that fits, with the fewest when none does."""
@@ -175,7 +177,7 @@ class _Arranging:
             most = self._arranged(high)
             if fits(most.memory.data, self._config):
                 return most
-        found = self._arranged(low)
+        found: _Placed | None = None
         while low < high:
             middle = (low + high + 1) // 2
             tried = self._arranged(middle)
@@ -183,6 +185,7 @@ class _Arranging:
                 low, found = middle, tried
             else:
                 high = middle - 1
+        found = found or self._arranged(low)
         beyond = self._arranged(low + 1).memory.data if low < len(self._short) else b""
         self.cap = self._config.bounds.exceeded(beyond) or ""
         return found if fits(found.memory.data, self._config) else self._briefly(found)
@@ -212,20 +215,30 @@ class _Arranging:
         for title in _ORDER[1:]:
             if title in self._held:
                 sheet = sheet.without_section(title)
-        topics = self._grown(outside)
-        named = [read_topic(path, topic.data) for path, topic in topics.items()]
-        return _Placed(memory=_listed(sheet, named), topics=topics)
+        made = self._grown(outside)
+        topics = {path: topic for path, (topic, _) in made.items()}
+        return _Placed(memory=_listed(sheet, [told for _, told in made.values()]), topics=topics)
 
-    def _grown(self, outside: Sequence[Fresh]) -> Mapping[str, Sheet]:
-        """Return the topics with what has no room in MEMORY.md."""
-        topics = dict(self._topics)
+    def _grown(self, outside: Sequence[Fresh]) -> Mapping[str, tuple[Sheet, Topic]]:
+        """Return the topics with what has no room in MEMORY.md, and how they are listed."""
+        joining: defaultdict[str, dict[str, Sequence[Fresh]]] = defaultdict(dict)
         for name, group in self._grouped(outside).items():
-            path, head = new_topic(name, [one.entry for one in group])
-            sheet = topics.get(path) or parse_sheet(head, path)
-            # the place of a bullet is after the heading that is there, whoever wrote it
-            section = sheet.parts[-1].section if sheet.parts else ""
-            topics[path] = sheet.grown([self._moved(one, section) for one in group], _comes_before)
-        return {path: self._described(path, sheet) for path, sheet in topics.items()}
+            joining[topic_path(name)][name] = group
+        return {path: self._topic(path, joining.get(path, {})) for path in dict.fromkeys((*self._topics, *joining))}
+
+    def _topic(self, path: str, groups: Mapping[str, Sequence[Fresh]]) -> tuple[Sheet, Topic]:
+        """Return a topic with what joins it; most arrangements share most of their topics."""
+        key = (path, *(part for name, group in groups.items() for part in (name, *(one.entry.id for one in group))))
+        if key not in self._made:
+            sheet = self._topics.get(path)
+            for name, group in groups.items():
+                sheet = sheet or parse_sheet(new_topic(name, [one.entry for one in group])[1], path)
+                # the place of a bullet is after the heading that is there, whoever wrote it
+                section = sheet.parts[-1].section if sheet.parts else ""
+                sheet = sheet.grown([self._moved(one, section) for one in group], _comes_before)
+            sheet = self._described(path, sheet or Sheet())
+            self._made[key] = sheet, read_topic(path, sheet.data)
+        return self._made[key]
 
     def _described(self, path: str, sheet: Sheet) -> Sheet:
         before, data = self._written.get(path, b""), sheet.data
@@ -238,7 +251,7 @@ class _Arranging:
             groups[self._topic_of(one.entry)].append(one)
         for name in [name for name, group in groups.items() if len(group) < _FEWEST_IN_TOPIC]:
             # it may have got company from one that was looked at before it
-            if len(groups[name]) < _FEWEST_IN_TOPIC and self._begins(name, groups[name][0]):
+            if len(groups[name]) < _FEWEST_IN_TOPIC and topic_path(name) not in self._topics:
                 (one,) = groups.pop(name)
                 groups[topic_name(one.entry, {}, 1)].append(one)
         return {
@@ -250,10 +263,6 @@ class _Arranging:
         if entry.id not in self._named:
             self._named[entry.id] = topic_name(entry, self._subjects, self._config.subject_entries)
         return self._named[entry.id]
-
-    def _begins(self, name: str, one: Fresh) -> bool:
-        """Tell whether there is no topic of this name yet."""
-        return new_topic(name, [one.entry])[0] not in self._topics
 
     def _moved(self, one: Fresh, section: str) -> Part:
         found = self._standing.get(one.entry.id)

@@ -31,6 +31,7 @@ __all__ = [
     "read_topic",
     "tells_its_entries",
     "topic_name",
+    "topic_path",
     "type_of",
 ]
 
@@ -51,6 +52,7 @@ _PLURALS: Mapping[str, str] = {
     "lesson": "More lessons",
 }
 _OTHERS = "More facts"
+_WORD = re.compile(r"\w+")
 _LONGEST_SLUG = 60
 _WORDS = 6
 _FEWEST_WORDS = 3
@@ -102,7 +104,12 @@ def new_topic(name: str, entries: Sequence[Entry]) -> tuple[str, bytes]:
         "type": min(kinds, key=lambda kind: (-kinds[kind], kind)),
     }
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items())
-    return f"{TOPICS}/{_slug(name)}.md", f"---\n{front}---\n# {_one_line(name)}\n\n".encode("utf-8", "replace")
+    return topic_path(name), f"---\n{front}---\n# {_one_line(name)}\n\n".encode("utf-8", "replace")
+
+
+def topic_path(name: str) -> str:
+    """Return the path of the topic of this name."""
+    return f"{TOPICS}/{_slug(name)}.md"
 
 
 def described_anew(path: str, before: bytes, after: bytes) -> bytes:
@@ -136,9 +143,18 @@ def listing(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
     return [_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
 
 
-def named_subjects(entries: Iterable[Entry]) -> Counter[str]:
-    """Return how many of the entries hold each proper name."""
-    return Counter(name for entry in entries for name in {found.text for found in find_names(entry.content)} - _ROLES)
+def named_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = None) -> Counter[str]:
+    """Return how many of the entries hold each proper name, of those in `asked` where that is given."""
+    if asked is None:
+        return Counter(name for entry in entries for name in _names(entry))
+    wanted = {name for entry in asked for name in _names(entry)}
+    first = {found[0] for name in wanted if (found := _WORD.match(name))}
+    told = (_names(entry) & wanted for entry in entries if not first.isdisjoint(_WORD.findall(entry.content)))
+    return Counter(name for names in told for name in names)
+
+
+def _names(entry: Entry) -> set[str]:
+    return {found.text for found in find_names(entry.content)} - _ROLES
 
 
 def topic_name(entry: Entry, subjects: Mapping[str, int], fewest: int) -> str:
