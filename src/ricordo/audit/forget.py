@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 
 from ricordo.audit.find import find_entry, located_by_id
 from ricordo.audit.listing import with_listing
+from ricordo.audit.room import with_room
 from ricordo.audit.told_profiles import without_knowing
 from ricordo.audit.told_sessions import without_telling
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.own_words import rests_on, with_own_words
 from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.waiting import PROPOSAL
@@ -38,23 +40,30 @@ class Forgotten:
 
 
 async def forget(
-    files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = ""
-) -> Forgotten:
-    """Remove an entry from every document that holds it and leave a tombstone. Raises `EntryNotFound`."""
-    found = await find_entry(files, entry_id)
+    files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
+    config: ConsolidationConfig | None = None,
+) -> Forgotten:  # fmt: skip
+    """Remove an entry from every document that holds it and leave a tombstone. Raises `EntryNotFound`.
+
+    What has no room in MEMORY.md then, by the bounds of `config`, goes to topics: lines that stood for it get their own
+    words again, which may be longer.
+    """
+    found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
 
     async def plan() -> list[Edit]:
         located = await located_by_id(files, found.entry.id)
         standing = [one for one in located if one.entry.id == found.entry.id]
         if not standing:
             raise EntryNotFound(f"The memory {found.entry.id} was forgotten meanwhile.")
-        return await _removal(files, standing, key)
+        return await with_room(files, await _removal(files, standing, key, bounds), bounds, must=True)
 
     change = await changes.rebase(plan, act="forget", who=who, why=why)
     return Forgotten(entry=found.entry, path=found.path, change=change)
 
 
-async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) -> list[Edit]:
+async def _removal(
+    files: FileStore, standing: Sequence[Located], key: bytes, config: ConsolidationConfig
+) -> list[Edit]:
     """Return the edits that cut an entry out wherever it stands now."""
     edits = []
     for path in dict.fromkeys(found.path for found in standing):
@@ -62,7 +71,8 @@ async def _removal(files: FileStore, standing: Sequence[Located], key: bytes) ->
         rest = without_entries(stored.data, path, {found.entry.id for found in standing})
         cut = described_anew(path, stored.data, rest) if path.startswith(_TOPICS) else rest
         edits.append(Edit(path=path, expected=stored.version, data=cut))
-    edits = await with_listing(files, await _with_own_words(files, edits, {found.entry.id for found in standing}))
+    edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
+    edits = await with_listing(files, edits, config)
     stones = await read_tombstones(files)
     buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
     edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))

@@ -8,44 +8,52 @@ from collections.abc import Sequence
 
 from anyio.to_thread import run_sync
 
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.folding import FURTHER
 from ricordo.consolidation.placing import relisted
 from ricordo.errors import FileMissing, StorageError
-from ricordo.files import FileStore
+from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.layout import MEMORY, TOPICS
 
 __all__ = ["with_listing"]
 
 
-async def with_listing(files: FileStore, edits: Sequence[Edit]) -> list[Edit]:
+async def with_listing(
+    files: FileStore, edits: Sequence[Edit], config: ConsolidationConfig | None = None
+) -> list[Edit]:
     """Return the edits, and one of MEMORY.md where after them it would not list just the topics that are there.
 
-    A topic that can't be read keeps everything as it is.
+    `config` says how many it lists; a topic lists the others. A topic that can't be read keeps everything as it is.
     """
     edited = {edit.path: edit for edit in edits}
     try:
         before = edited.get(MEMORY) or await _as_it_is(files, MEMORY)
-        topics = await _topics(files, edited)
+        versions, topics = await _topics(files, edited)
     except (FileMissing, StorageError):
         return [*edits]
     if before.data is None:
         return [*edits]
-    shown = await run_sync(relisted, before.data, topics)
-    if shown == before.data:
-        return [*edits]
-    rest = [edit for edit in edits if edit.path != MEMORY]
-    return [*rest, Edit(path=MEMORY, expected=before.expected, data=shown)]
+    shown = await run_sync(relisted, before.data, topics, config or ConsolidationConfig())
+    further = Edit(path=FURTHER, expected=versions.get(FURTHER, ABSENT), data=shown.get(FURTHER))
+    changed = [further] if further.data != topics.get(FURTHER) else []
+    if shown[MEMORY] != before.data:
+        changed.append(Edit(path=MEMORY, expected=before.expected, data=shown[MEMORY]))
+    paths = {edit.path for edit in changed}
+    return [*(edit for edit in edits if edit.path not in paths), *changed]
 
 
-async def _topics(files: FileStore, edited: dict[str, Edit]) -> dict[str, bytes]:
+async def _topics(files: FileStore, edited: dict[str, Edit]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """Return the topics as they are after the edits, and the versions that they are based on, by path."""
     listed = {info.path for info in await files.list(TOPICS)} | edited.keys()
-    topics = {}
+    topics, versions = {}, {}
     for path in sorted(listed):
         if path.startswith(f"{TOPICS}/") and path.endswith(".md"):
-            data = edited[path].data if path in edited else (await files.read(path)).data
-            if data is not None:
-                topics[path] = data
-    return topics
+            edit = edited.get(path) or await _as_it_is(files, path)
+            versions[path] = edit.expected
+            if edit.data is not None:
+                topics[path] = edit.data
+    return versions, topics
 
 
 async def _as_it_is(files: FileStore, path: str) -> Edit:

@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from ricordo.audit.find import find_entry, located_by_id
+from ricordo.audit.room import with_room
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets, Edit
@@ -31,9 +33,14 @@ class Marked:
 
 
 async def mark(
-    files: FileStore, changes: ChangeSets, entry_id: str, act: MarkAct, *, at: datetime, who: str, why: str = ""
-) -> Marked:
-    """Pin, unpin or confirm the entry with this id at the time `at`. Raises `EntryNotFound`."""
+    files: FileStore, changes: ChangeSets, entry_id: str, act: MarkAct, *, at: datetime, who: str, why: str = "",
+    config: ConsolidationConfig | None = None,
+) -> Marked:  # fmt: skip
+    """Pin, unpin or confirm the entry with this id at the time `at`.
+
+    What has no room in MEMORY.md then, by the bounds of `config`, goes to topics. Raises: EntryNotFound; IndexTooLarge
+    if nothing there can be moved.
+    """
     found = await find_entry(files, entry_id)
     name = found.entry.id
 
@@ -47,7 +54,8 @@ async def mark(
         standing = [one for one in await located_by_id(files, name) if one.entry.id == name]
         if not standing:
             raise EntryNotFound(f"The memory {name} was forgotten meanwhile.")
-        return [await _rewritten(files, path, name, as_marked) for path in dict.fromkeys(_paths(standing))]
+        edits = [await _rewritten(files, path, name, as_marked) for path in dict.fromkeys(_paths(standing))]
+        return await with_room(files, edits, config or ConsolidationConfig())
 
     change = await changes.rebase(plan, act=act, who=who, why=why)
     return Marked(entry=as_marked(found.entry), path=found.path, change=change)

@@ -12,8 +12,10 @@ from ricordo.audit.find import names
 from ricordo.audit.history import HistoryItem, blocks, undone_ids
 from ricordo.audit.listing import with_listing
 from ricordo.audit.retraction import retraction
+from ricordo.audit.room import with_room
 from ricordo.audit.told_profiles import without_knowing
 from ricordo.audit.told_sessions import without_telling
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
@@ -29,12 +31,21 @@ _LOCK = "undo"
 _CURATING = "consolidate"
 
 
-async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who: str) -> Change:
+async def undo(
+    files: FileStore,
+    changes: ChangeSets,
+    item: HistoryItem,
+    *,
+    who: str,
+    config: ConsolidationConfig | None = None,
+) -> Change:
     """Take back the write `item` and return the change set that did it.
 
-    Raises: UndoRefused if it is undone already, or later changes touched the same lines; StorageBusy if a
-    consolidation does not end in time.
+    What has no room in MEMORY.md then, by the bounds of `config`, goes to topics; a person's own lines come back as
+    they were. Raises: UndoRefused if it is undone already, or later changes touched the same lines; StorageBusy if a
+    consolidation does not end in time; IndexTooLarge where others grew it meanwhile, and there is nothing to move.
     """
+    bounds = config or ConsolidationConfig()
 
     async def plan() -> list[Edit]:
         records = await changes.records()
@@ -50,12 +61,14 @@ async def undo(files: FileStore, changes: ChangeSets, item: HistoryItem, *, who:
             edits = await retraction(files, standing[0], last_run=next(runs, ""))
             taken = [found.entry for found in standing[0]]
             edits += await without_telling(files, [entry.content for entry in taken], item.entries)
-            return await with_listing(files, [*edits, *await without_knowing(files, taken, by_hand=False)])
+            edits += await without_knowing(files, taken, by_hand=False)
+            return await with_room(files, await with_listing(files, edits, bounds), bounds)
         reversals = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
         # where nothing was written since, every byte is as it was before
         exact = all(edit.data == before for edit, before in reversals)
         edits = [edit for edit, _ in reversals]
-        return edits if exact else await with_listing(files, edits)
+        edits = edits if exact else await with_listing(files, edits, bounds)
+        return await with_room(files, edits, bounds, must=exact)
 
     # one at a time: whether a change is undone can be told only between two undos
     async with files.lock(_LOCK):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.consolidation.folding import folded, with_further
 from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
 from ricordo.consolidation.topics import (
     LISTED,
@@ -37,6 +38,7 @@ __all__ = [
     "held_sections",
     "is_movable",
     "is_short",
+    "most_listed",
     "part_of",
     "place",
     "relisted",
@@ -133,7 +135,8 @@ def place(
     placed = arranged.best()
     if not memory.parts and placed.memory == base:
         placed = replace(placed, memory=memory)
-    return Placement(documents={MEMORY: placed.memory, **placed.topics}, cap=arranged.cap)
+    topics = with_further(placed.memory.data, placed.topics)
+    return Placement(documents={MEMORY: placed.memory, **topics}, cap=arranged.cap)
 
 
 class _Arranging:
@@ -165,6 +168,7 @@ class _Arranging:
         self._written = written
         self._named = {name: topic for name, topic in named.items() if topic}
         self._config = config
+        self._most_listed = most_listed(config)
         told = [entry for sheet in topics.values() for entry in sheet.entries]
         self._made: dict[tuple[str, ...], tuple[Sheet, Topic]] = {}
         self._subjects = named_subjects((*told, *(one.entry for one in ranked)), [one.entry for one in ranked])
@@ -197,10 +201,16 @@ class _Arranging:
             brief = [
                 replace(topic, description=content_line(topic.description, most) if most else "") for topic in named
             ]
-            found = replace(found, memory=_listed(found.memory, brief))
+            found = replace(found, memory=self._listed(found.memory, brief, found.topics))
             if fits(found.memory.data, self._config):
-                break
+                return found
+        while self._most_listed > 1 and not fits(found.memory.data, self._config):
+            self._most_listed //= 2
+            found = replace(found, memory=self._listed(found.memory, brief, found.topics))
         return found
+
+    def _listed(self, memory: Sheet, topics: Sequence[Topic], sheets: Mapping[str, Sheet]) -> Sheet:
+        return _listed(memory, topics, sheets, self._most_listed)
 
     def _arranged(self, count: int) -> _Placed:
         inside, outside = self._short[:count], [*self._long, *self._short[count:]]
@@ -217,7 +227,7 @@ class _Arranging:
                 sheet = sheet.without_section(title)
         made = self._grown(outside)
         topics = {path: topic for path, (topic, _) in made.items()}
-        return _Placed(memory=_listed(sheet, [told for _, told in made.values()]), topics=topics)
+        return _Placed(memory=self._listed(sheet, [told for _, told in made.values()], topics), topics=topics)
 
     def _grown(self, outside: Sequence[Fresh]) -> Mapping[str, tuple[Sheet, Topic]]:
         """Return the topics with what has no room in MEMORY.md, and how they are listed."""
@@ -289,16 +299,25 @@ def _comes_before(new: Part, old: Part) -> bool:
     return old.is_named and old.entry is not None and usefulness(old.entry) < usefulness(new.entry)
 
 
-def relisted(memory: bytes, topics: Mapping[str, bytes]) -> bytes:
-    """Return MEMORY.md with the lines that list `topics`, by path, as those describe themselves now."""
-    return _listed(parse_sheet(memory, MEMORY), [read_topic(path, data) for path, data in topics.items()]).data
+def most_listed(config: ConsolidationConfig) -> int:
+    """Return how many topics MEMORY.md lists at most: half of its lines are for what is remembered."""
+    return max(config.max_lines // 2, 1)
 
 
-def _listed(sheet: Sheet, topics: Sequence[Topic]) -> Sheet:
-    """Return MEMORY.md with one line for each topic that people do not link to themselves."""
+def relisted(memory: bytes, topics: Mapping[str, bytes], config: ConsolidationConfig) -> dict[str, bytes]:
+    """Return MEMORY.md with the lines that list `topics`, by path, as those describe themselves now, and the topics."""
+    sheets = {path: parse_sheet(data, path) for path, data in topics.items()}
+    told = [read_topic(path, data) for path, data in topics.items()]
+    shown = _listed(parse_sheet(memory, MEMORY), told, sheets, most_listed(config)).data
+    further = with_further(shown, sheets)
+    return {MEMORY: shown, **{path: sheet.data for path, sheet in further.items()}}
+
+
+def _listed(sheet: Sheet, topics: Sequence[Topic], sheets: Mapping[str, Sheet], most: int) -> Sheet:
+    """Return MEMORY.md with one line for each topic that people do not link to themselves, at most so many."""
     ours = [part for part in sheet.parts if part.section == _TOPICS and LISTED.match(part.data)]
     rest = Sheet(tuple(part for part in sheet.parts if part not in ours))
-    lines = listing(topics, rest.data)
+    lines = listing(folded(topics, sheets, rest.data, most), rest.data)
     if [part.data for part in ours] == lines:
         return sheet
     if not lines:

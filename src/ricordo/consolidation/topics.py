@@ -25,6 +25,7 @@ __all__ = [
     "described_anew",
     "is_ours",
     "kind_of",
+    "linked_files",
     "listing",
     "named_subjects",
     "new_topic",
@@ -136,9 +137,14 @@ def is_ours(document: bytes) -> bool:
     return OUR_FRONT.fullmatch(_front_matter(document.decode("utf-8", "replace"))[0]) is not None
 
 
+def linked_files(document: bytes) -> frozenset[str]:
+    """Return the files of the topics that a document links to, below their folder."""
+    return frozenset(match[1].decode("utf-8", "replace") for match in _LINK.finditer(document))
+
+
 def listing(topics: Iterable[Topic], by_hand: bytes) -> list[bytes]:
     """Return the lines that list these topics, but for those to which what people wrote links already."""
-    linked = {match[1].decode("utf-8", "replace") for match in _LINK.finditer(by_hand)}
+    linked = linked_files(by_hand)
     shown = [topic for topic in sorted(topics, key=lambda topic: topic.path) if topic.file not in linked]
     return [_line(number, topic).encode("utf-8", "replace") for number, topic in enumerate(shown, start=1)]
 

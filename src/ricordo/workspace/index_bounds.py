@@ -32,7 +32,13 @@ class IndexBounds:
 
     def exceeded(self, document: bytes) -> Cap | None:
         """Return the first bound that a document is beyond, lines before bytes before tokens; None for none."""
-        return next((cap for cap in _CAPS if _size(document, cap) > self.most(cap)), None)
+        return next((cap for cap in _CAPS if self.size(document, cap) > self.most(cap)), None)
+
+    def size(self, document: bytes, cap: Cap) -> int:
+        """Return how much a document has of what one of the bounds counts."""
+        if cap == "lines":
+            return document.count(b"\n") + (not document.endswith(b"\n"))
+        return len(document) if cap == "bytes" else estimate_text("\n".join(prompt_lines(document)))
 
     def most(self, cap: Cap) -> int:
         """Return one of the bounds."""
@@ -40,27 +46,21 @@ class IndexBounds:
 
     def grown(self, before: bytes, after: bytes) -> Cap | None:
         """Return the first bound that `after` is beyond, and further beyond than `before`; None for none."""
-        over = (cap for cap in _CAPS if _size(after, cap) > self.most(cap))
-        return next((cap for cap in over if _size(after, cap) > _size(before, cap)), None)
+        over = (cap for cap in _CAPS if self.size(after, cap) > self.most(cap))
+        return next((cap for cap in over if self.size(after, cap) > self.size(before, cap)), None)
 
     def check(self, before: bytes, after: bytes, *, advice: str = "") -> None:
         """Refuse a write that makes MEMORY.md larger than it may be; to make one shorter that is too large is free.
 
-        Raises: IndexTooLarge, which names the bound and says what to do.
+        Raises: IndexTooLarge, which names the bound and says what to do, by default in general words.
         """
         cap = self.grown(before, after)
         if cap is not None:
             raise IndexTooLarge(
-                f"MEMORY.md would have {_size(after, cap):,} {cap}, and may have {self.most(cap):,}, as every prompt"
-                f" begins with it: nothing was written. {advice or _ADVICE}",
+                f"MEMORY.md would have {self.size(after, cap):,} {cap}, and may have {self.most(cap):,}, as every"
+                f" prompt begins with it: nothing was written. {advice or _ADVICE}",
                 cap=cap,
             )
 
 
-_ADVICE = "Put what is longer into a topic, a file such as memory/topics/NAME.md, or let `ricordo consolidate` do it."
-
-
-def _size(document: bytes, cap: Cap) -> int:
-    if cap == "lines":
-        return document.count(b"\n") + (not document.endswith(b"\n"))
-    return len(document) if cap == "bytes" else estimate_text("\n".join(prompt_lines(document)))
+_ADVICE = "Put what is longer into a topic such as memory/topics/NAME.md, and let MEMORY.md name that in a line."
