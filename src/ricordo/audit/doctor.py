@@ -16,7 +16,8 @@ from ricordo.audit.entry_checks import check_entries, check_secrets
 from ricordo.audit.profiles import unread_profiles
 from ricordo.audit.rules import idle_rules
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import fits
+from ricordo.consolidation.placing import is_movable
+from ricordo.consolidation.sheet import parse_sheet
 from ricordo.consolidation.topics import LISTED, TOPICS
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileStore
@@ -150,10 +151,21 @@ def _rules(documents: Mapping[str, bytes | None]) -> Check:
 
 
 def _bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
-    over = bool(memory) and not fits(memory or b"", config)
-    bounds = f"{config.max_lines:,} lines, {config.max_bytes:,} bytes, {config.max_memory_tokens:,} tokens"
-    detail = f"MEMORY.md is larger than {bounds}, so prompts leave out its end: shorten what you wrote in it"
-    return Check(name="curated", ok=True, count=int(over), detail=detail if over else "MEMORY.md is within its bounds")
+    """Return the check of the size of MEMORY.md, which names the bound that acts, and who can make it shorter."""
+    bounds, document = config.bounds, memory or b""
+    cap = bounds.exceeded(document)
+    if cap is None:
+        return Check(name="curated", ok=True, count=0, detail="MEMORY.md is within its bounds")
+    parts = parse_sheet(document, MEMORY).parts
+    by_hand = b"".join(part.data for part in parts if not is_movable(part))
+    detail = (
+        f"MEMORY.md has {bounds.size(document, cap):,} {cap} and prompts show {bounds.most(cap):,} {cap} of it, without"
+        " what is of least use: `ricordo consolidate` moves what has no room to topics"
+    )
+    if bounds.exceeded(by_hand):
+        detail += ", but not what you wrote or pinned, which is too much by itself: put some of it into a topic of your"
+        detail += " own, such as memory/topics/NAME.md"
+    return Check(name="curated", ok=True, count=1, detail=detail)
 
 
 async def _topics(files: FileStore, memory: bytes | None) -> Check:

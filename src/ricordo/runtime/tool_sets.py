@@ -155,6 +155,7 @@ class ToolSet:
             root=self.root,
             shell=options.shell,
             tasks=self.tasks,
+            bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
         )
 
     def _evicted(self) -> Sequence[Tool]:

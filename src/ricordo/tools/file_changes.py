@@ -22,7 +22,8 @@ from ricordo.tools.contract import Approval, Approve
 from ricordo.tools.file_roots import Located
 from ricordo.uncut import uncut
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import WORKSPACE, is_memory
+from ricordo.workspace.index_bounds import IndexBounds
+from ricordo.workspace.layout import MEMORY, WORKSPACE, is_memory
 
 __all__ = ["MOST_BYTES", "FileChanges", "unified_diff"]
 
@@ -30,6 +31,7 @@ MOST_BYTES = 2 * 1024 * 1024
 """The largest file that a tool writes, or writes over, in bytes."""
 
 _MINE = re.compile(r"plans/.+|MEMORY\.md|memory/topics/[^/]+\.md")
+_TO_TOPIC = "Write what is longer to /memory/topics/NAME.md, and name that file in one line of /MEMORY.md."
 _COMPARED_LINES = 10_000
 _Make = Callable[[bytes | None], bytes]
 
@@ -37,8 +39,19 @@ _Make = Callable[[bytes | None], bytes]
 class FileChanges:
     """Writes for tools."""
 
-    def __init__(self, *, changes: ChangeSets | None, approve: Approve | None, redactor: Redactor) -> None:
-        """Write to the workspace through `changes`, without secrets, and elsewhere what `approve` lets through."""
+    def __init__(
+        self,
+        *,
+        changes: ChangeSets | None,
+        approve: Approve | None,
+        redactor: Redactor,
+        bounds: IndexBounds | None = None,
+    ) -> None:
+        """Write to the workspace through `changes`, without secrets, and elsewhere what `approve` lets through.
+
+        `bounds` are those of MEMORY.md, by default those that it has where no settings name others.
+        """
+        self._bounds = bounds or IndexBounds()
         self._changes = changes
         self._approve = approve
         self._redactor = redactor
@@ -49,8 +62,8 @@ class FileChanges:
         """Write what `make` makes of the bytes that are there, None for no file, and return what was done in words.
 
         `make` may be called again when somebody else was faster. With `approved` nobody is asked. Raises:
-        ToolFailed for what is not allowed or not approved; what `make` raises; StorageFull and its siblings, and
-        nothing is written then.
+        ToolFailed for what is not allowed or not approved; IndexTooLarge; what `make` raises; StorageFull and its
+        siblings, and nothing is written then.
         """
         if located.in_workspace:
             return await self._write_workspace(located, make, tool=tool)
@@ -75,6 +88,8 @@ class FileChanges:
     def _edit(self, located: Located, stored: Stored | None, make: _Make) -> Edit:
         made = _checked(make(stored.data if stored else None)).decode("utf-8", "surrogateescape")
         data = self._redactor.clean(made).encode("utf-8", "surrogateescape")
+        if located.path == MEMORY:
+            self._bounds.check(stored.data if stored else b"", data, advice=_TO_TOPIC)
         return Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
 
     async def _write_working(self, located: Located, make: _Make, *, tool: str | None, folder: Path | None) -> str:

@@ -17,6 +17,7 @@ from ricordo.tools.read_file import MOST_CHARACTERS, read_file_tool
 from ricordo.tools.shell import shell_tool
 from ricordo.tools.task_tools import Tasks
 from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.index_bounds import IndexBounds
 
 __all__ = ["file_tools"]
 
@@ -37,6 +38,7 @@ def file_tools(
     shell_environment: Mapping[str, str] | None = None,
     tasks: Tasks | None = None,
     most_characters: int = MOST_CHARACTERS,
+    bounds: IndexBounds | None = None,
 ) -> tuple[Tool, ...]:
     """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if it is asked for.
 
@@ -47,13 +49,16 @@ def file_tools(
     shown to `approve`, and refused without it. `redactor` is the root's own; without it the marks of secrets can't be
     compared with others. `shell_timeout` is in seconds; commands get the variables of `shell_environment`, or those of
     this process that hold no secret, and with `tasks` they can run in the background. One call of read_file shows
-    at most `most_characters`.
+    at most `most_characters`. MEMORY.md is not written to beyond `bounds`.
 
     Raises: InvalidSetting for a shell without a folder.
     """
     roots = FileRoots(workspace, working, root=root, folder=folder)
     writes = FileChanges(
-        changes=changes, approve=approve, redactor=redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
+        changes=changes,
+        approve=approve,
+        redactor=redactor or Redactor(secrets.token_bytes(_KEY_BYTES)),
+        bounds=bounds,
     )
     tools: tuple[Tool, ...] = (
         read_file_tool(roots, most_characters=most_characters),
