@@ -18,10 +18,10 @@ _NEGATION = re.compile(
     r"não|jamás|sin|senza)(?!\w)|n['’]t(?!\w)|不(?!错)|没有|禁止|别|ない|ません|なし",
     re.IGNORECASE,
 )
-# What is so from now on, not what did not happen: "hasn't" and "didn't" deny no other memory.
+# What is so from now on, not what did not happen: "hasn't" and "didn't" deny no other memory, "not only" no part of it.
 _NEGATED = re.compile(
-    r"(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
-    r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w)",
+    r"(?:(?<!\w)(?:(?:do|does) not|must not|never|no longer|stop(?:ped)?|nicht(?: mehr)?|kein\w*|nie(?:mals)?)(?!\w)"
+    r"|(?<!\w)(?:do|does|wo|ca|must|should|is|are)n['’]t(?!\w))(?!\s+(?:only|just|nur)(?!\w))",
     re.IGNORECASE,
 )
 _BREAK = re.compile(r"[.!?;:\n。！？]\s?")

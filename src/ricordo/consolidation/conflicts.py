@@ -1,24 +1,35 @@
-"""Conflicts: which memory says the same as another, and which takes another's place. Pure.
+"""Conflicts: which memory says the same as another, which takes another's place, and which two contradict. Pure.
 
-Both are decided by subject and attribute, from rules that a person can follow. A memory about another subject is never
-replaced, and where the rules do not decide, nothing is: both stay side by side.
+All of it is decided by subject and attribute, from rules that a person can follow. A memory about another subject is
+never replaced, and where the rules do not decide, nothing is: both stay side by side.
 """
 
 import re
 from collections.abc import Mapping
 
 from ricordo.consolidation.claims import Claim, Reading, read_claims
+from ricordo.consolidation.polarity import opposed
 from ricordo.language import content_words, is_correction
 from ricordo.language.duplicates import same_statement
 from ricordo.workspace.entry import Entry
 
-__all__ = ["CORRECTION", "replaces", "says_the_same", "speaks_of_the_same"]
+__all__ = [
+    "CORRECTION",
+    "announces",
+    "contradict",
+    "of_two_speakers",
+    "replaces",
+    "says_the_same",
+    "speaks_of_the_same",
+]
 
 CORRECTION = "correction"
 """The tag of an entry that takes the place of something said before."""
 
 _FRAME = 0.6
 _OF_A_PERSON = frozenset({"home", "work", "name"})
+_OF_ONE = frozenset({"home", "work", "indentation"})
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _FEWEST = 2
 # "User: " before a sentence names the speaker, not what it is about
 _SELF = re.compile(r"(?<!\w)(?:user(?!:)|i|me|my|mine|myself|ich|mich|mir|mein\w*)(?!\w)", re.IGNORECASE)
@@ -64,6 +75,37 @@ def replaces(newer: Entry, older: Entry) -> bool:
     )
 
 
+def announces(entry: Entry) -> bool:
+    """Tell whether a memory says of itself that something is otherwise now: it corrects, or tells of a change."""
+    return CORRECTION in entry.tags or read_claims(entry.content).changes
+
+
+def of_two_speakers(one: Entry, other: Entry) -> bool:
+    """Tell whether two people, both known, said them."""
+    left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
+    return bool(left and right) and left != right
+
+
+def contradict(newer: Entry, older: Entry) -> bool:
+    """Tell whether both can't hold, whoever said them and whatever may be replaced.
+
+    One would take the other's place by the rules, or they give one attribute of one subject two values, or one of
+    them says in the words of the other that it is not so. Two entries of one message contradict each other in the
+    latter ways alone.
+    """
+    new, old = read_claims(newer.content), read_claims(older.content)
+    if _of_two_years(new, old):
+        return False
+    if replaces(newer, older):
+        return True
+    if _of_two_persons(newer, older) or announces(newer) or announces(older):
+        return False
+    pairs = [(claim, other) for claim in new.claims for other in old.claims]
+    return any(_differs(*pair, changes=False) or _of_oneself(*pair, new, old) for pair in pairs) or opposed(
+        newer.content, older.content
+    )
+
+
 def speaks_of_the_same(one: Entry, other: Entry) -> bool:
     """Tell whether two memories are about one subject, so that somebody else may decide which of them holds.
 
@@ -86,8 +128,24 @@ def _begins_with(entry: Entry) -> str:
 
 def _of_two_persons(one: Entry, other: Entry) -> bool:
     """Tell whether each speaks of who said it, and two people did: what one prefers says nothing of the other."""
-    left, right = (entry.scope.user if entry.scope else None for entry in (one, other))
-    return left != right and bool(left and right and _SELF.search(one.content) and _SELF.search(other.content))
+    return of_two_speakers(one, other) and bool(_SELF.search(one.content) and _SELF.search(other.content))
+
+
+def _of_two_years(new: Reading, old: Reading) -> bool:
+    """Tell whether each says something else, and of another year: both may have been so."""
+    years = [{number for number in reading.numbers if _YEAR.fullmatch(number)} for reading in (new, old)]
+    return all(years) and not years[0] & years[1] and new.words - new.numbers != old.words - old.numbers
+
+
+def _of_oneself(one: Claim, other: Claim, new: Reading, old: Reading) -> bool:
+    """Tell whether somebody says of himself, and of nothing else, what can be so in one way alone."""
+    return (
+        one.attribute == other.attribute
+        and one.attribute in _OF_ONE
+        and not (one.ended or other.ended or _same_value(one, other))
+        and not (one.subject or other.subject)
+        and new.subject - one.value == old.subject - other.value
+    )
 
 
 def _ends(claim: Claim, old: Reading) -> bool:

@@ -24,6 +24,7 @@ from ricordo.consolidation.outcome import Consolidated, counts_of, difference
 from ricordo.consolidation.plan import due, propose
 from ricordo.consolidation.types import Advice, Proposal
 from ricordo.consolidation.waiting import Waiting, basis_of, drop_waiting, keep_waiting, load_waiting
+from ricordo.courtesy import AtOnce, Courtesy, giving_way
 from ricordo.errors import StorageBusy, VersionConflict
 from ricordo.events import Emitter
 from ricordo.files import ABSENT, FileStore, version_of
@@ -74,6 +75,7 @@ class _Run:
     deep: bool
     asks: bool
     report: Report
+    courtesy: Courtesy
     hold: bool = False
     dreams: Dreams = field(default_factory=Dreams)
     advice: Advice | None = None
@@ -92,22 +94,22 @@ class Consolidator:
         key: bytes,
         config: ConsolidationConfig | None = None,
         adviser: Adviser | None = None,
-        pause: Callable[[], Awaitable[object]] | None = None,
+        courtesy: Callable[[], Courtesy] = AtOnce,
         used: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
         emitter: Emitter | None = None,
         scope: Scope | None = None,
     ) -> None:
         """Work on `files`; `key` is the root's, by which what was forgotten is recognised.
 
-        `adviser` asks a model, None leaves everything to the rules. `pause` is awaited before each step: it returns
-        when no turn is at work. `used` tells by id how much memories were of use.
+        `adviser` asks a model, None leaves everything to the rules. `courtesy` gives each run its own: it
+        rests before each step and gives way within them, while turns are at work. `used` tells by id how much memories were of use.
         """
         self._files = files
         self._changes = changes
         self._clock = clock
         self._config = config or ConsolidationConfig()
         self._adviser = adviser
-        self._pause = pause or _at_once
+        self._courtesy = courtesy
         self._emitter = emitter or Emitter(clock)
         self._scope = scope
         self._used = used or _unused
@@ -134,7 +136,7 @@ class Consolidator:
         """
         asks = asks and self._adviser is not None
         forced = force or again or deep
-        run = _Run(force=forced, again=again, deep=deep, asks=asks, report=report or _untold, hold=hold)
+        run = self._begun(force=forced, again=again, deep=deep, asks=asks, report=report, hold=hold)
         return await self._alone(run)
 
     async def approve(self, *, report: Report | None = None) -> Consolidated:
@@ -148,9 +150,23 @@ class Consolidator:
         gathered = await self._gatherer.gather(deep=waiting.deep)
         if basis_of(gathered.versions, deep=waiting.deep) != waiting.basis:
             return Consolidated(skipped=STALE, deep=waiting.deep)
-        run = _Run(force=True, again=False, deep=waiting.deep, asks=False, report=report or _untold)
+        run = self._begun(force=True, deep=waiting.deep, report=report)
         run.advice = waiting.advice
         return await self._alone(run)
+
+    def _begun(
+        self,
+        *,
+        force: bool,
+        again: bool = False,
+        deep: bool = False,
+        asks: bool = False,
+        hold: bool = False,
+        report: Report | None = None,
+    ) -> _Run:
+        return _Run(
+            force=force, again=again, deep=deep, asks=asks, hold=hold, report=report or _untold, courtesy=self._courtesy()
+        )
 
     async def _alone(self, run: _Run) -> Consolidated:
         deep = run.deep
@@ -164,11 +180,13 @@ class Consolidator:
 
     async def preview(self, *, again: bool = False, deep: bool = False, asks: bool = True) -> Proposal:
         """Return what a forced run would write now; nothing is written. Raises as `consolidate`."""
-        gathered = await self._gatherer.gather(again=again, deep=deep)
-        advice = await self._adviser(gathered.material, self._pause) if self._adviser and asks else None
-        if advice and advice.flaw:
-            return Proposal(rejected=advice.flaw)
-        proposal = await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
+        courtesy = self._courtesy()
+        with giving_way(courtesy):
+            gathered = await self._gatherer.gather(again=again, deep=deep)
+            advice = await self._adviser(gathered.material, courtesy.rest) if self._adviser and asks else None
+            if advice and advice.flaw:
+                return Proposal(rejected=advice.flaw)
+            proposal = await run_sync(propose, gathered.material, self._config, advice, abandon_on_cancel=True)
         return replace(proposal, note=advice.note if advice else "")
 
     async def why_no_dream(self, *, quiet: float, without: Collection[str] = ()) -> str:
@@ -192,7 +210,7 @@ class Consolidator:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # what was saved or forgotten while this was written is looked at once more, whatever comes of it
-            later = _Run(force=True, again=False, deep=False, asks=False, report=run.report)
+            later = replace(run, force=True, again=False, deep=False, asks=False, hold=False, advice=None)
             with suppress(VersionConflict):
                 await self._pass(later, await self._gatherer.gather(), told=False)
         assert done is not None
@@ -200,7 +218,7 @@ class Consolidator:
 
     async def _oriented(self, run: _Run) -> None:
         """Look at what is there, before anything is read."""
-        await self._pause()
+        await run.courtesy.rest()
         with self._emitter.stage("orient", self._scope) as progress:
             if run.deep or run.asks:
                 run.dreams = await load_dreams(self._files)
@@ -210,10 +228,11 @@ class Consolidator:
             progress.reason = "dream" if run.deep else None
 
     async def _gathered(self, run: _Run) -> Gathered:
-        await self._pause()
+        await run.courtesy.rest()
         run.report(_step(0, "gathering what is new"))
         with self._emitter.stage("gather", self._scope) as progress:
-            gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
+            with giving_way(run.courtesy):
+                gathered = await self._gatherer.gather(again=run.again, deep=run.deep)
             if gathered.read or run.deep:
                 material = replace(gathered.material, used=await self._used())
                 gathered = replace(gathered, material=material)
@@ -223,9 +242,10 @@ class Consolidator:
     async def _pass(self, run: _Run, gathered: Gathered, *, told: bool = True) -> tuple[Consolidated | None, bool]:
         """Decide, check and write once, and tell whether somebody wrote meanwhile; None if that was before it wrote."""
         emitter = self._emitter if told else Emitter(self._clock)
-        await self._pause()
+        await run.courtesy.rest()
         with emitter.stage("consolidate", self._scope) as progress:
-            proposal, skipped = await self._proposed(run, gathered)
+            with giving_way(run.courtesy):
+                proposal, skipped = await self._proposed(run, gathered)
             done = _done(run, gathered, proposal, skipped)
             progress.counts.update(counts_of(done))
             progress.reason = done.note or None
@@ -233,10 +253,11 @@ class Consolidator:
             progress.skipped = skipped if skipped and progress.failed is None else None
         if skipped:
             return done, False
-        await self._pause()
+        await run.courtesy.rest()
         with emitter.stage("prune", self._scope) as progress:
             run.report(_step(2, "checking the proposal"))
-            wrong = await run_sync(faults, gathered.material, proposal, self._config)
+            with giving_way(run.courtesy):
+                wrong = await run_sync(faults, gathered.material, proposal, self._config, abandon_on_cancel=True)
             if wrong:
                 progress.failed = f"{REJECTED}: {wrong[0]}"
                 return Consolidated(
@@ -282,7 +303,7 @@ class Consolidator:
             return None
         if run.dreams.refused >= self._config.attempts:
             return Advice(note=rules_alone(f"the model's answers were of no use {run.dreams.refused} times"))
-        return await self._adviser(gathered.material, self._pause)
+        return await self._adviser(gathered.material, run.courtesy.rest)
 
     def _due(self, gathered: Gathered) -> bool:
         return due(self._clock.now(), gathered.cursor.at, gathered.read + gathered.waiting, self._config)
@@ -338,10 +359,6 @@ async def _unused() -> Mapping[str, int]:
     return {}
 
 
-async def _at_once() -> None:
-    """Wait for nothing."""
-
-
 def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Consolidated:
     """Return what a run comes to once the proposal is written."""
     advice = run.advice or Advice()
@@ -360,6 +377,7 @@ def _done(run: _Run, gathered: Gathered, proposal: Proposal, skipped: str) -> Co
         superseded=len(proposal.superseded),
         retired=len(proposal.retired),
         left=len(proposal.left),
+        undecided=len(proposal.undecided),
         waiting=gathered.waiting,
         files=tuple(path.removeprefix(f"{WORKSPACE}/") for path in sorted(proposal.documents)),
     )

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from ricordo.consolidation.claims import Reading, attributes_told, read_claims, words_told
 from ricordo.consolidation.conflicts import CORRECTION
+from ricordo.consolidation.polarity import stance
 from ricordo.consolidation.worth import moment
 from ricordo.language.statement_index import StatementIndex
 from ricordo.workspace.entry import Entry
@@ -36,6 +37,7 @@ class Nearby:
         self._statements = StatementIndex(duplicate)
         self._words = _Facet(lambda entry: words_told(entry.content))
         self._attributes = _Facet(lambda entry: attributes_told(entry.content))
+        self._stances = _Facet(lambda entry: [taken[0]] if (taken := stance(entry.content)) else [])
         self._telling = _Telling()
 
     def add(self, entry: Entry) -> None:
@@ -43,6 +45,7 @@ class Nearby:
         self._statements.add(entry.id, entry.content)
         self._words.add(entry)
         self._attributes.add(entry)
+        self._stances.add(entry)
         self._telling.add(entry)
 
     def same(self, entry: Entry) -> set[str]:
@@ -51,9 +54,14 @@ class Nearby:
 
     def rivals(self, entry: Entry) -> set[str]:
         """Return the ids of those of which one may take the place of the other, in either direction."""
-        return self.aimed_at(entry) | self._told_later(entry)
+        return self._aimed_at(entry) | self._told_later(entry)
 
-    def aimed_at(self, entry: Entry) -> set[str]:
+    def opponents(self, entry: Entry) -> set[str]:
+        """Return the ids of those that say in the words of this one that it is so, or is not."""
+        taken = stance(entry.content)
+        return self._stances.any_of((taken[0],)) if taken else set()
+
+    def _aimed_at(self, entry: Entry) -> set[str]:
         """Return the ids of those whose place this one may take, and of those that tell an attribute which it tells."""
         reading = read_claims(entry.content)
         found = self._attributes.any_of(claim.attribute for claim in reading.claims if claim.attribute)

@@ -18,7 +18,8 @@ class Consolidated:
     lost their place, `retired` left view, `left` stay in the ledger only, `waiting` are for the next run. `files` are
     below the workspace. `refused` says of each proposal of a model that was not carried out why, `note` why the rules
     decided alone though a model was to be asked, and `cost` what asking took. `deep` tells that it was a dream.
-    `cap` names the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens.
+    `cap` names the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens. `undecided` counts the
+    pairs of curated memories that contradict each other, and of which nothing says which one holds.
     """
 
     change_id: str = ""
@@ -36,6 +37,7 @@ class Consolidated:
     cost: Cost = field(default_factory=Cost)
     deep: bool = False
     cap: str = ""
+    undecided: int = 0
 
 
 def counts_of(done: Consolidated) -> dict[str, int]:
@@ -48,6 +50,7 @@ def counts_of(done: Consolidated) -> dict[str, int]:
         "left": done.left,
     }
     asked = {
+        "undecided": done.undecided,
         "retired": done.retired,
         "refused": len(done.refused),
         "requests": done.cost.requests,

@@ -15,6 +15,7 @@ from ricordo.consolidation.settle import settle
 from ricordo.consolidation.sheet import Sheet, parse_sheet
 from ricordo.consolidation.topics import is_ours
 from ricordo.consolidation.types import Advice, Fresh, Proposal, Settled
+from ricordo.consolidation.undecided import linked, linked_entry, links_of, side_by_side
 from ricordo.consolidation.wording import is_reworded
 from ricordo.consolidation.worth import MERGED, cited
 from ricordo.workspace.entry import Entry, State
@@ -72,14 +73,21 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
         for part in sheet.parts
         if part.entry is not None and part.entry.state == "active"
     ]
-    fixed = _fixed(sheets) | (_edited(curated, material.ledgers) if material.deep or advice else set())
+    theirs = _fixed(sheets)
+    fixed = theirs | (_edited(curated, material.ledgers) if material.deep or advice else set())
     settled = settle(curated, material.fresh, fixed=fixed, config=config, deep=material.deep, advice=advice)
     standing = {one.entry.id for one in curated}
     marks = _marks(settled)
     leaving = _said_twice(settled, standing) | marks
     lost = _without_ledger(leaving, material.ledgers)
-    sheets = {path: _settled(sheet, settled, leaving, lost) for path, sheet in sheets.items()}
-    new = [one for name, one in settled.active.items() if name not in standing]
+    links = links_of(settled.undecided)
+    named = links_of(settled.undecided, theirs)
+    sheets = {path: linked(_settled(sheet, settled, leaving, lost), named) for path, sheet in sheets.items()}
+    new = [
+        replace(one, entry=linked_entry(one.entry, named.get(name, ())))
+        for name, one in settled.active.items()
+        if name not in standing
+    ]
     if new or settled.changed or leaving:
         # an emptied section alone is no reason to write: what emptied it may yet be taken back
         held |= set(material.held)
@@ -88,8 +96,11 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
     placed = place(
         memory, topics, new, held, config, written=material.documents, named=settled.topics, used=material.used
     )
+    shown = (
+        {path: _side_by_side(sheet, links) for path, sheet in placed.documents.items()} if links else placed.documents
+    )
     return Proposal(
-        documents={**_changed(material.documents, placed.documents), **_marked(material.ledgers, marks)},
+        documents={**_changed(material.documents, shown), **_marked(material.ledgers, marks)},
         kept=tuple(sorted(one.entry.id for one in new)),
         merged=settled.merged,
         superseded=settled.superseded,
@@ -97,7 +108,13 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
         retired=settled.retired,
         refused=settled.refused,
         cap=placed.cap,
+        undecided=settled.undecided,
     )
+
+
+def _side_by_side(sheet: Sheet, links: Mapping[str, Sequence[str]]) -> Sheet:
+    """Return a document in which what is ours to move stands beside what it contradicts."""
+    return side_by_side(sheet, links, {part.entry.id for part in sheet.parts if part.entry and is_movable(part)})
 
 
 def _edited(curated: Sequence[Fresh], ledgers: Mapping[str, bytes]) -> set[str]:

@@ -32,9 +32,10 @@ Answer with a JSON object; every list may be empty. A line is named by its id, w
 `merged`: lines that become one: the ids of all its `parents` (2 to {most_parents}), and its `content`, one line that
 holds every name, number and day of its parents and nothing that does not stand in them, no longer than they are
 together, with days as YYYY-MM-DD in place of words such as "tomorrow". `superseded`: in `old` the id of a line that
-holds no longer, in `new` the id of the newer line about the same thing that takes its place. `retired`: the `id` of a
-line of no more use, and as `reason` done, outdated, passing or trivial; at most {most_retired}. `topics`: a `name` of
-a few words that stand in its lines, and their `ids`.
+holds no longer, in `new` the id of the newer line about the same thing that takes its place; of two lines that
+name each other in [contradicts:: ] no rule could tell which holds, so do it where the lines here tell. `retired`:
+the `id` of a line of no more use, and as `reason` done, outdated, passing or trivial; at most {most_retired}.
+`topics`: a `name` of a few words that stand in its lines, and their `ids`.
 """
 """In which form the answer comes, whatever the instructions are."""
 

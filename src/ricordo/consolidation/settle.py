@@ -11,11 +11,18 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from ricordo.consolidation.answer import MOST_PARENTS
-from ricordo.consolidation.claims import read_claims
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.conflicts import CORRECTION, replaces, says_the_same, speaks_of_the_same
+from ricordo.consolidation.conflicts import (
+    announces,
+    contradict,
+    of_two_speakers,
+    replaces,
+    says_the_same,
+    speaks_of_the_same,
+)
 from ricordo.consolidation.nearby import Nearby
 from ricordo.consolidation.types import Advice, Fresh, Merge, Refusal, Retired, Settled, Superseded
+from ricordo.consolidation.undecided import Pair, chosen, linked_ids, undecided_pairs
 from ricordo.consolidation.wording import flaw_of_line, is_topic_name, reworded
 from ricordo.consolidation.worth import MERGED, REPLACED, cited, is_explicit, is_worthwhile, moment
 from ricordo.language import dated, find_dates
@@ -45,6 +52,9 @@ def settle(
     taken = [one for one in sorted(fresh, key=_said) if desk.is_new(one)]
     for one in sorted([*desk.reopened(), *taken] if deep else taken, key=_said):
         desk.take(one)
+    asked = {one.entry.id for one in taken} | linked_ids(one.entry for one in curated)
+    asked |= desk.changed | (desk.active.keys() if deep else set())
+    desk.heed_people(asked)
     if advice:
         desk.follow(advice)
     standing = {one.entry.id for one in curated}
@@ -63,6 +73,7 @@ def settle(
         retired=tuple(desk.retired),
         refused=tuple(desk.refused),
         topics=desk.named_topics(advice) if advice else {},
+        undecided=tuple(pair for pair in desk.undecided(asked) if left.isdisjoint(pair)),
     )
 
 
@@ -126,6 +137,23 @@ class _Desk:
         for one in found:
             del self.active[one.entry.id]
         return found
+
+    def undecided(self, asked: Collection[str]) -> tuple[Pair, ...]:
+        """Return which of those that are active contradict each other, one of each pair being among `asked`."""
+        return undecided_pairs({name: one.entry for name, one in self.active.items()}, self._nearby, asked)
+
+    def heed_people(self, asked: Collection[str]) -> None:
+        """Let what a person confirmed take the place of what contradicts it, unless that is a person's own too."""
+        confirmed = {name for name in asked if name in self.active and self.active[name].entry.confirmed}
+        for pair in self.undecided(confirmed) if confirmed else ():
+            if not all(name in self.active for name in pair):
+                continue
+            one, other = (self.active[name] for name in pair)
+            right = chosen(one.entry, other.entry)
+            if right is not None:
+                loser, winner = (other, one) if right is one.entry else (one, other)
+                if not self._is_kept(loser.entry):
+                    self._replace(loser, winner)
 
     def follow(self, advice: Advice) -> None:
         """Carry out what a model proposed as far as that is allowed, and note of the rest why it is not."""
@@ -211,7 +239,7 @@ class _Desk:
             return "older"
         if self._is_kept(older.entry) or (is_explicit(older.entry) and not is_explicit(newer.entry)):
             return "kept"
-        if not speaks_of_the_same(newer.entry, older.entry):
+        if not (contradict(newer.entry, older.entry) or speaks_of_the_same(newer.entry, older.entry)):
             return "subject"
         return "too many" if self._room <= 0 else None
 
@@ -306,9 +334,11 @@ class _Desk:
     def _may_replace(self, newer: Entry, older: Entry) -> bool:
         if self._room <= 0 or self._is_kept(older):
             return False
+        if not announces(newer) and (of_two_speakers(newer, older) or moment(newer) == moment(older)):
+            return False
         if is_explicit(newer):
             return True
-        told = CORRECTION in newer.tags or read_claims(newer.content).changes
+        told = announces(newer)
         return newer.confidence >= self._config.min_confidence and (told or not is_explicit(older))
 
     def _is_kept(self, entry: Entry) -> bool:

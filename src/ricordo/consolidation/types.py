@@ -132,6 +132,7 @@ class Settled:
     `active` holds by id what is to be curated, `changed` names those of them that were curated already and read
     otherwise now. `merged` are ids of entries that another one says already, `left` those that stay in the ledger only.
     `refused` says of each proposal of a model that was not carried out why, `topics` which topic an entry is to have.
+    `undecided` are pairs of active entries that contradict each other, by their ids, the one that was said first first.
     """
 
     active: Mapping[str, Fresh]
@@ -142,6 +143,7 @@ class Settled:
     retired: tuple[Retired, ...] = ()
     refused: tuple[Refusal, ...] = ()
     topics: Mapping[str, str] = field(default_factory=dict)
+    undecided: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +153,8 @@ class Proposal:
     `kept` and `left` are ids of new entries: curated, and staying in the ledger only; `merged` are those of entries
     that another one says already. `refused` says of each proposal of a model that is not in it why,
     `rejected` why its answer as a whole was of no use, `note` why the rules decided alone. `cap` names
-    the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens.
+    the bound of MEMORY.md that kept an entry out of it: lines, bytes or tokens. `undecided` are the pairs of curated
+    entries that contradict each other, by their ids, the one that was said first first.
     """
 
     documents: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -164,3 +167,4 @@ class Proposal:
     rejected: str = ""
     note: str = ""
     cap: str = ""
+    undecided: tuple[tuple[str, str], ...] = ()
