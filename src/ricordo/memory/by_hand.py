@@ -12,6 +12,9 @@ from ricordo.runtime import Settings, Workspace
 from ricordo.scopes import Scope
 from ricordo.spending.journal import SpendingJournal
 from ricordo.stores.capabilities import Layers, NotesUse
+from ricordo.stores.preamble import CutsIndex
+from ricordo.stores.shown_index import IndexCut
+from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
 __all__ = ["ByHand"]
@@ -95,6 +98,15 @@ class ByHand(ABC):
         if notes:
             notes.note_use("used", [entry.id], how=how, session=self.scope.session or "")
         return entry
+
+    async def index_cut(self, budget: Tokens | None = None) -> IndexCut | None:
+        """Return what of MEMORY.md the preamble leaves out, and which bound acted; None where it shows all of it.
+
+        `budget` is that of the preamble, by default the setting `preamble_tokens`.
+        """
+        standard = Tokens(self._settings.preamble_tokens) if self._settings else None
+        prefaces = self._workspace.store.offers(CutsIndex)
+        return (await prefaces.prefaced(budget or standard)).cut if prefaces else None
 
     async def usage(self, entry_id: str) -> MemoryUsage:
         """Return how often a memory was shown, used and confirmed, and when; nothing where that is not noted.

@@ -18,6 +18,7 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
+from ricordo.stores.preamble import CutsIndex
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.redaction import redacted_entry
@@ -120,8 +121,14 @@ class Store:
 
     async def preamble(self, budget: Tokens | None = None) -> str:
         """Return what belongs into the system prompt, fenced, within `budget` (the backend's own when None)."""
-        with self._parts.emitter.stage("preamble", self.scope):
-            return await self._bound.preface(budget)
+        with self._parts.emitter.stage("preamble", self.scope) as progress:
+            if not isinstance(self._bound, CutsIndex):
+                return await self._bound.preface(budget)
+            shown = await self._bound.prefaced(budget)
+            if shown.cut:
+                progress.counts.update(lines=shown.cut.lines, memories=shown.cut.memories, topics=shown.cut.topics)
+                progress.reason = f"of MEMORY.md no more is shown than its {shown.cut.cap} allow"
+            return shown.text
 
     def offers(self, capability: type[_C]) -> _C | None:
         """Return one of the optional capabilities with the methods it names, or None when the backend has not got it.

@@ -26,14 +26,16 @@ from ricordo.stores.held_file import HeldFile, rewritten
 from ricordo.stores.ledgers import standing
 from ricordo.stores.opening import Opening
 from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
-from ricordo.stores.preamble import preamble_text
+from ricordo.stores.preamble import Preamble, preamble
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.index_bounds import IndexBounds
 
 __all__ = ["MemoryFolderStore", "open_memory_folder"]
 
+_BOUNDS = IndexBounds()
 _DEEPEST = 3
 _TOPICS = ("user", "feedback", "project", "reference")
 
@@ -78,12 +80,20 @@ class _Folder(PlainDriver):
 
     async def preface(self, budget: Tokens | None) -> str:
         """Return MEMORY.md, then what was saved and stands in topics, newest first, as far as they fit."""
+        return (await self.prefaced(budget)).text
+
+    async def prefaced(self, budget: Tokens | None) -> Preamble:
+        """Return the same, and what of MEMORY.md it leaves out."""
         located = [one for one in await self._located() if one.path != INDEX and one.length]
         replaced = {one.entry.supersedes for one in located}
         holding = [one for one in located if one.entry.state == "active" and one.entry.id not in replaced]
         pinned = [(one.path, one.entry) for one in holding if one.entry.pinned]
         saved = [(one.path, one.entry) for one in holding if not one.entry.pinned]
-        return await run_sync(partial(preamble_text, await self._data(INDEX), saved, budget, pinned=pinned))
+        index = await self._data(INDEX)
+        for path in [topic.path for topic in self._topics.values()]:
+            if any(one.path == path for one in located) and _is_full(index, path, await self._data(path)):
+                index = _with(index, path, await self._data(path))
+        return await run_sync(partial(preamble, index, saved, budget, pinned=pinned))
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Cut a bullet out. Raises: EntryNotFound; InvalidInput for text that is none, which others wrote."""
@@ -101,7 +111,8 @@ class _Folder(PlainDriver):
     async def _linked(self, path: str, stored: Stored) -> tuple[bytes, None]:
         """Return the index with a line for a topic; one that another process added is there already."""
         topic = await self._data(path)
-        return stored.data if links_to(stored.data, path) else with_link(stored.data, path, topic), None
+        # a full index is its owner's to shorten; prompts list the topic all the same
+        return stored.data if _is_full(stored.data, path, topic) else _with(stored.data, path, topic), None
 
     async def _located(self) -> list[Located]:
         """Return everything the folder says, what was saved last first, then what has no time."""
@@ -119,6 +130,16 @@ class _Folder(PlainDriver):
     def _document(self, path: str) -> HeldFile[tuple[bytes, list[Located]]]:
         held = HeldFile(self._files, path, lambda data: (data, located_in(path, data)))
         return self._documents.setdefault(path, held)
+
+
+def _with(index: bytes, path: str, topic: bytes) -> bytes:
+    """Return the index with a line for a topic; one that is there stays."""
+    return index if links_to(index, path) else with_link(index, path, topic)
+
+
+def _is_full(index: bytes, path: str, topic: bytes) -> bool:
+    """Tell whether the index has no room for the line of a topic."""
+    return _BOUNDS.grown(index, _with(index, path, topic)) is not None
 
 
 def _newest(one: Located) -> tuple[float, str]:

@@ -7,7 +7,8 @@ one tried, and a notice says how much was left out. The same state gives the sam
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.stores.shown_index import IndexCut, ShownIndex, index_lines, shown_index
@@ -15,7 +16,7 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.index_bounds import IndexBounds
 
-__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "Preamble", "preamble", "preamble_text", "said"]
+__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "CutsIndex", "Preamble", "preamble", "preamble_text", "said"]
 
 DEFAULT_BUDGET = Tokens(4_000)
 """Tokens of the preamble when none are named: what DESIGN gives to curated memory."""
@@ -36,6 +37,15 @@ class Preamble:
 
     text: str
     cut: IndexCut | None = None
+
+
+@runtime_checkable
+class CutsIndex(Protocol):
+    """A backend whose preamble begins with MEMORY.md, of which it shows as much as its bounds allow."""
+
+    async def prefaced(self, budget: Tokens | None) -> Preamble:
+        """Return what belongs into the system prompt, and what of MEMORY.md it leaves out."""
+        ...
 
 
 def preamble_text(
@@ -108,7 +118,10 @@ def _indexed(documents: Sequence[bytes], bounds: IndexBounds, room: int, budget:
     """Return what is shown of curated memory in `room` tokens, with those that it takes to tell what is not."""
     index = shown_index(documents, bounds, room, _cost_of)
     told = _told_cost(index.cut, budget)
-    return shown_index(documents, bounds, room - told, _cost_of) if told else index
+    index = shown_index(documents, bounds, room - told, _cost_of) if told else index
+    if index.cut is None or index.cut.cap != "tokens":
+        return index
+    return replace(index, cut=replace(index.cut, most=budget))
 
 
 def _told(cut: IndexCut | None, budget: int) -> str:
@@ -116,9 +129,8 @@ def _told(cut: IndexCut | None, budget: int) -> str:
     if cut is None:
         return ""
     few = cut.topics and f" and {cut.topics:,} of its topics"
-    most = budget if cut.cap == "tokens" else cut.most
     told = (
-        f" {cut.lines:,} of them are lines of MEMORY.md{few or ''}, as no more than {most:,} {cut.cap} are shown:"
+        f" {cut.lines:,} of them are lines of MEMORY.md{few or ''}, as no more than {cut.most:,} {cut.cap} are shown:"
         " `memory_get` opens it."
     )
     return told if estimate_text(told) * _LEAST_TOLD <= budget else ""

@@ -52,6 +52,7 @@ class Memory(Face[AsyncMemory]):
     search = blocking(AsyncMemory.search)
     answer = blocking(AsyncMemory.answer)
     preamble = blocking(AsyncMemory.preamble)
+    index_cut = blocking(AsyncMemory.index_cut)
     entries = blocking(AsyncMemory.entries)
     entry = blocking(AsyncMemory.entry)
     forget = blocking(AsyncMemory.forget)

@@ -1,6 +1,6 @@
 """`context`: what memory puts into the prompt of the next session, and what fills the window of a session."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,12 +9,13 @@ from ricordo.cli.agents import agent_in, session_in
 from ricordo.cli.context import Target, existing, run, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.picture import usage_lines
-from ricordo.cli.render import emit, say, shown
+from ricordo.cli.render import counted, dim, emit, say, shown
 from ricordo.cli.window_documents import usage_document
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
     from ricordo.runtime.usage import ContextReport
+    from ricordo.stores.shown_index import IndexCut
 
 __all__ = ["context"]
 
@@ -50,24 +51,35 @@ def context(
         # settings that can't be used were told just now
         target = replace(target, trouble=())
 
-    async def preamble(memory: "Memory") -> tuple[str, bool]:
+    async def preamble(memory: "Memory") -> "tuple[str, bool, IndexCut | None]":
         from ricordo.tokens import Tokens
 
-        text = await memory.preamble(Tokens(budget) if budget else None)
-        return text, not text and bool(await memory.entries())
+        most = Tokens(budget) if budget else None
+        text = await memory.preamble(most)
+        return text, not text and bool(await memory.entries()), await memory.index_cut(most)
 
-    text, is_too_much = with_memory(target, preamble)
+    text, is_too_much, cut = with_memory(target, preamble)
     tokens = _tokens(text)
     if as_json:
-        emit(
-            {"preamble": text, "tokens": tokens, "usage": usage_document(found[0], is_new=found[1]) if found else None}
-        )
+        usage = usage_document(found[0], is_new=found[1]) if found else None
+        emit({"preamble": text, "tokens": tokens, "left_out": asdict(cut) if cut else None, "usage": usage})
         return
     nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
     say(shown(text) or nothing)
     say(f"\n{tokens:,} tokens")
+    if cut:
+        say(dim(_left_out(cut)))
     if found:
         say("\n" + "\n".join(usage_lines(found[0], is_new=found[1])))
+
+
+def _left_out(cut: "IndexCut") -> str:
+    """Say how much of MEMORY.md is not shown, which bound acted, and what to do."""
+    how = "ricordo consolidate" if cut.cap != "tokens" else "ricordo consolidate, or the setting preamble_tokens,"
+    return (
+        f"left out: {counted(cut.lines, 'line')} of MEMORY.md, as no more than {cut.most:,} {cut.cap} are shown;\n"
+        f"{how} makes room, and what you wrote yourself you can put into a topic"
+    )
 
 
 async def _usage(target: Target, session: str | None) -> "tuple[ContextReport, bool]":
