@@ -239,10 +239,12 @@ def _cut(pieces: Sequence[_Piece], filling: _Filling) -> IndexCut:
     begun = [(piece, filling.taken[piece.number]) for piece in pieces if piece.number in filling.taken]
     lines = sum(len(piece.lines) for piece in gone)
     lines += sum(max(len(piece.lines) - len(shown.lines), 1) for piece, shown in begun if piece.lines != shown.lines)
-    cap = filling.cap or "tokens"
+    sizes, bounds = _sizes(pieces), filling.bounds
+    whole: Iterable[Cap] = (cap for cap in _CAPS if sizes[cap] > bounds.most(cap))
+    cap = filling.cap or next(iter(whole), "tokens")
     return IndexCut(
         cap=cap,
-        most=filling.bounds.most(cap),
+        most=bounds.most(cap),
         lines=lines,
         memories=sum(piece.entry is not None and not piece.is_topic for piece in gone),
         topics=sum(piece.is_topic for piece in gone),
