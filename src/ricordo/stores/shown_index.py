@@ -240,8 +240,8 @@ def _cut(pieces: Sequence[_Piece], filling: _Filling) -> IndexCut:
     lines = sum(len(piece.lines) for piece in gone)
     lines += sum(max(len(piece.lines) - len(shown.lines), 1) for piece, shown in begun if piece.lines != shown.lines)
     sizes, bounds = _sizes(pieces), filling.bounds
-    whole: Iterable[Cap] = (cap for cap in _CAPS if sizes[cap] > bounds.most(cap))
-    cap = filling.cap or next(iter(whole), "tokens")
+    over: list[Cap] = [each for each in _CAPS if sizes[each] > bounds.most(each)]
+    cap: Cap = filling.cap or (over[0] if over else "tokens")
     return IndexCut(
         cap=cap,
         most=bounds.most(cap),
