@@ -6,8 +6,9 @@ one tried, and a notice says how much was left out. The same state gives the sam
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from ricordo.guard import Quoted, Trust, fence
@@ -71,13 +72,15 @@ def preamble(
     recent: Sequence[Quoted] = (),
     unread: int = 0,
     bounds: IndexBounds = _BOUNDS,
+    elsewhere: Collection[str] = (),
 ) -> Preamble:
     """Return the fenced preamble of curated memory and saved entries, each with its source; empty for neither.
 
     `curated` are the MEMORY.md of the places, narrowest first. `saved` is newest first, and `pinned` what stays in
     view, those that stand in `curated` too. The whole is at most `budget` tokens by the built-in estimate, and shows at
     most the lines and bytes of `bounds` of curated memory, and 200 saved entries. `recent` comes last, where there is
-    room for it beside what is pinned. `unread` counts older ones that were not even read, for the notice.
+    room for it beside what is pinned. `unread` counts older ones that were not even read, for the notice. `elsewhere`
+    are the ids of what topics hold, of which MEMORY.md may contradict something.
     """
     documents = [curated] if isinstance(curated, bytes) else list(curated)
     lines, candidates, stuck = index_lines(documents), list(saved), list(pinned)
@@ -86,7 +89,8 @@ def preamble(
     below = list(recent) if sum(_cost(_saved(*row)) for row in stuck) + sum(map(_cost, recent)) <= room else []
     room -= sum(map(_cost, below))
     outside = [row for row in stuck if not _shown([row], lines)]
-    index = _indexed(documents, bounds, room - sum(_cost(_saved(*row)) for row in outside), most)
+    show = partial(shown_index, documents, bounds, cost=_cost_of, elsewhere=elsewhere)
+    index = _indexed(show, room - sum(_cost(_saved(*row)) for row in outside), most)
     left_out = (index.cut.lines if index.cut else 0) + len(candidates[MOST_SAVED:]) + unread
     quoted = [_curated(index.lines)] if index.lines else []
     room -= sum(map(_cost, quoted)) + _told_cost(index.cut, most)
@@ -114,11 +118,11 @@ def _shown(rows: Sequence[tuple[str, Entry]], lines: Sequence[str]) -> bool:
     return all(f"- {entry.content}".split("\n", 1)[0].rstrip() in lines for _, entry in rows)
 
 
-def _indexed(documents: Sequence[bytes], bounds: IndexBounds, room: int, budget: int) -> ShownIndex:
-    """Return what is shown of curated memory in `room` tokens, with those that it takes to tell what is not."""
-    index = shown_index(documents, bounds, room, _cost_of)
+def _indexed(show: Callable[[int], ShownIndex], room: int, budget: int) -> ShownIndex:
+    """Return what `show` shows of curated memory in `room` tokens, with those that it takes to tell what is not."""
+    index = show(room)
     told = _told_cost(index.cut, budget)
-    index = shown_index(documents, bounds, room - told, _cost_of) if told else index
+    index = show(room - told) if told else index
     if index.cut is None or index.cut.cap != "tokens":
         return index
     return replace(index, cut=replace(index.cut, most=budget))

@@ -2,22 +2,26 @@
 
 A file within its bounds is shown as it is. Of a longer one the newest is always shown, then what is pinned and the list
 of topics, then the rest by usefulness; in a prompt all of it stands in the order of the file. Lines that a person wrote
-come in the order in which they stand, and of them the last one counts as new too, as that is where people add.
+come in the order in which they stand, and of them the last one counts as new too, as that is where people add. What
+contradicts each other stands together, each with a line that says so.
 
-Invariant: no more lines, bytes or tokens are shown than allowed, and what is left out is counted.
+Invariant: no more lines, bytes or tokens are shown than allowed, and what is left out is counted. No memory is shown
+without the line that says what it contradicts.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from ricordo.consolidation.sheet import Part, parse_sheet
 from ricordo.consolidation.worth import moment, usefulness
 from ricordo.tokens import estimate_text
+from ricordo.workspace.contradictions import CONTRADICTS, marker, naming, undecided
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line
 from ricordo.workspace.index_bounds import Cap, IndexBounds
+from ricordo.workspace.layout import MEMORY
 
 __all__ = ["IndexCut", "ShownIndex", "index_lines", "shown_index"]
 
@@ -28,6 +32,7 @@ _LARGE = 4
 """Of the newest only its beginning is shown where it would take more than this part of a bound."""
 _BEGINNING = 120
 _BY_HAND = usefulness(Entry(content="-", by="hand", time=datetime.min.replace(tzinfo=UTC)))[:-1]
+_LINKED = f"[{CONTRADICTS}:: ".encode()
 _CAPS: tuple[Cap, ...] = ("lines", "bytes", "tokens")
 _Rank = tuple[bool, int, int, int, float, datetime]
 
@@ -56,7 +61,10 @@ class ShownIndex:
 
 @dataclass(frozen=True, kw_only=True)
 class _Piece:
-    """A line, or a memory with its lines; `document` is where, `heading` the number of the piece that it is under."""
+    """A line, or a memory with its lines; `document` is where, `heading` the number of the piece that it is under.
+
+    `against` are the ids of what it contradicts; then the last line says so, in as many words as it ever takes.
+    """
 
     number: int
     document: int
@@ -66,6 +74,11 @@ class _Piece:
     is_heading: bool = False
     is_code: bool = False
     heading: int | None = None
+    against: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.entry.id if self.entry else ""
 
     @property
     def is_topic(self) -> bool:
@@ -86,13 +99,18 @@ def shown_index(
     bounds: IndexBounds,
     room: int,
     cost: Callable[[str], int] = estimate_text,
+    *,
+    elsewhere: Collection[str] = (),
 ) -> ShownIndex:
     """Return what is shown of MEMORY.md, of one or of those of several places, narrowest first.
 
     All of them together have at most the lines and bytes of `bounds`, and `room` tokens, which `cost` estimates.
+    `elsewhere` are the ids of memories that hold and stand in none of them.
     """
     pieces = list(_pieces(documents))
-    lines = tuple(line for piece in pieces for line in piece.lines)
+    if any(_LINKED in document for document in documents):
+        pieces = _paired(pieces, elsewhere)
+    lines = _told(pieces)
     text = "\n".join(lines)
     is_short = len(lines) <= bounds.max_lines and _bytes(text) <= bounds.max_bytes
     if is_short and (not lines or cost(text) <= room):
@@ -108,7 +126,7 @@ def _pieces(documents: Sequence[bytes]) -> Iterator[_Piece]:
     number = 0
     for at, document in enumerate(documents):
         heading: int | None = None
-        for part in parse_sheet(document, "").parts:
+        for part in parse_sheet(document, MEMORY).parts:
             lines = _lines(part)
             if not lines:
                 continue
@@ -130,6 +148,43 @@ def _lines(part: Part) -> tuple[str, ...]:
             return ()
         text = "- " + part.entry.content.encode("utf-8", "replace").decode().replace("\n", "\n  ")
     return tuple(line.rstrip() for line in text.split("\n") if line.strip())
+
+
+def _paired(pieces: Sequence[_Piece], elsewhere: Collection[str]) -> list[_Piece]:
+    """Return the pieces with what contradicts each other together, and with a line more that says so."""
+    links = undecided([piece.entry for piece in pieces if piece.entry], elsewhere=elsewhere)
+    rows = {piece.name: piece for piece in reversed(pieces) if piece.name in links}
+    order: list[_Piece] = []
+    placed: set[str] = set()
+    for piece in pieces:
+        if piece is not rows.get(piece.name):
+            order.append(piece)
+        elif piece.name not in placed:
+            others = [rows[name] for name in links[piece.name] if name in rows and name not in placed]
+            order += [piece, *(replace(each, document=piece.document, heading=piece.heading) for each in others)]
+            placed.update((piece.name, *(each.name for each in others)))
+    numbers = {piece.number: number for number, piece in enumerate(order)}
+    return [
+        replace(
+            piece,
+            number=number,
+            heading=None if piece.heading is None else numbers[piece.heading],
+            against=links.get(piece.name, ()) if piece.name in rows else (),
+            lines=(*piece.lines, f"  {naming(links[piece.name][0])}") if piece.name in rows else piece.lines,
+        )
+        for number, piece in enumerate(order)
+    ]
+
+
+def _told(pieces: Sequence[_Piece]) -> tuple[str, ...]:
+    """Return the lines of pieces that are shown one after the other, each with what it contradicts beside it."""
+    names = ["", *(piece.name for piece in pieces), ""]
+    lines: list[str] = []
+    for at, piece in enumerate(pieces):
+        lines += piece.lines[:-1] if piece.against else piece.lines
+        if piece.against:
+            lines.append(f"  {marker(piece.against, before=names[at], after=names[at + 2])}")
+    return tuple(lines)
 
 
 def _newest(pieces: Sequence[_Piece]) -> list[_Piece]:
@@ -160,7 +215,7 @@ class _Filling:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        return tuple(line for number in sorted(self.taken) for line in self.taken[number].lines)
+        return _told([self.taken[number] for number in sorted(self.taken)])
 
     @property
     def text(self) -> str:
@@ -227,7 +282,8 @@ def _begun(piece: _Piece) -> _Piece:
     """Return a piece with the beginning of what it says."""
     text = piece.entry.content if piece.entry else piece.lines[0]
     first = content_line(text, _BEGINNING)
-    return replace(piece, lines=(f"- {first}" if piece.entry else first,))
+    told = piece.lines[-1:] if piece.against else ()
+    return replace(piece, lines=(f"- {first}" if piece.entry else first, *told))
 
 
 def _bytes(text: str) -> int:

@@ -5,7 +5,7 @@ field alone: one line is enough for both, and a memory that is gone, or holds no
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ricordo.workspace.entry import Entry
 
@@ -18,7 +18,6 @@ __all__ = [
     "marker",
     "naming",
     "relinked",
-    "together",
     "undecided",
 ]
 
@@ -54,17 +53,6 @@ def undecided(entries: Iterable[Entry], *, elsewhere: Collection[str] | None = (
             elif other not in known and (elsewhere is None or other in elsewhere):
                 found[entry.id][other] = None
     return {name: tuple(others) for name, others in found.items()}
-
-
-def together(names: Sequence[str], links: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the names in their order, but each directly followed by those that it contradicts."""
-    placed: dict[str, None] = {}
-    there = set(names)
-    for name in names:
-        if name not in placed:
-            placed[name] = None
-            placed.update((other, None) for other in links.get(name, ()) if other in there and other not in placed)
-    return list(placed)
 
 
 def marker(others: Sequence[str], *, before: str = "", after: str = "") -> str:

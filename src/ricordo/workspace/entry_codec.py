@@ -18,6 +18,7 @@ from typing import get_args
 from urllib.parse import quote, unquote
 
 from ricordo.clock import encode_id, milliseconds, rfc3339
+from ricordo.courtesy import give_way
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
 from ricordo.scopes import Scope
 from ricordo.workspace.entry import Author, Entry, Source, State, remembered_rule
@@ -112,6 +113,7 @@ def parse_entries(document: bytes | str, path: str, *, only: Callable[[bytes], b
     seen: Counter[str] = Counter()
     found = []
     for line, end_line, offset, block in _bullets(data):
+        give_way()
         parsed = None if only and not only(block) else _parsed(block.decode("utf-8", "replace"))
         if parsed is None:
             continue
