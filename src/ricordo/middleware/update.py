@@ -19,6 +19,7 @@ from ricordo.middleware.contract import Request, Response, Step
 from ricordo.middleware.inject import Inject
 from ricordo.stores.preamble import said
 from ricordo.tokens import Tokens, estimate_text
+from ricordo.workspace.contradictions import is_marker
 
 __all__ = ["Line", "Remembered", "Shown", "UpdateMemory", "changes", "is_update", "remembered", "update_text"]
 
@@ -159,14 +160,14 @@ def is_update(message: Message) -> bool:
 
 
 def remembered(preamble: str, corrections: str = "") -> Remembered:
-    """Return the lines of a fenced preamble; headings are none."""
+    """Return the lines of a fenced preamble; headings are none, and neither is what says that two contradict."""
     texts = unfence(preamble) or ()
     found: list[Line] = []
     for head, text in zip(_ITEM.findall(preamble), texts, strict=False):
         about = dict(_ATTRIBUTE.findall(head))
         entry = about.get("id", "")
         for each in [text] if entry else text.split("\n"):
-            if said(each) and (entry or not each.startswith("#")):
+            if said(each) and (entry or not (each.startswith("#") or is_marker(each))):
                 source, trust = about.get("source", ""), about.get("trust", Trust.AGENT.value)
                 found.append(Line(text=each, source=source, trust=trust, id=entry))
     return Remembered(lines=tuple(found), corrections=corrections)
