@@ -12,6 +12,7 @@ from hand_clock import HandClock
 from noting_models import lessons, note
 from ricordo import FlushConfig, HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
+from ricordo.messages import mark_of
 from ricordo.models import ChatModel
 from ricordo.queue import InboxConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -48,6 +49,11 @@ def answering(**profile: Any) -> ScriptedModel:
 def agent(root: Path, model: ChatModel, **options: Any) -> HarnessAgent:
     given: dict[str, Any] = {"settings": replace(settings(root), flush=FlushConfig()), "session": "s"} | options
     return HarnessAgent(model, workspace=root, scope=SCOPE, memory_tools=False, **given)
+
+
+def told(model: ScriptedModel) -> list[str]:
+    """Return the texts of the messages that memory put into the last request."""
+    return [message.text for message in model.requests[-1].messages if mark_of(message) == "memory"]
 
 
 async def profile_of(root: Path) -> Any:
@@ -100,10 +106,30 @@ async def test_without_a_model_the_profile_learns_what_is_about_the_user_and_not
         assert await one.flush()
     known = await profile_of(root)
     assert [(each["category"], each["content"]) for each in known["facts"]] == [
-        ("context", "User lives in Oslo and work as a nurse."),
+        ("context", "User lives in Oslo and works as a nurse."),
         ("preference", "User prefers tabs over spaces."),
     ]
     assert "deploy" not in json.dumps(known)
+
+
+async def test_what_a_session_taught_the_profile_is_told_to_the_others_only(tmp_path: Path) -> None:
+    root, first, second = (
+        tmp_path / ".ricordo",
+        ScriptedModel(lambda _: Say("Noted.")),
+        ScriptedModel(lambda _: Say("Well.")),
+    )
+    offline = FlushConfig(model="offline")
+    async with agent(root, first, flush=offline) as one, agent(root, second, flush=offline, session="t") as other:
+        await one.send("Hello.")
+        await other.send("Hello.")
+        await other.flush()
+        await one.send(NURSE)
+        assert await one.flush()
+        await one.send("Go on.")
+        await other.send("Go on.")
+    assert not any("User lives in Oslo" in text for text in told(first))
+    assert any("User lives in Oslo and works as a nurse" in text for text in told(second))
+    assert not any("Work:" in text for text in told(second)), "a summary that only repeats facts is told as facts"
 
 
 async def test_what_is_forgotten_or_taken_back_leaves_the_profile_too(tmp_path: Path) -> None:

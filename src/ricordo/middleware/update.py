@@ -75,7 +75,7 @@ class Shown(Protocol):
         ...
 
     async def is_own(self, line: Line, session: str) -> bool:
-        """Tell whether the agent saved this itself in `session`, and so knows it."""
+        """Tell whether this was saved or learned in `session`, which so knows it."""
         ...
 
     async def holds(self, line: Line) -> bool:

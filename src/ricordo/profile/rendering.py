@@ -1,8 +1,9 @@
 """A profile as a prompt shows it: the summaries of its two levels, then its facts, within a budget. Pure.
 
-Corrections come first, from a share of their own; then the summaries, each cut after a sentence where it is too long;
-then the other facts, by confidence, or by what is asked. A fact that does not fit is passed over, and a smaller one
-after it is still shown. What stands in a record can't leave its line, nor the block.
+A summary that only says what facts say, as those made without a model do, is left out: the facts say it.
+Corrections come first, from a share of their own; then the summaries, each cut after a sentence where it is too
+long; then the other facts, by confidence, or by what is asked. A fact that does not fit is passed over, and a
+smaller one after it is still shown. What stands in a record can't leave its line, nor the block.
 
 Invariant: the block has at most the budget's tokens, by the built-in estimate, and an empty profile has none.
 """
@@ -39,10 +40,13 @@ _LEAST = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Skipped:
-    """What is not shown, or not whole: the id of a fact or the name of a summary, and why."""
+    """What is not shown, or not whole: the id of a fact or the name of a summary, and why.
+
+    `repeated` is a summary that only says what facts beside it say.
+    """
 
     id: str
-    why: Literal["blank", "no room", "cut"]
+    why: Literal["blank", "no room", "cut", "repeated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +68,7 @@ def rendered(
     config = config or InjectionConfig()
     most = config.max_injection_tokens if budget is None else min(budget.count, config.max_injection_tokens)
     facts, blank = _ranked(profile.facts, query)
-    sections = _summaries(profile)
+    sections, repeated = _summaries(profile)
     room = most - _frame(sections, facts)
     sure, others = _apart(facts, config)
     kept, rest = _fitting(sure, min(config.guaranteed_token_budget, room))
@@ -80,7 +84,8 @@ def rendered(
         else:
             texts.popitem()
     shown = (*texts, *(fact.id for fact in lines))
-    return Rendered(text=text, shown=shown, skipped=(*_left_out(sections, texts), *_missing(facts, lines), *blank))
+    skipped = (*repeated, *_left_out(sections, texts), *_missing(facts, lines), *blank)
+    return Rendered(text=text, shown=shown, skipped=skipped)
 
 
 def fact_line(fact: Fact) -> str:
@@ -91,13 +96,26 @@ def fact_line(fact: Fact) -> str:
     return f"- [{label}] {_line(fact.content)}{f' (avoid: {avoid})' if avoid else ''}"
 
 
-def known_lines(profile: Profile) -> tuple[str, ...]:
-    """Return all that a profile says, a line for each summary and fact; how sure it is of a fact is left out."""
-    said = [line.removeprefix("- ") for line in _summaries(profile).values()]
+def known_lines(profile: Profile) -> tuple[tuple[str, str], ...]:
+    """Return all that a profile says, line by line with the session that it comes from; empty for a summary.
+
+    How sure it is of a fact is left out, and so is a summary that only says what facts say.
+    """
+    known = [(line.removeprefix("- "), "") for line in _summaries(profile)[0].values()]
     for fact in profile.facts:
-        avoid = _line(fact.source_error)
-        said += [f"{_line(fact.content)}{f' (avoid: {avoid})' if avoid else ''}"] if _line(fact.content) else []
-    return tuple(said)
+        content, avoid = _line(fact.content), _line(fact.source_error)
+        known += [(f"{content}{f' (avoid: {avoid})' if avoid else ''}", fact.source.thread)] if content else []
+    return tuple(known)
+
+
+def _repeats(summary: str, facts: Sequence[Fact]) -> bool:
+    """Say whether each sentence of a summary stands in a fact."""
+    contents = [_bare(fact.content) for fact in facts]
+    return all(any(_bare(each.text) in content for content in contents) for each in split_sentences(summary))
+
+
+def _bare(sentence: str) -> str:
+    return _line(sentence).strip("().。 ").casefold()
 
 
 def _ranked(facts: Sequence[Fact], query: str | None) -> tuple[list[Fact], list[Skipped]]:
@@ -132,15 +150,19 @@ def _fitting(facts: Sequence[Fact], room: int) -> tuple[list[Fact], list[Fact]]:
     return kept, left
 
 
-def _summaries(profile: Profile) -> dict[str, str]:
-    """Return the lines of the summaries that say something, by name, in the order of the block."""
+def _summaries(profile: Profile) -> tuple[dict[str, str], list[Skipped]]:
+    """Return the lines of the summaries by name, in the order of the block, and those that only repeat facts."""
     found: dict[str, str] = {}
+    repeated = []
     for _, names in HEADINGS:
         for name, label in names:
             section = profile.summaries.get(name)
             text = _line(section.summary) if section else ""
-            found |= {name: f"- {label}: {text}"} if text else {}
-    return found
+            if text and _repeats(text, profile.facts):
+                repeated.append(Skipped(id=name, why="repeated"))
+            elif text:
+                found[name] = f"- {label}: {text}"
+    return found, repeated
 
 
 def _trimmed(lines: dict[str, str], room: int) -> dict[str, str]:

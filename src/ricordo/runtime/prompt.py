@@ -186,7 +186,9 @@ class Prompt:
         return self._now
 
     async def is_own(self, line: Line, session: str) -> bool:
-        """Tell whether the agent saved this itself in `session`."""
+        """Tell whether the agent saved this itself in `session`, or the profile learned it from what was said there."""
+        if self._profile and self._profile.is_own(line, session):
+            return True
         try:
             entry = await self._entry(line)
         except RicordoError:

@@ -49,7 +49,7 @@ class ShownProfile:
         self._store = store
         self._config = config
         self._profile: Profile | None = None
-        self._lines: tuple[Line, ...] = ()
+        self._lines: dict[Line, str] = {}
 
     @property
     def is_in_prompt(self) -> bool:
@@ -72,13 +72,18 @@ class ShownProfile:
             profile = await self._store.load()
         except RicordoError as error:
             _LOG.debug("The profile can't be read for an update: %s", error)
-            return self._lines
+            return tuple(self._lines)
         if profile != self._profile:
             self._profile = profile
-            self._lines = tuple(
-                Line(text=text, source=_SOURCE, trust=Trust.AGENT.value) for text in known_lines(profile)
-            )
-        return self._lines
+            self._lines = {
+                Line(text=text, source=_SOURCE, trust=Trust.AGENT.value): thread
+                for text, thread in known_lines(profile)
+            }
+        return tuple(self._lines)
+
+    def is_own(self, line: Line, session: str) -> bool:
+        """Tell whether a line was learned from what was said in `session`, where it is known already."""
+        return self._lines.get(line) == session
 
     async def holds(self, line: Line) -> bool | None:
         """Tell whether the profile still says what a line does; None for a line of something else."""
