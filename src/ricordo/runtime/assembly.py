@@ -134,7 +134,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         await clock.catch_up(place.files)
         backend = Layered(
             StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter), place, wider,
-            scope, reranker=parts.reranker,
+            scope, reranker=parts.reranker, consolidation=parts.settings.consolidation,
         )  # fmt: skip
         meter = Meter(place.files, parts.settings.spending, parts.clock)
         profiles = _profiles(place)

@@ -28,7 +28,7 @@ from ricordo.audit import (
 )
 from ricordo.audit.usage import ids_shown
 from ricordo.clock import Clock, milliseconds
-from ricordo.consolidation.worth import MERGED, REPLACED, cited
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit, Source
@@ -38,17 +38,18 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.layered_damage import DamageWatch
+from ricordo.stores.layered_entries import each_once, ids_in, ids_placed, names_of, says_something
 from ricordo.stores.layered_reading import PlaceReading, newest
 from ricordo.stores.layered_sessions import ACT as SUMMARIZE
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
-from ricordo.stores.preamble import DEFAULT_BUDGET, preamble_text, said
+from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, preamble, said
 from ricordo.stores.session_preamble import recent_sessions
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.entry_codec import Located, prompt_lines
+from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY
-from ricordo.workspace.ledger import append_entries, is_curated, read_memory
+from ricordo.workspace.ledger import append_entries, read_memory
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Layered", "LayeredDriver", "OpenWider"]
@@ -86,10 +87,21 @@ class Layered(Backend):
     """The store that `Memory.open` and the command line use."""
 
     def __init__(
-        self, parts: StoreParts, place: Place, wider: OpenWider, scope: Scope, *, reranker: Reranker | None = None
+        self,
+        parts: StoreParts,
+        place: Place,
+        wider: OpenWider,
+        scope: Scope,
+        *,
+        reranker: Reranker | None = None,
+        consolidation: ConsolidationConfig | None = None,
     ) -> None:
-        """Keep the memories of `scope` in `place`, and those for all of a user's projects in what `wider` opens."""
+        """Keep the memories of `scope` in `place`, and those for all of a user's projects in what `wider` opens.
+
+        `consolidation` has the bounds of MEMORY.md.
+        """
         self._reranker = reranker
+        self._consolidation = consolidation
         super().__init__(parts)
         self._place = place
         self._wider = wider
@@ -101,14 +113,28 @@ class Layered(Backend):
         beyond = [name for name in _SEEING if mine.get(name) != wanted.get(name)]
         if beyond or not self._place.scope.parts().items() <= wanted.items():
             raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
-        return LayeredDriver(self._place, self._wider, self._parts.clock, reranker=self._reranker)
+        return LayeredDriver(
+            self._place, self._wider, self._parts.clock, reranker=self._reranker, consolidation=self._consolidation
+        )
 
 
 class LayeredDriver:
     """Reads and writes the visible places of one scope."""
 
-    def __init__(self, place: Place, wider: OpenWider, clock: Clock, *, reranker: Reranker | None = None) -> None:
-        """Use `place` first and what `wider` opens after it; `clock` says which ledger is written to."""
+    def __init__(
+        self,
+        place: Place,
+        wider: OpenWider,
+        clock: Clock,
+        *,
+        reranker: Reranker | None = None,
+        consolidation: ConsolidationConfig | None = None,
+    ) -> None:
+        """Use `place` first and what `wider` opens after it; `clock` says which ledger is written to.
+
+        `consolidation` has the bounds of MEMORY.md.
+        """
+        self._config = consolidation or ConsolidationConfig()
         self._place = place
         self._clock = clock
         self._open_wider = wider
@@ -154,23 +180,27 @@ class LayeredDriver:
 
     async def preface(self, budget: Tokens | None) -> str:
         """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
-        curated = b""
+        return (await self.prefaced(budget)).text
+
+    async def prefaced(self, budget: Tokens | None) -> Preamble:
+        """Return the same, and what of MEMORY.md it leaves out."""
+        curated: list[bytes] = []
         saved: list[tuple[str, Entry]] = []
         pinned: list[tuple[str, Entry]] = []
         unread = 0
         for place in await self.places():
             with suppress(FileMissing, StorageError):
                 document = (await place.files.read(MEMORY)).data
-                curated += document.rstrip(b"\n") + b"\n" if _says_something(document) else b""
+                curated += [document] if says_something(document) else []
             await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
             reading = self._readings.setdefault(place.label, PlaceReading(place.files))
             await reading.look()
             last, more = await reading.newest_saved()
-            placed = _placed(await reading.curated())
+            placed = ids_placed(await reading.curated())
             stuck = await reading.pinned()
             pinned += stuck
             placed |= {entry.id for _, entry in stuck}
-            shown = [row for row in last if row[1].state == "active" and placed.isdisjoint(_names(row[1]))]
+            shown = [row for row in last if row[1].state == "active" and placed.isdisjoint(names_of(row[1]))]
             saved += shown
             # what is not read is mostly placed too
             unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
@@ -180,7 +210,8 @@ class LayeredDriver:
         )
         room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
         recent = recent_sessions(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
-        return preamble_text(curated, saved, budget, pinned=pinned, recent=recent, unread=unread)
+        bounds = self._config.bounds
+        return preamble(curated, saved, budget, pinned=pinned, recent=recent, unread=unread, bounds=bounds)
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session in the narrowest place; return its path, or "".
@@ -196,9 +227,7 @@ class LayeredDriver:
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
         found = [
-            place.outward(entry)
-            for place in await self.places()
-            for entry in _each_once(await read_memory(place.files))
+            place.outward(entry) for place in await self.places() for entry in each_once(await read_memory(place.files))
         ]
         return sorted(found, key=newest, reverse=True)
 
@@ -206,7 +235,7 @@ class LayeredDriver:
         """Return one entry, as curated memory has it, if it has. Raises `EntryNotFound`."""
         standing = await self._standing(entry_id)
         place = standing[0][0]
-        (entry,) = _each_once([found for where, found in standing if where.label == place.label])
+        (entry,) = each_once([found for where, found in standing if where.label == place.label])
         return place.outward(entry)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
@@ -215,7 +244,7 @@ class LayeredDriver:
         gone = standing[0][0].outward(standing[0][1].entry)
         for place in {place.label: place for place, _ in standing}.values():
             reason = place.redactor.clean(why)
-            await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason)
+            await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason, config=self._config)
             await self._refresh(place)
         return gone
 
@@ -225,7 +254,7 @@ class LayeredDriver:
         place, found = standing[0]
         now = milliseconds(self._place.clock.now())
         for where in {each.label: each for each, _ in standing}.values():
-            marked = await mark(where.files, where.changes, found.entry.id, act, at=now, who=who)
+            marked = await mark(where.files, where.changes, found.entry.id, act, at=now, who=who, config=self._config)
             await where.index.refresh()
             if where.label == place.label:
                 found = replace(found, entry=marked.entry)
@@ -263,7 +292,7 @@ class LayeredDriver:
         Raises: ChangeNotFound; UndoRefused, also when none is named and a wider place has a newer one.
         """
         place, item = await self._chosen(change_id)
-        await undo(place.files, place.changes, item, who=who)
+        await undo(place.files, place.changes, item, who=who, config=self._config)
         await self._refresh(place)
         return item
 
@@ -282,7 +311,7 @@ class LayeredDriver:
             await reading.look()
             standing = [one.entry for one in await reading.curated()]
             standing += [entry for _, entry in [*await reading.pinned(), *(await reading.newest_saved())[0]]]
-            found[each.label] = await run_sync(_ids_in, standing, named, shown)
+            found[each.label] = await run_sync(ids_in, standing, named, shown)
         if place.label == self._place.label:
             return found[place.label] | (named - set().union(*found.values()))
         return found[place.label]
@@ -359,41 +388,3 @@ async def _newest_open(place: Place) -> HistoryItem | None:
         if open_items or len(items) < _FEW:
             return open_items[0] if open_items else None
     return None
-
-
-def _ids_in(entries: Iterable[Entry], named: frozenset[str], shown: str) -> set[str]:
-    """Return the ids of those entries that a text names by id, or has the words of."""
-    return {entry.id for entry in entries if entry.id in named or f" {said(entry.content)} " in f" {shown} "}
-
-
-def _says_something(document: bytes) -> bool:
-    """Tell whether a document has more than headings, as one does not whose memories were all taken back."""
-    return any(not line.startswith("#") for line in prompt_lines(document))
-
-
-def _each_once(located: Iterable[Located]) -> list[Entry]:
-    """Return each entry once: as curated memory has it, with the quote that its ledger keeps."""
-    found: dict[str, list[Located]] = {}
-    for one in located:
-        found.setdefault(one.entry.id, []).append(one)
-    return [_whole(sorted(places, key=lambda one: not is_curated(one.path))) for places in found.values()]
-
-
-def _whole(places: Sequence[Located]) -> Entry:
-    entry = places[0].entry
-    quote = next((one.entry.source.quote for one in places if one.entry.source.quote is not None), None)
-    return replace(entry, source=replace(entry.source, quote=quote))
-
-
-def _placed(curated: Iterable[Located]) -> set[str]:
-    """Return the ids and the words of what curated memory says, with the ids that its entries stand for."""
-    placed: set[str] = set()
-    for found in curated:
-        entry = found.entry
-        placed |= {*_names(entry), *cited(entry, MERGED), *cited(entry, REPLACED), entry.supersedes or entry.id}
-    return placed
-
-
-def _names(entry: Entry) -> set[str]:
-    """Return the id and the words of an entry; the words are told from an id by the mark before them."""
-    return {entry.id, f": {said(entry.content)}"}
