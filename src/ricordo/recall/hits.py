@@ -39,8 +39,9 @@ class Hit:
 
     `score` is in 0..1, higher is better, and comparable between calls. `why` says it in words; `signals` in numbers.
     The entry of a transcript passage has the kind `message`, of any other passage the kind `passage`. Lines count
-    from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds. `shares` are
-    what each signal adds to the score, and take from it below 0; their sum is the score.
+    from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds; `contradicts`
+    are the ids of memories that can't hold beside it, while nothing says which does. `shares` are what each signal
+    adds to the score, and take from it below 0; their sum is the score.
     """
 
     entry: Entry
@@ -53,6 +54,7 @@ class Hit:
     speaker: str = ""
     words: tuple[str, ...] = ()
     superseded_by: str = ""
+    contradicts: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 

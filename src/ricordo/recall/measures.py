@@ -38,7 +38,8 @@ class Scored:
     """A passage with its score, and why it has it.
 
     `score` may be above 1 here, so that the best stay apart. `successor` is what took the place of the entry that it
-    holds. `lost` is what others of its session cost it.
+    holds. `lost` is what others of its session cost it. `contradicts` are the ids of memories that can't hold
+    beside it.
     """
 
     passage: Passage
@@ -47,6 +48,7 @@ class Scored:
     lost: float = 0.0
     outdated: bool = False
     successor: Passage | None = None
+    contradicts: tuple[str, ...] = ()
 
     @cached_property
     def memory(self) -> Entry | None:

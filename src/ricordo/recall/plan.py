@@ -21,6 +21,7 @@ from ricordo.index.contract import Query
 from ricordo.index.plan import passes
 from ricordo.recall.asked import Asked, Place, read_asked
 from ricordo.recall.config import RecallConfig
+from ricordo.recall.disputed import disputed_together
 from ricordo.recall.folding import Folded, diversified, folded
 from ricordo.recall.hits import Explained, Hit, Passage, Rejected
 from ricordo.recall.measures import NEVER, Scored, best_first, is_reply, measured, most_of, order
@@ -109,10 +110,11 @@ def explain(
     deeper = _decide(passages, question, wanted, now, config, curated=curated, query=query, reranked=reranked)
     chosen, over = packed(deeper.rows, limit, budget)
     shown = {id(row) for row in (*chosen, *over)}
+    beside = {row.entry.id for row in chosen if row.contradicts}
     left: list[tuple[Scored, Rejected]] = [
         *((row, Rejected(hit=_hit(row, now), reason="budget")) for row in over),
         *((row, Rejected(hit=_hit(row, now), reason="limit")) for row in deeper.rows if id(row) not in shown),
-        *((row, _duplicate(row, kept, now)) for row, kept in deeper.folds.repeated),
+        *((row, _duplicate(row, kept, now)) for row, kept in deeper.folds.repeated if row.entry.id not in beside),
         *((row, Rejected(hit=_hit(row, now), reason="superseded")) for row in deeper.superseded),
     ]
     left.sort(key=lambda pair: order(pair[0]))
@@ -155,8 +157,10 @@ def _decide(
     if not asked.blank:
         rows = newer_first(diversified(rows, config.breadth * asked.breadth), config)
     offered = _offered(found, shown.passages, asked, chain) if chain.successor else {}
+    rows = successors_first(rows, offered, chain)
     return _Decided(
-        rows=successors_first(rows, offered, chain), folds=folds, superseded=superseded,
+        rows=disputed_together(rows, every, shown, lambda passage: measured(_unfound(passage), asked)),
+        folds=folds, superseded=superseded,
         sure=unseen is None or len(folds.kept) >= wanted,
     )  # fmt: skip
 
@@ -222,6 +226,7 @@ def _hit(row: Scored, now: datetime) -> Hit:
         speaker=match.chunk.speaker,
         words=match.words,
         superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
+        contradicts=row.contradicts,
         signals=row.signals,
         shares=_settled(row, score),
     )
@@ -257,4 +262,6 @@ def _why(row: Scored, now: datetime) -> str:
         reasons.append(f"superseded by {row.successor.match.path}:{row.successor.match.line_number}")
     elif row.outdated:
         reasons.append("a later statement exists")
+    if row.contradicts:
+        reasons.append(f"contradicts {', '.join(row.contradicts)}: not decided")
     return "; ".join(reasons)

@@ -12,12 +12,15 @@ from functools import cached_property, lru_cache
 
 from ricordo.index.contract import SUPERSEDES
 from ricordo.recall.hits import Passage
+from ricordo.workspace.contradictions import CONTRADICTS, contradicted, undecided
+from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import MEMORY
 
 __all__ = ["Curation", "Successions", "curated_place", "successions"]
 
 _PARSED_KEPT = 4_096
+_LINKED = f"[{CONTRADICTS}:: "
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,19 @@ class Curation:
     def successors(self) -> tuple[Passage, ...]:
         """The entries that took the place of others."""
         return tuple(passage for passage in self.passages if SUPERSEDES in passage.match.chunk.markup)
+
+    @cached_property
+    def contradictions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """The ids of what each entry contradicts, by source and id; both ends of each hold."""
+        linked = [passage for passage in self.passages if _LINKED in passage.match.chunk.markup]
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        for label in {passage.label for passage in linked}:
+            entries = [_entry(passage) for passage in linked if passage.label == label]
+            names = {name for entry in entries for name in contradicted(entry)} - {entry.id for entry in entries}
+            others = [self.places[label, name] for name in names if (label, name) in self.places]
+            pairs = undecided([*entries, *map(_entry, others)])
+            found |= {(label, name): against for name, against in pairs.items()}
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +113,11 @@ def successions(passages: Iterable[Passage]) -> Successions:
     return Successions(
         successor={older: newer for older, newer in successor.items() if older not in ring}, entries=entries
     )
+
+
+def _entry(passage: Passage) -> Entry:
+    chunk = passage.match.chunk
+    return replace(parse_entries(chunk.markup, chunk.path)[0].entry, id=chunk.entry_id)
 
 
 def _is_in_ring(entry_id: str, successor: Mapping[str, str]) -> bool:
