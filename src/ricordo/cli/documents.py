@@ -13,7 +13,7 @@ from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
     from ricordo.audit import HistoryItem, MemoryUsage
-    from ricordo.recall.hits import Answer, Explained, Hit
+    from ricordo.recall.hits import Answer, Explained, Hit, Neighbour
     from ricordo.sessions import SessionInfo
     from ricordo.workspace.entry import Entry
 
@@ -65,7 +65,7 @@ def usage_document(usage: "MemoryUsage") -> dict[str, JsonValue]:
 
 
 def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
-    """Describe a hit: its memory or passage, its place, its score in 0..1 and the reason."""
+    """Describe a hit: its memory or passage, its place, its score in 0..1, the reason, and what stands beside it."""
     return {
         "score": round(hit.score, 4),
         "why": hit.why,
@@ -75,6 +75,10 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "end_line": hit.end_line,
         "source": hit.source,
         "speaker": hit.speaker or None,
+        "heading": hit.heading or None,
+        "date": _time(hit.date),
+        "before": _neighbour(hit.before),
+        "after": _neighbour(hit.after),
         "superseded_by": hit.superseded_by or None,
         "entry": entry_document(hit.entry),
     }
@@ -147,6 +151,12 @@ def session_document(info: "SessionInfo", target: Target) -> dict[str, JsonValue
 
 def _time(time: datetime | None) -> str | None:
     return rfc3339(time) if time else None
+
+
+def _neighbour(neighbour: "Neighbour | None") -> JsonValue:
+    if neighbour is None:
+        return None
+    return {"text": neighbour.text, "speaker": neighbour.speaker or None, "line": neighbour.line_number}
 
 
 def _list(values: Iterable[str]) -> list[JsonValue]:

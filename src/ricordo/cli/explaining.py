@@ -25,6 +25,7 @@ def explain_hits(
     session: str = "",
     path: str = "",
     everything: bool = False,
+    around: bool = False,
 ) -> None:
     """Print why hits are hits and others are none; `everything` looks beyond memories."""
     from ricordo.index.contract import EVERYTHING, MEMORY_SORTS, Query
@@ -35,7 +36,9 @@ def explain_hits(
         path=path, sorts=EVERYTHING if everything else MEMORY_SORTS,
     )  # fmt: skip
     room = Tokens(budget) if budget else None
-    found = with_memory(target, lambda memory: memory.explain(asked, limit=limit, budget=room), finds=True)
+    found = with_memory(
+        target, lambda memory: memory.explain(asked, limit=limit, budget=room, around=around or as_json), finds=True
+    )
     if as_json:
         emit({"query": query, **explained_document(found, target)})
     else:

@@ -25,10 +25,11 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
     is_scored = any(hit.score for hit in hits)
     for number, hit in enumerate(hits, start=1):
         say(_marked(wrapped(_cut(hit.entry.content), "   ", first=f"{number}. "), hit))
-        said = hit.entry.since or hit.entry.time
+        said = hit.date
         score = f"score {hit.score:.2f}" if is_scored else ""
-        facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target)]
+        facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target), _under(hit)]
         say(dim(f"   {' · '.join(filter(None, facts))}"))
+        _print_neighbours(hit)
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
 
 
@@ -40,8 +41,9 @@ def print_explained(found: "Explained", target: Target) -> None:
         say(f"{number}. {_snippet(hit)}")
         origin = hit.entry.source
         said = f"said in {origin.session} {' '.join(origin.messages)}".rstrip() if origin.session else ""
-        facts = [shown(hit.entry.kind), f"score {hit.score:.3f}", _place(hit, target), shown(said)]
+        facts = [shown(hit.entry.kind), f"score {hit.score:.3f}", _place(hit, target), _under(hit), shown(said)]
         say(dim(f"   {' · '.join(filter(None, facts))}"))
+        _print_neighbours(hit)
         say(dim(wrapped(_shares(hit), "   ")))
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
     if found.trouble:
@@ -68,6 +70,22 @@ def _print_quote(hit: "Hit", target: Target, indent: str, *, label: str = "") ->
     said = hit.entry.since or hit.entry.time
     facts = [shown(hit.speaker), f"{said.astimezone():%Y-%m-%d}" if said else "", _place(hit, target)]
     say(dim(f"{indent}— {', '.join(filter(None, facts))}"))
+
+
+def _under(hit: "Hit") -> str:
+    """Return the heading that a hit stands under, where it tells more than its place."""
+    from ricordo.recall.beside import telling_heading
+
+    heading = telling_heading(hit)
+    return f"under {shown(heading)}" if heading else ""
+
+
+def _print_neighbours(hit: "Hit") -> None:
+    """Print what stands beside a hit, where that is known."""
+    for name, beside in (("before", hit.before), ("after", hit.after)):
+        if beside is not None:
+            who = f", {beside.speaker}" if beside.speaker else ""
+            say(dim(wrapped(f"{name}{who}: {beside.text}", "   ")))
 
 
 def _shares(hit: "Hit") -> str:

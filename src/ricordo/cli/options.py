@@ -136,6 +136,9 @@ WhyOption = Annotated[
     bool,
     typer.Option("--why", help="Show what each signal gave to each score, and the best that was left out, and why."),
 ]
+AroundOption = Annotated[
+    bool, typer.Option("--around", "-a", help="Show what stands right before and after each one too.")
+]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="How many to show at most.")]
 KindOption = Annotated[
     list[str] | None,

@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
+from ricordo.index.facts import fact_chunks
 from ricordo.index.markdown import is_whole_block, markdown_chunks
 from ricordo.index.meaning import hashed, meaning_of
 from ricordo.index.scoring import place_of
@@ -51,6 +52,8 @@ def rows_of(document: Document, data: bytes) -> list[Row]:
         chunks = transcript_chunks(document, data)
     elif document.sort == "result":
         chunks = result_chunks(document, data)
+    elif document.sort == "profile":
+        chunks = fact_chunks(document, data)
     else:
         chunks = markdown_chunks(document, data)
     return [*_rows(chunks)]

@@ -24,7 +24,7 @@ _FILTERS_KEPT = 16
 _MOST_PARTS, _MOST_DEAD = 8, 0.25
 _NAMED = ("kind", "tags", "session")
 _SORTS: tuple[str, ...] = EVERYTHING
-_LONG = _SORTS.index("long")
+_LONG, _PROFILE = _SORTS.index("long"), _SORTS.index("profile")
 _HELD = {
     **{name: kind for name, kind in COLUMNS.items() if name not in {"own", "around"}},
     "place": "<i4", "own": "<f8", "every": "<f8", "live": "|b1",
@@ -48,6 +48,8 @@ class Corpus:
         self.touched: set[int] = set()
         self.names: dict[str, dict[str, int]] = {name: {} for name in _NAMED}
         self._sorts: Array = np.zeros(0, dtype=np.int8)
+        self._profiles: list[int] = []
+        self._hidden: dict[str, tuple[int, ...]] = {}
         self._held: dict[str, Array] = {name: np.zeros(0, dtype=kind) for name, kind in _HELD.items()}
         self._parts: list[tuple[int, Postings]] = []
         self._tail = _Tail()
@@ -56,7 +58,7 @@ class Corpus:
         self._fresh_places: dict[int, int] = {}
         self._long: dict[int, list[int]] = {}
         self._path_order: Array | None = None
-        self._passing: dict[tuple[tuple[str, ...], str, frozenset[str]], Array | None] = {}
+        self._passing: dict[tuple[tuple[str, ...], str, frozenset[str], str], Array | None] = {}
 
     def __getitem__(self, column: str) -> Array:
         """Return a column."""
@@ -85,14 +87,26 @@ class Corpus:
             self._path_order[sorted(self.paths, key=self.paths.__getitem__)] = np.arange(len(self.paths))
         return self._path_order
 
-    def documents(self, sorts: Collection[str], path: str, skipped: Collection[str]) -> "Array | None":
-        """Return which documents, by number, are of these sorts below `path` and not skipped; None if all are."""
-        asked = (tuple(sorts), path, frozenset(skipped))
+    def hidden(self, profile: str) -> tuple[int, ...]:
+        """Return the documents, by number, that are profiles other than the one at the path `profile`."""
+        if profile not in self._hidden:
+            self._hidden[profile] = tuple(at for at in self._profiles if self.paths[at] != profile)
+        return self._hidden[profile]
+
+    def documents(
+        self, sorts: Collection[str], path: str, skipped: Collection[str], profile: str = ""
+    ) -> "Array | None":
+        """Return which documents, by number, are of these sorts below `path` and not skipped; None if all are.
+
+        No other profile is among them than the one at the path `profile`.
+        """
+        asked = (tuple(sorts), path, frozenset(skipped), profile)
         if asked not in self._passing:
             passing = np.isin(self._sorts, [_SORTS.index(sort) for sort in sorts])
             if path or skipped:
                 inside = [at for at, own in self.paths.items() if own.startswith(path) and own not in skipped]
                 passing &= np.isin(np.arange(len(passing)), inside)
+            passing[list(self.hidden(profile))] = False
             if len(self._passing) >= _FILTERS_KEPT:
                 self._passing.clear()
             self._passing[asked] = None if passing[np.array([*self.paths], dtype=np.int64)].all() else passing
@@ -104,11 +118,13 @@ class Corpus:
         if not new:
             return
         self._sorts = _grown(self._sorts, max(number for number, _, _ in new) + 1)
-        self._path_order, self._passing = None, {}
+        self._path_order, self._passing, self._hidden = None, {}, {}
         self.revision += 1
         for number, path, sort in new:
             self.paths[number] = path
             self._sorts[number] = _SORTS.index(sort)
+            if self._sorts[number] == _PROFILE:
+                self._profiles.append(number)
 
     def find(self, term: str) -> list[tuple[Array, Array]]:
         """Return the positions that hold a term and their counts, as far as there are any, in ascending pieces."""
@@ -117,11 +133,20 @@ class Corpus:
         # arrays are indexed by whole words of the machine, and would be made so again at each use
         return [(rows.astype(np.int64) + base, counts) for base, rows, counts in found if len(rows)]
 
-    def has_relative(self, start: str) -> bool:
-        """Tell whether a row that is there holds itself a term that begins with `start`."""
+    def visible(self, rows: Array, hidden: Collection[int]) -> Array:
+        """Return which of these rows are there, and in none of the `hidden` documents."""
+        seen: Array = self["live"][rows]
+        if not hidden:
+            return seen
+        shown = np.ones(len(self._sorts), dtype=np.bool_)
+        shown[list(hidden)] = False
+        return seen & shown[self["document"][rows]]
+
+    def has_relative(self, start: str, hidden: Collection[int] = ()) -> bool:
+        """Tell whether a row that is visible holds itself a term that begins with `start`."""
         every: list[tuple[int, Postings | _Tail]] = [*self._parts, (self._tail_at, self._tail)]
         return any(
-            bool(np.any(self["live"][rows[counts & IN_OWN > 0] + np.uint32(base)]))
+            bool(np.any(self.visible(rows[counts & IN_OWN > 0] + np.uint32(base), hidden)))
             for base, part in every
             for rows, counts in part.starting(start)
         )

@@ -16,6 +16,7 @@ _SORTS: tuple[tuple[re.Pattern[str], Sort], ...] = (
     (re.compile(r"agents/[^/]+/sessions/(?P<session>[^/]+)\.log\.jsonl"), "transcript"),
     (re.compile(r"large_tool_results/(?:(?P<session>[^/]+)/)?.+"), "result"),
     (re.compile(r"(?:.*/)?[^./][^/]*\.md"), "note"),
+    (re.compile(r"(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json"), "profile"),
 )
 
 

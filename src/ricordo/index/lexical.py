@@ -96,7 +96,7 @@ def search(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> tuple[Rank
 
 def scored(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> Lexical:
     """Return the score of every row by the words that it holds."""
-    words, statistics = occurrences.find(corpus, asked.words)
+    words, statistics = occurrences.find(corpus, asked.words, corpus.hidden(asked.query.profile))
     weights = tuple(statistics.weights(asked.words))
     scores = np.zeros(corpus.count)
     for weight, word in zip(weights, words, strict=True):
@@ -132,7 +132,7 @@ def allowed(corpus: Corpus, rows: Array, asked: Asked) -> Array:
     """Return which of these rows are there and pass the filters."""
     query = asked.query
     passing = corpus["live"][rows]
-    documents = corpus.documents(query.sorts, query.path, asked.skipped)
+    documents = corpus.documents(query.sorts, query.path, asked.skipped, query.profile)
     if documents is not None:
         passing &= documents[corpus["document"][rows]]
     for column, codes in _codes(corpus, query):
@@ -148,7 +148,9 @@ def _lets_all_through(corpus: Corpus, asked: Asked) -> bool:
     """Tell whether every row is there and passes the filters, which is told without looking at any."""
     query = asked.query
     filters = query.kinds or query.tags or query.session or query.since or query.until
-    return not (filters or corpus.dead) and corpus.documents(query.sorts, query.path, asked.skipped) is None
+    return (
+        not (filters or corpus.dead) and corpus.documents(query.sorts, query.path, asked.skipped, query.profile) is None
+    )
 
 
 def _codes(corpus: Corpus, query: Query) -> Iterator[tuple[str, list[int]]]:

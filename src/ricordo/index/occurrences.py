@@ -44,14 +44,20 @@ class Occurrences:
         """Keep nothing yet."""
         self._corpus: Corpus | None = None
         self._revision = -1
+        self._hidden: tuple[int, ...] = ()
         self._words: OrderedDict[frozenset[str], Occurring] = OrderedDict()
         self._places: dict[str, int] = {}
         self._size = 0
 
-    def find(self, corpus: Corpus, words: Words) -> tuple[tuple[Occurring, ...], Statistics]:
-        """Return where each word of a query stands, and how common its terms are."""
-        if corpus is not self._corpus or corpus.revision != self._revision:
-            self._corpus, self._revision = corpus, corpus.revision
+    def find(
+        self, corpus: Corpus, words: Words, hidden: tuple[int, ...] = ()
+    ) -> tuple[tuple[Occurring, ...], Statistics]:
+        """Return where each word of a query stands, and how common its terms are in what is not in `hidden` documents.
+
+        Rows of those are still among where a word stands; whoever asks lets none of them through.
+        """
+        if corpus is not self._corpus or corpus.revision != self._revision or hidden != self._hidden:
+            self._corpus, self._revision, self._hidden = corpus, corpus.revision, hidden
             self._words.clear()
             self._places.clear()
             self._size = 0
@@ -60,7 +66,7 @@ class Occurrences:
         related = {
             term
             for term, count in frequencies.items()
-            if not count and (start := stem(term)) and corpus.has_relative(start)
+            if not count and (start := stem(term)) and corpus.has_relative(start, hidden)
         }
         self._forget(len(words.groups), max(_LEAST_KEPT, _TIMES_THE_ROWS * corpus.count))
         return found, Statistics(frequencies=frequencies, related=frozenset(related))
@@ -71,7 +77,7 @@ class Occurrences:
             return self._words[group]
         held = {term: corpus.find(term) for term in sorted(group)}
         for term, pieces in held.items():
-            self._places[term] = _places(corpus, pieces)
+            self._places[term] = _places(corpus, pieces, self._hidden)
         made = _joined(corpus, [piece for pieces in held.values() for piece in pieces])
         self._words[group] = made
         self._size += len(made.rows)
@@ -87,15 +93,15 @@ class Occurrences:
                 del self._places[term]
 
 
-def _places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]]) -> int:
-    """Return in how many places a term stands."""
-    if corpus.places == corpus.count and not corpus.dead:
+def _places(corpus: Corpus, pieces: Sequence[tuple[Array, Array]], hidden: tuple[int, ...]) -> int:
+    """Return in how many places a term stands that are not in the `hidden` documents."""
+    if corpus.places == corpus.count and not corpus.dead and not hidden:
         # no two rows are of one place
         return sum(int(np.count_nonzero(counts & IN_OWN)) for _, counts in pieces)
     seen = np.zeros(corpus.places, dtype=np.bool_)
     for rows, counts in pieces:
         own = rows[counts & IN_OWN > 0]
-        seen[corpus["place"][own[corpus["live"][own]] if corpus.dead else own]] = True
+        seen[corpus["place"][own[corpus.visible(own, hidden)] if corpus.dead or hidden else own]] = True
     return int(np.count_nonzero(seen))
 
 

@@ -110,6 +110,7 @@ def passes(chunk: Chunk, query: Query) -> bool:
     """Tell whether the filters of `query` let `chunk` through."""
     return (
         chunk.sort in query.sorts
+        and (chunk.sort != "profile" or chunk.path == query.profile)
         and (not query.kinds or chunk.kind in query.kinds)
         and (not query.tags or bool(set(chunk.tags) & set(query.tags)))
         and (not query.session or chunk.session == query.session)

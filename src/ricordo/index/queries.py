@@ -22,6 +22,7 @@ _FIRST = 4
 _MOST_COUNTED = 4_000
 _AT_ONCE = 500
 _HEAP = """chunk.document || CASE WHEN chunk.message <> '' OR chunk.markup <> '' THEN '/' || chunk.line ELSE '' END"""
+_HIDDEN = "SELECT id FROM document WHERE sort = 'profile' AND path <> ?"
 _FIELDS = """SELECT chunk.id, path, chunk.line, chunk.end_line, chunk.part, sort, coalesce(bullet.kind, chunk.kind),
     coalesce(bullet.tags, chunk.tags), coalesce(bullet.time, chunk.time), coalesce(bullet.session, chunk.session),
     chunk.message, chunk.speaker, chunk.entry, chunk.heading, coalesce(bullet.markup, chunk.markup), chunk.content"""
@@ -105,27 +106,36 @@ def literal(connection: Connection, query: Query, limit: int) -> list[Chunk]:
     return [*chunks(connection, [row[0] for row in found]).values()]
 
 
-def statistics(connection: Connection, words: Words) -> Statistics:
-    """Return in how many places each term of the query stands, and which unknown terms have a relative."""
-    frequencies = {term: _places(connection, term) for term in words.terms}
-    related = {term for term, count in frequencies.items() if not count and _has_relative(connection, stem(term))}
+def statistics(connection: Connection, words: Words, profile: str = "") -> Statistics:
+    """Return in how many places each term of the query stands, and which unknown terms have a relative.
+
+    Of profiles only the one at the path `profile` counts.
+    """
+    frequencies = {term: _places(connection, term, profile) for term in words.terms}
+    related = {
+        term for term, count in frequencies.items() if not count and _has_relative(connection, stem(term), profile)
+    }
     return Statistics(frequencies=frequencies, related=frozenset(related))
 
 
-def _places(connection: Connection, term: str) -> int:
+def _places(connection: Connection, term: str, profile: str) -> int:
     """Return in how many places a term stands, see `scoring.place_of`; of many chunks the first 4,000 are looked at."""
     count: int = connection.execute(
-        "SELECT count(DISTINCT place) FROM chunk WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?)",
-        (f'own : "{term}"', _MOST_COUNTED),
+        f"""SELECT count(DISTINCT place) FROM chunk
+        WHERE id IN (SELECT rowid FROM words WHERE words MATCH ? LIMIT ?) AND document NOT IN ({_HIDDEN})""",
+        (f'own : "{term}"', _MOST_COUNTED, profile),
     ).fetchone()[0]
     return count
 
 
-def _has_relative(connection: Connection, start: str) -> bool:
+def _has_relative(connection: Connection, start: str, profile: str) -> bool:
     if not start:
         return False
-    bounds = (start, f"{start}\U0010ffff")
-    found = connection.execute("SELECT 1 FROM vocabulary WHERE term >= ? AND term < ? AND col = 'own' LIMIT 1", bounds)
+    found = connection.execute(
+        f"""SELECT 1 FROM words JOIN chunk ON chunk.id = words.rowid
+        WHERE words MATCH ? AND document NOT IN ({_HIDDEN}) LIMIT 1""",
+        (f'own : "{start}"*', profile),
+    )
     return found.fetchone() is not None
 
 
@@ -138,6 +148,7 @@ def _filters(query: Query) -> tuple[str, _Values]:
         values.extend(given)
 
     need(f"sort IN ({_marks(query.sorts)})", *query.sorts)
+    need("(sort <> 'profile' OR path = ?)", query.profile)
     if query.kinds:
         need(f"coalesce(bullet.kind, chunk.kind) IN ({_marks(query.kinds)})", *query.kinds)
     if query.tags:

@@ -12,9 +12,10 @@ import anyio.to_thread
 
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files.contract import FileInfo, FileStore
+from ricordo.index.beside import Beside, Spot, beside_in
 from ricordo.index.chunking import rows_of
 from ricordo.index.contract import Chunk, Match, Query
-from ricordo.index.documents import Document
+from ricordo.index.documents import Document, document_of
 from ricordo.index.plan import holds_literally, passes
 from ricordo.index.scoring import LITERAL_SCORE, Candidate, as_they_come, ranked, scanned_statistics
 from ricordo.index.terms import Words
@@ -40,6 +41,15 @@ class Scan:
             candidates += await self._candidates(document, info)
         return await anyio.to_thread.run_sync(_found, candidates, query, words, limit)
 
+    async def beside(self, spots: Sequence[Spot], folder: str) -> list[Beside | None]:
+        """Return what stands at and beside each of these in the files, None for one that stands there no more."""
+        read: dict[str, list[Chunk]] = {}
+        for path in {spot.path for spot in spots}:
+            document, info = document_of(path, folder), await self.files.info(path)
+            if document is not None and info is not None:
+                read[path] = [each.chunk for each in await self._candidates(document, info)]
+        return [beside_in(read.get(spot.path, ()), spot) for spot in spots]
+
     async def _candidates(self, document: Document, info: FileInfo) -> list[Candidate]:
         kept = self._kept.get(document.path)
         if kept is None or kept[0] != info:
@@ -62,7 +72,9 @@ def _found(candidates: Sequence[Candidate], query: Query, words: Words, limit: i
     candidates = _as_bullets_say(candidates)
     passing = [candidate for candidate in candidates if passes(candidate.chunk, query)]
     if words.groups and (
-        found := ranked(passing, words, scanned_statistics(candidates, words), neighbours=query.neighbours)
+        found := ranked(
+            passing, words, scanned_statistics(candidates, words, query.profile), neighbours=query.neighbours
+        )
     ):
         return found[:limit]
     if not query.text.strip():

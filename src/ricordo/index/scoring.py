@@ -182,12 +182,14 @@ def _covered(counts: Sequence[int], weights: Sequence[float]) -> float:
     return sum(weight for weight, count in zip(weights, counts, strict=True) if count)
 
 
-def scanned_statistics(candidates: Sequence[Candidate], words: Words) -> Statistics:
-    """Return the statistics of chunks that are not in an index."""
+def scanned_statistics(candidates: Sequence[Candidate], words: Words, profile: str = "") -> Statistics:
+    """Return the statistics of chunks that are not in an index; of profiles, only the one at the path `profile`."""
     places: defaultdict[str, set[int]] = defaultdict(set)
     known: set[str] = set()
     wanted = set(words.terms)
     for candidate in candidates:
+        if candidate.chunk.sort == "profile" and candidate.chunk.path != profile:
+            continue
         terms = set(candidate.own.split())
         known |= terms
         for term in wanted & terms:

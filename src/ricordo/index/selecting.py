@@ -56,7 +56,7 @@ def _holding(reader: Connection, segments: "Segments | None", asked: Asked, sens
         return [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
     likeliest = full_text(reader, query, words, max(asked.limit, _CANDIDATES))
     kept = [candidate for candidate in likeliest if candidate.chunk.path not in asked.skipped]
-    return ranked(kept, words, statistics(reader, words), neighbours=query.neighbours)[: asked.limit]
+    return ranked(kept, words, statistics(reader, words, query.profile), neighbours=query.neighbours)[: asked.limit]
 
 
 def candidates(

@@ -31,6 +31,7 @@ from ricordo.messages import Message
 from ricordo.models import Embedder
 from ricordo.queue import Job
 from ricordo.recall.answer import answer
+from ricordo.recall.beside import with_neighbours
 from ricordo.recall.hits import Answer, Explained, Hit, Source
 from ricordo.recall.packing import packed
 from ricordo.recall.recall import explain, search
@@ -153,47 +154,60 @@ class Memory(ByHand):
         since: datetime | None = None,
         until: datetime | None = None,
         budget: Tokens | None = None,
+        around: bool = False,
     ) -> list[Hit]:
         """Return at most `limit` memories, best first, each with its reason; the newest for an empty query.
 
         With a `budget` they have at most so many tokens together, estimated: one too long for what is left is skipped.
 
         The filters take memories of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
-        `until`. Raises: InvalidQuery if `limit` is below 1.
+        `until`. With `around` a hit has what stands right before and after it. Raises: InvalidQuery if `limit` is
+        below 1.
         """
         asked = Query(text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, sorts=MEMORY_SORTS)
         found = await self._workspace.store.recall(asked, limit if budget is None else _MOST_PACKED * limit)
-        return self._shown(packed(found, limit, budget)[0], "recall")
+        hits = packed(found, limit, budget)[0]
+        return self._shown(await with_neighbours(await self._sources(), hits) if around else hits, "recall")
 
-    async def search(self, query: str | Query, *, limit: int = 10) -> list[Hit]:
+    async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> list[Hit]:
         """Return at most `limit` hits over everything: memories, session files, transcripts and evicted results.
 
-        Raises: InvalidQuery if `limit` is below 1.
+        With `around` a hit has what stands right before and after it, such as the messages beside a message. Raises:
+        InvalidQuery if `limit` is below 1.
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query) if isinstance(query, str) else query
             now = self._workspace.place.clock.now()
-            hits = await search(await self._sources(), asked, limit=limit, now=now, reranker=self._reranker)
+            sources = await self._sources()
+            hits = await search(sources, asked, limit=limit, now=now, reranker=self._reranker)
+            hits = await with_neighbours(sources, hits) if around else hits
             progress.counts["entries"] = len(hits)
             return self._shown(hits, "search")
 
     async def explain(
-        self, query: str | Query, *, limit: int = 5, rejected: int = 10, budget: Tokens | None = None
+        self,
+        query: str | Query,
+        *,
+        limit: int = 5,
+        rejected: int = 10,
+        budget: Tokens | None = None,
+        around: bool = False,
     ) -> Explained:
         """Return the hits for `query` with the share of each signal, and the best candidates that are none, and why.
 
         A text is looked for in memories, as by `recall`; a `Query` in what its `sorts` name, by default everything.
-        With a `budget` the hits together have at most so many tokens. Raises: InvalidQuery if `limit` is below 1.
+        With a `budget` the hits together have at most so many tokens; `around` is as in `recall`. Raises: InvalidQuery
+        if `limit` is below 1.
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
             now = self._workspace.place.clock.now()
+            sources = await self._sources()
             found = await explain(
-                await self._sources(), asked, limit=limit, rejected=rejected, budget=budget, now=now,
-                reranker=self._reranker,
-            )  # fmt: skip
+                sources, asked, limit=limit, rejected=rejected, budget=budget, now=now, reranker=self._reranker
+            )
             progress.counts["entries"] = len(found.hits)
-            return found
+            return replace(found, hits=tuple(await with_neighbours(sources, found.hits))) if around else found
 
     async def answer(self, question: str) -> Answer:
         """Return the best hit quoted with its file and line, or "not in memory"; nothing is ever made up."""
@@ -311,7 +325,7 @@ class Memory(ByHand):
         return self._parts[1]
 
     async def _sources(self) -> list[Source]:
-        return [await place.source() for place in await self._layers.places()]
+        return [await place.source(self.scope) for place in await self._layers.places()]
 
     def _shown(self, hits: list[Hit], how: str) -> list[Hit]:
         """Note that these are shown, which waits for nothing, and return them."""

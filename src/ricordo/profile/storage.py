@@ -23,7 +23,7 @@ from ricordo.profile.contract import Saved
 from ricordo.profile.independent import independent
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import DEFAULT_AGENT, TOMBSTONES, profile_path
+from ricordo.workspace.layout import TOMBSTONES, profile_of
 from ricordo.workspace.profile import Fact, Profile, new_profile
 from ricordo.workspace.profile_codec import BrokenRecord, document_of, parse_profile, profile_in, written_json
 from ricordo.workspace.profile_merge import merged_profile, says_the_same, stamped
@@ -231,11 +231,9 @@ class Profiles:
 
     def of(self, scope: Scope) -> FileProfileStore:
         """Return the store of the user and agent of `scope`. Raises: ScopeMismatch for one of another root."""
-        if not self._owner.parts().items() <= scope.parts().items():
+        path = profile_of(self._owner, scope)
+        if not path:
             raise ScopeMismatch(f"This root belongs to {self._owner}; it holds no profile for {scope}.")
-        user = scope.user if scope.user != self._owner.user else None
-        agent = scope.agent if scope.agent != self._owner.agent else None
-        path = profile_path(user or "", agent or DEFAULT_AGENT)
         store = self._open.pop(path, None) or self._make(path=path)
         while len(self._open) >= _MOST_OPEN:
             del self._open[next(iter(self._open))]

@@ -2,25 +2,28 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from ricordo.index.contract import Match, SearchIndex
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Answer", "Explained", "Hit", "Passage", "Rejected", "Source"]
+__all__ = ["Answer", "Explained", "Hit", "Neighbour", "Passage", "Rejected", "Source"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """A visible workspace: the label that hits from it carry, such as `project`, and its index.
 
-    `hidden` are messages, as (session, id), that are passed over because what they taught was forgotten. `beside` is
-    what else is to be done in the thread in which the index is read; an index that is not read at once leaves it out.
+    `profile` is the path of the one profile whose facts may be found, empty for none. `hidden` are messages, as
+    (session, id), that are passed over because what they taught was forgotten. `beside` is what else is to be done
+    in the thread in which the index is read; an index that is not read at once leaves it out.
     """
 
     label: str
     index: SearchIndex
     hidden: frozenset[tuple[str, str]] = frozenset()
+    profile: str = ""
     beside: Callable[[], object] | None = None
 
 
@@ -34,6 +37,15 @@ class Passage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Neighbour:
+    """What stands right before or after a hit: its beginning on one line, and of a message who said it."""
+
+    text: str
+    speaker: str = ""
+    line_number: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hit:
     """A memory that was recalled, or a passage of a transcript or other document shown as one.
 
@@ -42,6 +54,10 @@ class Hit:
     from 1. `superseded_by` is the id of the entry that took the place of this one, empty while it holds; `contradicts`
     are the ids of memories that can't hold beside it, while nothing says which does. `shares` are what each signal
     adds to the score, and take from it below 0; their sum is the score.
+
+    `heading` is what it stands under in its document. `before` and `after` are what is told right beside it, None where
+    nothing is, or where it was not asked for: the messages next to a message, what has the same heading of a topic,
+    what a ledger holds of the same session.
     """
 
     entry: Entry
@@ -57,6 +73,14 @@ class Hit:
     contradicts: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
+    heading: str = ""
+    before: Neighbour | None = None
+    after: Neighbour | None = None
+
+    @property
+    def date(self) -> datetime | None:
+        """When it was said or became true, else when it was saved; None where that is not known."""
+        return self.entry.since or self.entry.time
 
 
 @dataclass(frozen=True, kw_only=True)

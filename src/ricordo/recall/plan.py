@@ -167,7 +167,9 @@ def _decide(
 
 def _shown(curated: Curation, query: Query | None) -> Curation:
     """Return what the filters of the query let through of curated memory."""
-    if query is None or query == Query(text=query.text, sorts=query.sorts, neighbours=query.neighbours):
+    if query is None or query == Query(
+        text=query.text, sorts=query.sorts, neighbours=query.neighbours, profile=query.profile
+    ):
         return curated if query is None or "curated" in query.sorts else Curation()
     return Curation(tuple(passage for passage in curated.passages if passes(passage.match.chunk, query)))
 
@@ -224,6 +226,7 @@ def _hit(row: Scored, now: datetime) -> Hit:
         end_line=match.end_line,
         source=row.passage.label,
         speaker=match.chunk.speaker,
+        heading=match.chunk.heading,
         words=match.words,
         superseded_by=row.successor.match.chunk.entry_id if row.successor else "",
         contradicts=row.contradicts,

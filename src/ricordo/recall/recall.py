@@ -175,7 +175,7 @@ async def _found(sources: Sequence[Source], asked: Query, most: int, cut: Cut | 
 
 
 async def _candidates(source: Source, asked: Query, most: int, cut: Cut | None) -> Candidates:
-    index = source.index
+    index, asked = source.index, replace(asked, profile=source.profile)
     if isinstance(index, Sifting):
         return await index.candidates(asked, most, cut, beside=source.beside)
     matches = await index.search(asked, most)

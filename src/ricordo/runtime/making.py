@@ -396,5 +396,5 @@ class Making:
             return await found_in(self.memory.store, text, now=now, folder=self.memory.folder)
         layers = self.memory.store.offers(Layers)
         return await found_for(
-            [await place.source() for place in await layers.places()] if layers else [], text, now=now
+            [await place.source(self.options.scope) for place in await layers.places()] if layers else [], text, now=now
         )

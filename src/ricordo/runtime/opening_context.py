@@ -24,7 +24,7 @@ from ricordo.stores.plain import found
 from ricordo.stores.preamble import said
 from ricordo.tokens import Tokens, cut_text, estimate_text
 from ricordo.tools.recall import quoted
-from ricordo.workspace.layout import is_memory
+from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.ledger import is_curated
 
 __all__ = ["OpeningContext", "first_words", "shortened", "unseen"]
@@ -106,8 +106,10 @@ def unseen(hits: Sequence[Hit], text: str, shown: str, most: int) -> list[Hit]:
 
 
 def _is_raw(hit: Hit) -> bool:
-    """Tell whether it was extracted and only a ledger holds it: that is found by search until it is consolidated."""
-    return hit.entry.by == "flush" and is_memory(hit.path) and not is_curated(hit.path)
+    """Tell whether it is no part of an opening: a fact of the profile, which has a block of its own in the prompt, or
+    what was extracted and only a ledger holds, which is found by search until it is consolidated.
+    """
+    return is_profile(hit.path) or (hit.entry.by == "flush" and is_memory(hit.path) and not is_curated(hit.path))
 
 
 def _is_shown(hit: Hit, shown: str, seen: str) -> bool:

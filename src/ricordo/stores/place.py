@@ -12,6 +12,7 @@ from ricordo.recall.hits import Source
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import profile_of
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Place"]
@@ -22,7 +23,8 @@ class Place:
     """A root that is open: `label` names it to people, `scope` is whose memory all of it is.
 
     `key` is the root's secret for digests. `folder` is where it lies, for people. `usage` is where it is noted when
-    a memory was shown, used and confirmed; None where that is not noted.
+    a memory was shown, used and confirmed; None where that is not noted. With `finds_profile` the facts of profiles
+    are found.
     """
 
     label: str
@@ -36,11 +38,16 @@ class Place:
     clock: Clock
     ids: Ids
     usage: UsageLog | None = None
+    finds_profile: bool = True
 
-    async def source(self) -> Source:
-        """Return what recall searches here, without the messages whose teaching was forgotten."""
-        hidden = (await read_tombstones(self.files)).messages
-        return Source(label=self.label, index=self.index, hidden=hidden)
+    async def source(self, scope: Scope, *, said: bool = True) -> Source:
+        """Return what recall searches here for `scope`: of profiles its own alone.
+
+        Messages whose teaching was forgotten are left out; what they are is only read where what was `said` is asked.
+        """
+        hidden = (await read_tombstones(self.files)).messages if said else frozenset[tuple[str, str]]()
+        profile = profile_of(self.scope, scope) if self.finds_profile else ""
+        return Source(label=self.label, index=self.index, hidden=hidden, profile=profile)
 
     def outward(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says."""

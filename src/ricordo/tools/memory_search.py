@@ -13,7 +13,7 @@ from ricordo.stores.noting import note_shown
 from ricordo.tokens import Tokens
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
-from ricordo.tools.recall import DEFAULT_BUDGET, MOST_HITS, fenced_hits
+from ricordo.tools.recall import DEFAULT_BUDGET, MOST_HITS, fenced_hits, surrounded
 
 __all__ = ["memory_search_tool"]
 
@@ -25,7 +25,9 @@ def memory_search_tool(store: Store, *, budget: Tokens = DEFAULT_BUDGET, clock: 
     async def memory_search(
         context: ToolContext,
         query: Annotated[str, "words that the line holds"],
+        *,
         limit: Annotated[int, "how many lines at most"] = 10,
+        around: Annotated[bool, "with what stands beside each"] = False,
     ) -> str:
         """Find lines of memory files, with path and line, to read on there with memory_get.
 
@@ -36,6 +38,7 @@ def memory_search_tool(store: Store, *, budget: Tokens = DEFAULT_BUDGET, clock: 
         if not 1 <= limit <= MOST_HITS:
             raise ToolFailed(f"The limit is from 1 to {MOST_HITS}, not {limit}.")
         hits = await store.recall(query, limit)
+        hits = await surrounded(store, hits) if around else hits
         note_shown(store, hits, how="memory_search", session=context.session)
         return fenced_hits(hits, budget, now=ticking.now(), brief=True)
 

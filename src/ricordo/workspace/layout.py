@@ -6,7 +6,7 @@ from urllib.parse import unquote
 
 from ricordo.errors import InvalidMessage
 from ricordo.guard.redact import has_secret
-from ricordo.scopes import path_part
+from ricordo.scopes import Scope, path_part
 
 __all__ = [
     "DEFAULT_AGENT",
@@ -37,6 +37,7 @@ __all__ = [
     "ledger_path",
     "long_path",
     "plan_path",
+    "profile_of",
     "profile_path",
     "session_of",
     "state_path",
@@ -103,6 +104,18 @@ def profile_path(user: str = "", agent: str = DEFAULT_AGENT) -> str:
     users = f"users/{path_part(user)}/" if user else ""
     agents = "" if agent in {"", DEFAULT_AGENT} else f"agents/{path_part(agent)}/"
     return f"{WORKSPACE}/{users}{agents}profile.json"
+
+
+def profile_of(owner: Scope, scope: Scope) -> str:
+    """Return where the profile of the user and agent of `scope` lies in the root of `owner`, which needs no name there.
+
+    Empty where `scope` is one of another root, which holds no profile for it.
+    """
+    if not owner.parts().items() <= scope.parts().items():
+        return ""
+    user = scope.user if scope.user != owner.user else None
+    agent = scope.agent if scope.agent != owner.agent else None
+    return profile_path(user or "", agent or DEFAULT_AGENT)
 
 
 def is_profile(path: str) -> bool:

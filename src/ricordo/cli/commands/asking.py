@@ -9,6 +9,7 @@ from ricordo.cli.documents import answer_document, hit_document
 from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_answer, print_hits
 from ricordo.cli.options import (
+    AroundOption,
     JsonOption,
     KindOption,
     LimitOption,
@@ -41,6 +42,7 @@ def recall(
         int | None, typer.Option("--budget", min=1, metavar="TOKENS", help="Only what fits into so many tokens.")
     ] = None,
     why: WhyOption = False,
+    around: AroundOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -54,7 +56,7 @@ def recall(
     if why:
         explain_hits(
             target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
-            budget=budget,
+            budget=budget, around=around,
         )  # fmt: skip
         return
     from ricordo.tokens import Tokens
@@ -63,7 +65,14 @@ def recall(
     hits = with_memory(
         target,
         lambda memory: memory.recall(
-            query, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until, budget=room
+            query,
+            limit=limit,
+            kinds=kind or (),
+            tags=tag or (),
+            since=since,
+            until=until,
+            budget=room,
+            around=around or as_json,
         ),
         finds=bool(query.strip()),
     )

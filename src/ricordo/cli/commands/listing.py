@@ -13,6 +13,7 @@ from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_hits
 from ricordo.cli.locate import Origin, Position, origins_of, position_of
 from ricordo.cli.options import (
+    AroundOption,
     EntryId,
     JsonOption,
     KindOption,
@@ -218,6 +219,7 @@ def search(
         str, typer.Option("--path", metavar="PATH", help="Only files whose path in the root begins so.")
     ] = "",
     why: WhyOption = False,
+    around: AroundOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -228,7 +230,7 @@ def search(
     if why:
         explain_hits(
             target, query, as_json=as_json, limit=limit, kinds=kind or (), tags=tag or (), since=since, until=until,
-            session=session, path=path, everything=True,
+            session=session, path=path, everything=True, around=around,
         )  # fmt: skip
         return
     from ricordo.index.contract import Query
@@ -236,7 +238,7 @@ def search(
     asked = Query(
         text=query, kinds=tuple(kind or ()), tags=tuple(tag or ()), since=since, until=until, session=session, path=path
     )
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit), finds=True)
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=limit, around=around or as_json), finds=True)
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})
     else:

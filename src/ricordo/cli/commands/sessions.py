@@ -11,7 +11,16 @@ import typer
 from ricordo.cli.context import Target, existing, run, scope_of, with_memory
 from ricordo.cli.documents import hit_document, session_document
 from ricordo.cli.hits import print_hits
-from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, SinceOption, UntilOption, UserOption
+from ricordo.cli.options import (
+    AroundOption,
+    JsonOption,
+    LimitOption,
+    ProjectOption,
+    RootOption,
+    SinceOption,
+    UntilOption,
+    UserOption,
+)
 from ricordo.cli.render import bold, counted, dim, emit, highlighted, say, shown, size, wrapped
 from ricordo.clock import rfc3339
 from ricordo.errors import SessionNotFound
@@ -123,6 +132,7 @@ def search(
     speaker: Annotated[
         str, typer.Option("--speaker", metavar="WHO", help="Only by user, assistant, tool, or somebody by name.")
     ] = "",
+    around: AroundOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -140,7 +150,7 @@ def search(
         return
     asked = Query(text=query, since=since, until=until, session=session, sorts=("transcript", "session", "result"))
     most = _LOOKED_THROUGH if speaker else limit
-    hits = with_memory(target, lambda memory: memory.search(asked, limit=most), finds=True)
+    hits = with_memory(target, lambda memory: memory.search(asked, limit=most, around=around or as_json), finds=True)
     hits = [hit for hit in hits if hit.speaker.casefold() == speaker.casefold()][:limit] if speaker else hits
     if as_json:
         emit({"query": query, "hits": [hit_document(hit, target) for hit in hits]})

@@ -1,0 +1,92 @@
+"""Facts of profiles in the index: each viewer's own alone, by postings, by the table and by the files alike."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.index.contract import Query
+from ricordo.index.documents import document_of
+from ricordo.index.facts import fact_chunks
+from ricordo.index.keyword import KeywordIndex
+from ricordo.workspace.profile import Fact, Profile
+from ricordo.workspace.profile_codec import render_profile
+
+pytestmark = pytest.mark.anyio
+MINE, THEIRS = "workspace/users/ada/profile.json", "workspace/users/bob/profile.json"
+
+
+def profile(*contents: str) -> bytes:
+    facts = tuple(Fact(id=f"fact_{at}", content=content) for at, content in enumerate(contents))
+    return render_profile(Profile(facts=facts))
+
+
+async def filled() -> InMemoryFiles:
+    files = InMemoryFiles()
+    await files.create("workspace/MEMORY.md", b"- The wombat lives here.\n")
+    await files.create(MINE, profile("Feeds the quokka.", "Drives a tractor."))
+    await files.create(THEIRS, profile(*(f"Feeds the quokka and wombat {at} in Harvestingtown." for at in range(5))))
+    return files
+
+
+@pytest.fixture(params=["postings", "table", "files"])
+async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeywordIndex:
+    if request.param == "table":
+        monkeypatch.setitem(sys.modules, "ricordo.index.segments", None)
+    place = Path("/dev/null/none.db") if request.param == "files" else tmp_path / "index.db"
+    return await KeywordIndex.open(place, await filled())
+
+
+async def test_only_the_profile_that_a_query_names_is_found(index: KeywordIndex) -> None:
+    for text in ("quokka", "", "feeds quokka wombat", "2"):
+        for who in (MINE, THEIRS, ""):
+            paths = {match.path for match in await index.search(Query(text=text, profile=who), 50)}
+            assert paths <= {"workspace/MEMORY.md", who}
+            assert (who in paths) == bool(who and (text != "2" or who == THEIRS))
+    assert await index.search(Query(text="quokka", sorts=("profile",)), 50) == []
+    beyond = Query(text="quokka", path=THEIRS, profile=MINE)
+    assert await index.search(beyond, 50) == []
+    await index.close()
+
+
+async def test_words_of_another_profile_are_as_rare_as_if_it_were_not_there(index: KeywordIndex) -> None:
+    alone = InMemoryFiles()
+    for path in ("workspace/MEMORY.md", MINE):
+        await alone.create(path, (await (await filled()).read(path)).data)
+    plain = await KeywordIndex.open(Path("/dev/null/none.db"), alone)
+    for text in ("quokka wombat", "harvesting wombat", "tractors wombat"):
+        asked = Query(text=text, profile=MINE)
+        found, without = await index.search(asked, 9), await plain.search(asked, 9)
+        assert [(each.content, each.absent, round(each.score, 6)) for each in found] == [
+            (each.content, each.absent, round(each.score, 6)) for each in without
+        ]
+    related = Query(text="harvesting wombat", profile=MINE)
+    assert (await index.search(related, 9))[0].absent == ("harvesting",)
+    assert (await index.search(replace(related, profile=THEIRS), 9))[0].absent == ()
+    await index.close()
+
+
+@settings(max_examples=20)
+@given(st.lists(st.text(min_size=1, max_size=60), max_size=5), st.sampled_from([None, 1]), st.booleans())
+def test_each_fact_is_a_chunk_on_the_line_that_says_it(
+    contents: list[str], indent: int | None, ascii_only: bool
+) -> None:
+    facts = [{"id": f"fact_{at}", "content": content, "category": "goal"} for at, content in enumerate(contents)]
+    text = json.dumps({"facts": facts}, indent=indent, ensure_ascii=ascii_only)
+    document = document_of(MINE, "workspace")
+    assert document is not None
+    data = text.encode("utf-8", "surrogatepass")
+    told = [content for content in contents if content.strip()]
+    found = fact_chunks(document, data)
+    assert [chunk.content.encode("utf-8", "replace") for chunk in found] == [
+        content.strip().encode("utf-8", "replace") for content in told
+    ]
+    lines = data.decode("utf-8", "replace").split("\n")
+    for chunk, content in zip(found, told, strict=True):
+        assert json.dumps(content, ensure_ascii=ascii_only) in lines[chunk.line_number - 1]
+        assert chunk.kind == "goal" or chunk.kind == "fact"
