@@ -27,14 +27,14 @@ __all__ = [
     "SyncReport",
 ]
 
-Sort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note"]
+Sort: TypeAlias = Literal["curated", "ledger", "long", "session", "transcript", "result", "note", "profile"]
 """What sort of document: curated memory and topics, daily logs (archived ones too), entries in a file of their own,
-session files, transcripts, evicted tool results, and any other Markdown file."""
+session files, transcripts, evicted tool results, any other Markdown file, and profiles."""
 
-EVERYTHING: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "transcript", "result", "note")
+EVERYTHING: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "transcript", "result", "note", "profile")
 """All sorts of documents."""
 
-MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note")
+MEMORY_SORTS: tuple[Sort, ...] = ("curated", "ledger", "long", "session", "note", "profile")
 """The sorts that hold memories: all but the raw transcripts and evicted results."""
 
 SUPERSEDES = "[supersedes:: "
@@ -49,8 +49,9 @@ class Chunk:
     """A part of a document that is found as one: an entry, a paragraph, a message, a piece of a long text.
 
     Lines count from 1, `end_line` included. `content` is what a person reads. `markup` is the bullet of an entry as it
-    stands in its file, empty for other chunks. `before` and `after` are neighbouring text that helps to find the chunk
-    and is not kept. `part` counts the pieces of one long text from 0.
+    stands in its file, of a fact the bullet that it would be, empty for other chunks. `before` and `after` are
+    neighbouring text that helps to find the chunk and is not kept. `part` counts the pieces of one long text from
+    0.
     """
 
     path: str
@@ -79,6 +80,9 @@ class Query:
     `since` is included, `until` is not; a chunk without a time passes neither. `path` is the beginning of a path. An
     empty text finds the newest chunks that pass the filters. With `neighbours`, a chunk is also found by the words of
     the messages or paragraphs beside it, behind those that hold them.
+
+    `profile` is the path of the one profile whose facts are looked through: without it none is, whatever the sorts.
+    What any other profile holds is not found, and counts in nothing.
     """
 
     text: str
@@ -90,6 +94,7 @@ class Query:
     path: str = ""
     sorts: tuple[Sort, ...] = EVERYTHING
     neighbours: bool = False
+    profile: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

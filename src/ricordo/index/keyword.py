@@ -8,7 +8,6 @@ caller.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -19,6 +18,7 @@ import anyio.to_thread
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import StorageError
 from ricordo.files.contract import FileInfo, FileStore, ListsHere
+from ricordo.index.beside import Beside, Spot, beside
 from ricordo.index.contract import (
     EVERYTHING,
     Candidates,
@@ -32,6 +32,7 @@ from ricordo.index.contract import (
 )
 from ricordo.index.documents import Document, document_of
 from ricordo.index.index_file import IndexFile
+from ricordo.index.listing import Listing
 from ricordo.index.plan import Asked, Changes, changes
 from ricordo.index.scan import Scan, merged
 from ricordo.index.selecting import ALL_CURATED, MOST_CURATED, candidates, select
@@ -50,20 +51,6 @@ __all__ = ["KeywordIndex"]
 _T = TypeVar("_T")
 
 _EMBEDDING_SECONDS = 30.0
-
-
-@dataclass(frozen=True)
-class _Listing:
-    """Lists a folder, and does what else is to be done in the same thread."""
-
-    files: ListsHere
-    folder: str
-    beside: Callable[[], object] | None
-
-    def __call__(self) -> Sequence[FileInfo]:
-        if self.beside is not None:
-            self.beside()
-        return self.files.listed(self.folder)
 
 
 class KeywordIndex:
@@ -157,7 +144,7 @@ class KeywordIndex:
         sorts: tuple[Sort, ...] = (*query.sorts, "curated")
         sense = await self._meanings.sense(query.text) if self._meanings and asked.words.groups else None
         if asked.words.groups and self._lists_here is not None and self._settled is not None:
-            listing = _Listing(self._lists_here, self._folder, beside)
+            listing = Listing(self._lists_here, self._folder, beside)
             found = await self._use(
                 lambda reader, held: candidates(reader, held, asked, sense, cut), current=True,
                 unless=lambda: not self._is_settled(listing(), sorts),
@@ -180,6 +167,11 @@ class KeywordIndex:
             # that takes nothing from what was found
             curated = Curated()
         return Candidates(matches=matches, curated=curated)
+
+    async def beside(self, spots: Sequence[Spot]) -> list[Beside | None]:
+        """Return what stands at and beside each of these, in their order; None for one that stands there no more."""
+        found = await self._use(lambda reader, _: beside(reader, spots), current=False)
+        return await self._scan.beside(spots, self._folder) if found is None else found
 
     def _is_settled(self, files: Sequence[FileInfo], sorts: tuple[Sort, ...]) -> bool:
         """Tell whether everything of these sorts was taken in when the last search or refresh had these very files."""

@@ -59,6 +59,8 @@ SCHEMA = Schema(
         ("DELETE FROM segment",),
         # what is embedded of a chunk is another text
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
+        # a profile is a document, of a sort that is not known before
+        (),
     ),
 )
 

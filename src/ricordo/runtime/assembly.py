@@ -281,6 +281,7 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         clock=parts.clock,
         ids=parts.ids,
         usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
+        finds_profile=parts.settings.profile is not None,
     )
 
 
