@@ -36,12 +36,38 @@ class Folded:
     repeated: list[tuple[Scored, Scored]] = field(default_factory=list)
 
 
+class _Learned:
+    """The memories among the rows, by the one message that each was learned from; read when a message comes up."""
+
+    def __init__(self) -> None:
+        self._unread: list[Scored] = []
+        self._by_message: dict[tuple[str, str], list[Scored]] = {}
+
+    def add(self, row: Scored) -> None:
+        """Take in a row that is kept."""
+        if row.passage.match.chunk.markup:
+            self._unread.append(row)
+
+    def stands_for(self, row: Scored, said: float) -> Scored | None:
+        """Return the better memory that was learned from this message and holds `said` of its words; else None."""
+        message = row.passage.match.chunk.message
+        if not message:
+            return None
+        for memory in self._unread:
+            if memory.memory is not None and len(memory.memory.source.messages) == 1:
+                key = memory.passage.label, memory.memory.source.messages[0]
+                self._by_message.setdefault(key, []).append(memory)
+        self._unread.clear()
+        memories = self._by_message.get((row.passage.label, message), ())
+        return next((each for each in memories if len(row.words & each.words) >= said * len(row.words)), None)
+
+
 def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
     """Return the first `most` rows without those that repeat a better one; no more are asked for than that takes."""
     found = Folded()
     kept, marks = found.kept, list[_Marks]()
     places: set[tuple[str, str, int | str]] = set()
-    learned: dict[tuple[str, str], list[Scored]] = {}
+    learned = _Learned()
     for row in scored:
         chunk = row.passage.match.chunk
         # the pieces of one message or entry are one hit
@@ -49,7 +75,7 @@ def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
         if place in places:
             continue
         places.add(place)
-        if (memory := _learned_from(row, learned, config.said)) is not None:
+        if (memory := learned.stands_for(row, config.said)) is not None:
             found.repeated.append((row, memory))
             continue
         mark = _marks(row)
@@ -57,8 +83,7 @@ def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
         if twin is None:
             kept.append(row)
             marks.append(mark)
-            if row.memory is not None and len(row.memory.source.messages) == 1:
-                learned.setdefault((row.passage.label, row.memory.source.messages[0]), []).append(row)
+            learned.add(row)
         elif _stands_for(row, kept[twin], config):
             found.repeated.append((kept[twin], row))
             kept[twin], marks[twin] = replace(row, score=kept[twin].score), mark
@@ -91,13 +116,6 @@ def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
 def _loss(row: Scored, loss: float, shown: Mapping[tuple[str, str], int]) -> float:
     """Return what a row loses for the better ones of its session, at most all that it has."""
     return 0.0 if row.passage.match.chunk.markup else min(loss * shown.get(company_of(row.passage), 0), row.score)
-
-
-def _learned_from(row: Scored, learned: Mapping[tuple[str, str], Sequence[Scored]], said: float) -> Scored | None:
-    """Return the better memory that was learned from this message and holds `said` of its words; None without one."""
-    message = row.passage.match.chunk.message
-    memories = learned.get((row.passage.label, message), ()) if message else ()
-    return next((each for each in memories if len(row.words & each.words) >= said * len(row.words)), None)
 
 
 def _marks(row: Scored) -> _Marks:
