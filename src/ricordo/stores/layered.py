@@ -184,10 +184,8 @@ class LayeredDriver:
 
     async def prefaced(self, budget: Tokens | None) -> Preamble:
         """Return the same, and what of MEMORY.md it leaves out."""
-        curated: list[bytes] = []
-        saved: list[tuple[str, Entry]] = []
-        pinned: list[tuple[str, Entry]] = []
-        unread = 0
+        curated, holding, unread = list[bytes](), set[str](), 0
+        saved, pinned = list[tuple[str, Entry]](), list[tuple[str, Entry]]()
         for place in await self.places():
             with suppress(FileMissing, StorageError):
                 document = (await place.files.read(MEMORY)).data
@@ -196,7 +194,8 @@ class LayeredDriver:
             reading = self._readings.setdefault(place.label, PlaceReading(place.files))
             await reading.look()
             last, more = await reading.newest_saved()
-            placed = ids_placed(await reading.curated())
+            placed = ids_placed(standing := await reading.curated())
+            holding |= {found.entry.id for found in standing if found.entry.state == "active"}
             stuck = await reading.pinned()
             pinned += stuck
             placed |= {entry.id for _, entry in stuck}
@@ -210,8 +209,10 @@ class LayeredDriver:
         )
         room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
         recent = recent_sessions(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
-        bounds = self._config.bounds
-        return preamble(curated, saved, budget, pinned=pinned, recent=recent, unread=unread, bounds=bounds)
+        return preamble(
+            curated, saved, budget, pinned=pinned, recent=recent, unread=unread, bounds=self._config.bounds,
+            elsewhere=holding,
+        )  # fmt: skip
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session in the narrowest place; return its path, or "".
