@@ -1,0 +1,200 @@
+"""What a session begins with of a MEMORY.md that grew: within its bounds, the newest in it, and who looks is told."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings, system
+from command_line import ricordo
+from ricordo import HarnessAgent, Memory
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.events import Event
+from ricordo.guard import unfence
+from ricordo.runtime import Settings
+from ricordo.stores.shown_index import IndexCut
+from ricordo.testing import Call, Say, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+NEWEST = "- [2026-11-22] The harbour froze over last night."
+TOPICS = [f"{n}. [Ship {n}](memory/topics/ship-{n}.md): its crew and its log" for n in range(1, 31)]
+HEAD = ["# Memory", "", "## Topics", "", *TOPICS, "", "## Facts", ""]
+
+
+def grown(root: Path, *, filling: int, lines: int = 400) -> str:
+    """Let a person write a MEMORY.md of so many lines, each with so many words more, the newest last."""
+    rows = [f"- Rule {number} of the quay. {'It holds always. ' * filling}".rstrip() for number in range(lines)]
+    text = "\n".join([*HEAD, *rows, NEWEST]) + "\n"
+    place = root / "workspace" / "memory" / "topics"
+    place.mkdir(parents=True)
+    for number in range(1, 31):
+        (place / f"ship-{number}.md").write_text(f"# Ship {number}\n\nIt sails.\n", encoding="utf-8")
+    (root / "workspace" / "MEMORY.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def curated(root: Path) -> str:
+    return (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+
+
+def index_of(prompt: str) -> list[str]:
+    """Return the lines of MEMORY.md that a prompt holds."""
+    begin = prompt.index("<memory ")
+    items = unfence(prompt[begin : prompt.index("\n</memory>", begin) + len("\n</memory>")])
+    assert items is not None
+    return items[0].split("\n")
+
+
+def given(root: Path, config: ConsolidationConfig | None = None) -> Settings:
+    return replace(
+        settings(root), consolidation=config, preamble_tokens=40_000, workspace_tokens=60_000, recalled_memories=0
+    )
+
+
+async def prompt(root: Path, config: ConsolidationConfig | None = None) -> str:
+    model = ScriptedModel([Say("So it is.")])
+    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given(root, config)) as agent:
+        await agent.send("Hello.")
+    return system(model.requests[0])
+
+
+def reasons(events: Sequence[Event]) -> list[tuple[str | None, int]]:
+    return [
+        (event.reason, event.counts.get("lines", 0)) for event in events if event.stage == "preamble" and event.seconds
+    ]
+
+
+@pytest.mark.req("CC-INDEXCAP")
+@pytest.mark.req("HE-C1-index")
+@pytest.mark.parametrize(("filling", "cap", "most"), [(0, "lines", 200), (20, "bytes", 25_000)])
+async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_who_looks_is_told(
+    filling: int, cap: str, most: int, tmp_path: Path
+) -> None:
+    root = tmp_path / ".ricordo"
+    text = grown(root, filling=filling)
+    said = await prompt(root)
+    index = index_of(said)
+    assert len(index) <= 200
+    assert len("\n".join(index).encode()) <= 25_000
+    assert (len(index) == 200) == (cap == "lines")
+    assert index[-1] == NEWEST
+    assert [line for line in index if "memory/topics/ship-" in line] == TOPICS
+    left = sum(bool(line) for line in text.splitlines()) - len(index)
+    assert f"{left} of them are lines of MEMORY.md, as no more than {most:,} {cap} are shown" in said
+    assert "memory_get" in said
+    assert curated(root) == text, "the file is a person's, and stays"
+    events: list[Event] = []
+    async with Memory.open(root, scope=SCOPE, settings=given(root), on_event=events.append) as memory:
+        cut = await memory.index_cut()
+        await memory.preamble()
+        checks = {check.name: check for check in await memory.doctor()}
+    assert cut is not None
+    assert (cut.cap, cut.most, cut.lines, cut.topics) == (cap, most, left, 0)
+    assert reasons(events)[-1] == (f"of MEMORY.md no more is shown than its {cap} allow", left)
+    assert f"prompts show {checks_most(text, most, cap)} of it" in checks["curated"].detail
+    assert "memory/topics/NAME.md" in checks["curated"].detail, "it is a person's own, so only they can move it"
+
+
+def checks_most(text: str, most: int, cap: str) -> str:
+    """Return what the doctor says prompts show: of a file beyond several bounds the first."""
+    return "200 lines" if text.count("\n") > 200 else f"{most:,} {cap}"
+
+
+@pytest.mark.req("CC-INDEXCAP")
+async def test_bounds_that_settings_name_hold_in_prompts_too(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    grown(root, filling=0)
+    assert len(index_of(await prompt(root, ConsolidationConfig(max_lines=90)))) == 90
+    assert len("\n".join(index_of(await prompt(root, ConsolidationConfig(max_bytes=3_000)))).encode()) <= 3_000
+    wide = index_of(await prompt(root, ConsolidationConfig(max_lines=9_000, max_bytes=900_000)))
+    assert len(wide) == 400 + 30 + 4
+
+
+@pytest.mark.req("HE-C1-index")
+@pytest.mark.parametrize(("content", "cap"), [("- A rule.\n" * 201, "lines"), ("- word\n" + "wörd " * 5_000, "bytes")])
+async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_may_write_a_topic(
+    content: str, cap: str, tmp_path: Path
+) -> None:
+    root = tmp_path / ".ricordo"
+    before = "# Memory\n\n- Ours.\n"
+    (root / "workspace").mkdir(parents=True)
+    (root / "workspace" / "MEMORY.md").write_text(before, encoding="utf-8")
+    calls = [
+        Call("write_file", {"path": "/MEMORY.md", "content": content}),
+        Call("edit_file", {"path": "/MEMORY.md", "old_text": "- Ours.", "new_text": content}),
+        Call("write_file", {"path": "/memory/topics/rules.md", "content": content}),
+        Call("write_file", {"path": "/MEMORY.md", "content": "# Memory\n\n- [Rules](memory/topics/rules.md)\n"}),
+    ]
+    model = ScriptedModel([*calls, Say("Done.")])
+    async with HarnessAgent(
+        model, workspace=root, scope=SCOPE, settings=given(root), file_tools=True, session="s"
+    ) as agent:
+        await agent.send("Keep these rules.")
+    results = [result.text for message in model.requests[-1].messages for result in message.tool_results]
+    for refused in results[:2]:
+        assert f" {cap}, and may have " in refused
+        assert "nothing was written" in refused
+        assert "/memory/topics/NAME.md" in refused
+    assert "was created" in results[2]
+    assert "was changed" in results[3]
+    assert curated(root) == "# Memory\n\n- [Rules](memory/topics/rules.md)\n"
+    assert (root / "workspace" / "memory" / "topics" / "rules.md").read_text(encoding="utf-8") == content
+
+
+async def test_a_tool_may_make_a_file_shorter_that_is_too_large(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    text = grown(root, filling=0)
+    calls = [Call("edit_file", {"path": "/MEMORY.md", "old_text": "- Rule 7 of the quay.\n", "new_text": ""})]
+    model = ScriptedModel([*calls, Say("Done.")])
+    async with HarnessAgent(model, workspace=root, scope=SCOPE, settings=given(root), file_tools=True) as agent:
+        await agent.send("Rule 7 is gone.")
+    assert curated(root) == text.replace("- Rule 7 of the quay.\n", "")
+
+
+@pytest.mark.req("CC-INDEXCAP")
+async def test_a_memory_folder_of_another_tool_is_shown_within_the_same_bounds(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    links = [f"- [Ship {n}](ship_{n}.md) — its crew" for n in range(1, 41)]
+    rows = [f"- Rule {n} of the quay." for n in range(300)]
+    (folder / "MEMORY.md").write_text("\n".join([*links, *rows, NEWEST]) + "\n", encoding="utf-8")
+    text = (folder / "MEMORY.md").read_text(encoding="utf-8")
+    model = ScriptedModel([Call("remember", {"content": "We sail at dawn.", "kind": "decision"}), Say("Kept.")])
+    root = tmp_path / ".ricordo"
+    async with HarnessAgent(
+        model, workspace=root, scope=SCOPE, settings=given(root), store=f"folder:{folder}", session="one"
+    ) as agent:
+        await agent.send("Hello.")
+    index = index_of(system(model.requests[0]))
+    assert (len(index), index[:40], index[-1]) == (200, links, NEWEST)
+    assert "no more than 200 lines are shown" in system(model.requests[0])
+    assert (folder / "MEMORY.md").read_text(encoding="utf-8") == text, "a full index gets no line more"
+    async with HarnessAgent(
+        again := ScriptedModel([Say("Hello.")]), workspace=root, scope=SCOPE, settings=given(root),
+        store=f"folder:{folder}", session="two",
+    ) as agent:  # fmt: skip
+        await agent.send("Hello.")
+    said = system(again.requests[0])
+    assert "(project.md)" in said, "the prompt lists the topic all the same"
+    assert "We sail at dawn." in said
+
+
+def test_context_and_doctor_name_the_bound_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RICORDO_DATA", str(tmp_path / "data"))
+    ricordo("remember", "We sail at dawn.")
+    assert ricordo("context", "--json").document["left_out"] is None
+    root = tmp_path / ".ricordo"
+    (root / "workspace" / "MEMORY.md").write_text("".join(f"- Rule {n}.\n" for n in range(260)), encoding="utf-8")
+    told = ricordo("context", "--json").document["left_out"]
+    assert told == {"cap": "lines", "most": 200, "lines": 60, "memories": 60, "topics": 0}
+    out = ricordo("context").out
+    assert "left out: 60 lines of MEMORY.md, as no more than 200 lines are shown" in out
+    assert "ricordo consolidate" in out
+    tight = ricordo("context", "--budget", "300", "--json").document["left_out"]
+    assert (tight["cap"], tight["most"]) == ("tokens", 300)
+    doctor = ricordo("doctor").out
+    assert "MEMORY.md has 260 lines and prompts show 200 lines of it" in doctor
+    assert IndexCut(**told).lines == 60
