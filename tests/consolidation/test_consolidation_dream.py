@@ -58,7 +58,7 @@ class Root:
     def with_adviser(self, adviser: Adviser | None) -> Consolidator:
         return Consolidator(
             files=self.files, changes=self.changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
-            config=self.config, adviser=adviser, pause=self.turns.idle,
+            config=self.config, adviser=adviser, courtesy=self.turns.patience,
             emitter=Emitter(self.clock, (self.heard.append,)),
         )  # fmt: skip
 
@@ -379,7 +379,7 @@ async def in_no_turn(work: object) -> None:
 async def test_within_a_turn_nobody_waits_for_it() -> None:
     turns = TurnsAtWork()
     with anyio.fail_after(5), turns.turn("s"):
-        await turns.idle()
+        await turns.patience().rest()
         assert turns.quiet_seconds == 0.0
     assert turns.quiet_seconds < 5
     assert turns.sessions == {"s"}

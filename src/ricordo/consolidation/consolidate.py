@@ -71,11 +71,11 @@ class _Run:
     """One run: how it was asked for, and what it has got so far."""
 
     force: bool
-    again: bool
-    deep: bool
-    asks: bool
     report: Report
     courtesy: Courtesy
+    again: bool = False
+    deep: bool = False
+    asks: bool = False
     hold: bool = False
     dreams: Dreams = field(default_factory=Dreams)
     advice: Advice | None = None
@@ -101,8 +101,9 @@ class Consolidator:
     ) -> None:
         """Work on `files`; `key` is the root's, by which what was forgotten is recognised.
 
-        `adviser` asks a model, None leaves everything to the rules. `courtesy` gives each run its own: it
-        rests before each step and gives way within them, while turns are at work. `used` tells by id how much memories were of use.
+        `adviser` asks a model, None leaves everything to the rules. `courtesy` gives each run its own, by which it
+        rests before each step, and within them gives way to what is more urgent. `used` tells by id how much memories
+        were of use.
         """
         self._files = files
         self._changes = changes
@@ -136,7 +137,15 @@ class Consolidator:
         """
         asks = asks and self._adviser is not None
         forced = force or again or deep
-        run = self._begun(force=forced, again=again, deep=deep, asks=asks, report=report, hold=hold)
+        run = _Run(
+            force=forced,
+            again=again,
+            deep=deep,
+            asks=asks,
+            hold=hold,
+            report=report or _untold,
+            courtesy=self._courtesy(),
+        )
         return await self._alone(run)
 
     async def approve(self, *, report: Report | None = None) -> Consolidated:
@@ -150,23 +159,9 @@ class Consolidator:
         gathered = await self._gatherer.gather(deep=waiting.deep)
         if basis_of(gathered.versions, deep=waiting.deep) != waiting.basis:
             return Consolidated(skipped=STALE, deep=waiting.deep)
-        run = self._begun(force=True, deep=waiting.deep, report=report)
+        run = _Run(force=True, deep=waiting.deep, report=report or _untold, courtesy=self._courtesy())
         run.advice = waiting.advice
         return await self._alone(run)
-
-    def _begun(
-        self,
-        *,
-        force: bool,
-        again: bool = False,
-        deep: bool = False,
-        asks: bool = False,
-        hold: bool = False,
-        report: Report | None = None,
-    ) -> _Run:
-        return _Run(
-            force=force, again=again, deep=deep, asks=asks, hold=hold, report=report or _untold, courtesy=self._courtesy()
-        )
 
     async def _alone(self, run: _Run) -> Consolidated:
         deep = run.deep
@@ -210,7 +205,7 @@ class Consolidator:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # what was saved or forgotten while this was written is looked at once more, whatever comes of it
-            later = replace(run, force=True, again=False, deep=False, asks=False, hold=False, advice=None)
+            later = _Run(force=True, report=run.report, courtesy=run.courtesy)
             with suppress(VersionConflict):
                 await self._pass(later, await self._gatherer.gather(), told=False)
         assert done is not None

@@ -17,6 +17,7 @@ from ricordo.consolidation.claims import Reading, attributes_told, read_claims, 
 from ricordo.consolidation.conflicts import CORRECTION
 from ricordo.consolidation.polarity import stance
 from ricordo.consolidation.worth import moment
+from ricordo.courtesy import give_way
 from ricordo.language.statement_index import StatementIndex
 from ricordo.workspace.entry import Entry
 
@@ -42,6 +43,7 @@ class Nearby:
 
     def add(self, entry: Entry) -> None:
         """Hold a memory under its id."""
+        give_way()
         self._statements.add(entry.id, entry.content)
         self._words.add(entry)
         self._attributes.add(entry)
@@ -112,6 +114,7 @@ class _Facet:
 
     def _read(self) -> None:
         for entry in self._unread:
+            give_way()
             for told in self._told(entry):
                 self._holding[told].add(entry.id)
         self._unread.clear()
@@ -134,6 +137,7 @@ class _Telling:
         """Return the ids and the words of those that were said after `said`."""
         first = bisect_right(self._unread, said, key=_when)
         for when, entry in self._unread[first:]:
+            give_way()
             if _tells(entry):
                 insort(self._read, (when, words_told(entry.content)), key=_when)
         del self._unread[first:]

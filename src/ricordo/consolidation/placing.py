@@ -26,6 +26,7 @@ from ricordo.consolidation.topics import (
 )
 from ricordo.consolidation.types import Fresh
 from ricordo.consolidation.worth import moment, usefulness
+from ricordo.courtesy import give_way
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line, render_entry
 from ricordo.workspace.layout import MEMORY
@@ -242,6 +243,7 @@ class _Arranging:
         if key not in self._made:
             sheet = self._topics.get(path)
             for name, group in groups.items():
+                give_way()
                 sheet = sheet or parse_sheet(new_topic(name, [one.entry for one in group])[1], path)
                 # the place of a bullet is after the heading that is there, whoever wrote it
                 section = sheet.parts[-1].section if sheet.parts else ""

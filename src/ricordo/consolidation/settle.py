@@ -25,6 +25,7 @@ from ricordo.consolidation.types import Advice, Fresh, Merge, Refusal, Retired, 
 from ricordo.consolidation.undecided import Pair, chosen, linked_ids, undecided_pairs
 from ricordo.consolidation.wording import flaw_of_line, is_topic_name, reworded
 from ricordo.consolidation.worth import MERGED, REPLACED, cited, is_explicit, is_worthwhile, moment
+from ricordo.courtesy import give_way
 from ricordo.language import dated, find_dates
 from ricordo.workspace.entry import Entry
 
@@ -117,8 +118,7 @@ class _Desk:
         same = [
             other
             for other in self._standing_among(self._nearby.same(one.entry))
-            if self._may_join(one.entry, other.entry)
-            and says_the_same(one.entry, other.entry, duplicate=self._config.duplicate)
+            if self._is_same(one.entry, other.entry)
         ]
         best = max(same, key=self._rank, default=None)
         if best and self._gives_way(best.entry, one.entry):
@@ -128,8 +128,13 @@ class _Desk:
             one = self._join(best, one) if best else one
             self._seat(one)
         for other in others:
+            give_way()
             if other.entry.id in self.active and other.entry.id != one.entry.id and one.entry.id in self.active:
                 self._decide(one.entry.id, other.entry.id)
+
+    def _is_same(self, new: Entry, other: Entry) -> bool:
+        give_way()
+        return self._may_join(new, other) and says_the_same(new, other, duplicate=self._config.duplicate)
 
     def reopened(self) -> list[Fresh]:
         """Take what is curated and not a person's out again, so that it is decided about anew, and return it."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from ricordo.courtesy import give_way
 from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, words
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line, parse_entries
@@ -160,6 +161,7 @@ def named_subjects(entries: Iterable[Entry], asked: Iterable[Entry] | None = Non
 
 
 def _names(entry: Entry) -> set[str]:
+    give_way()
     return {found.text for found in find_names(entry.content)} - _ROLES
 
 

@@ -12,12 +12,25 @@ from dataclasses import replace
 
 from ricordo.consolidation.conflicts import contradict
 from ricordo.consolidation.nearby import Nearby
-from ricordo.consolidation.sheet import Part, Sheet
+from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
 from ricordo.consolidation.worth import moment
+from ricordo.courtesy import give_way
 from ricordo.workspace.contradictions import CONTRADICTS, contradicted, relinked
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Pair", "chosen", "linked", "linked_entry", "linked_ids", "links_of", "side_by_side", "undecided_pairs"]
+__all__ = [
+    "Pair",
+    "chosen",
+    "linked",
+    "linked_entry",
+    "linked_ids",
+    "links_of",
+    "side_by_side",
+    "undecided_pairs",
+    "unlinked",
+]
+
+_LINKED = f"[{CONTRADICTS}:: ".encode()
 
 Pair = tuple[str, str]
 """The ids of two memories, the one that was said first first."""
@@ -31,6 +44,7 @@ def undecided_pairs(entries: Mapping[str, Entry], nearby: Nearby, asked: Iterabl
     """
     looked_at: dict[Pair, bool] = {}
     for name in entries.keys() & set(asked):
+        give_way()
         entry = entries[name]
         for other in (nearby.rivals(entry) | nearby.opponents(entry)) & entries.keys() - {name}:
             older, newer = sorted((entries[other], entry), key=_said)
@@ -73,6 +87,15 @@ def linked_entry(entry: Entry, others: Sequence[str]) -> Entry:
 def linked(sheet: Sheet, links: Mapping[str, Sequence[str]]) -> Sheet:
     """Return a document whose bullets name what they contradict, and nothing else; one without an id stays as it is."""
     return Sheet(tuple(_linked(part, links) for part in sheet.parts))
+
+
+def unlinked(document: bytes, path: str, gone: Collection[str]) -> bytes:
+    """Return a curated document in which no line names one of `gone` as what it contradicts."""
+    if _LINKED not in document or not any(name.encode() in document for name in gone):
+        return document
+    sheet = parse_sheet(document, path)
+    links = {entry.id: [other for other in contradicted(entry) if other not in gone] for entry in sheet.entries}
+    return linked(sheet, links).data
 
 
 def side_by_side(sheet: Sheet, links: Mapping[str, Sequence[str]], movable: Collection[str]) -> Sheet:

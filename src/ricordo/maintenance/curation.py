@@ -47,7 +47,7 @@ class Curation:
         All curated memory is read anew when it is time for that too.
         """
         # a job does not begin while a turn runs
-        await self.turns.idle()
+        await self.turns.patience().rest()
         quiet, sessions = self.turns.quiet_seconds, self.turns.sessions
         deep = not self._hurries and not await self.consolidator.why_no_dream(quiet=quiet, without=sessions)
         return _counts(await self.run(force=True, deep=deep, hold=self.holds))

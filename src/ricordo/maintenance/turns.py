@@ -11,10 +11,15 @@ from contextvars import ContextVar
 from weakref import WeakValueDictionary
 
 import anyio
+from anyio.from_thread import check_cancelled
 
-__all__ = ["TurnsAtWork", "turns_in"]
+__all__ = ["Patience", "TurnsAtWork", "turns_in"]
 
 _LOOK = 0.02
+_AFTER = 0.05
+_SLICE = 0.002
+_PATIENCE = 30.0
+_SHARE = 0.05
 _WITHIN: ContextVar[bool] = ContextVar("within_a_turn", default=False)
 _KNOWN: "WeakValueDictionary[str, TurnsAtWork]" = WeakValueDictionary()
 
@@ -58,11 +63,56 @@ class TurnsAtWork:
                 return 0.0
             return float("inf") if self._last is None else time.monotonic() - self._last
 
-    async def idle(self) -> None:
-        """Return when no turn runs; at once within one, which would wait for itself."""
+    @property
+    def at_work(self) -> bool:
+        """Whether a turn runs, or ended just now and is still being told; False within one, which waits for nobody."""
+        return self.quiet_seconds < _AFTER and not _WITHIN.get()
+
+    def patience(self, *, seconds: float = _PATIENCE, share: float = _SHARE) -> "Patience":
+        """Return how one run gives way to these turns: for `seconds` in all, after that but for a `share` of the time.
+
+        So a chat that never rests holds a run up, and does not keep it from its end.
+        """
+        return Patience(self, seconds=seconds, share=share)
+
+
+class Patience:
+    """The courtesy of one run towards turns: it stands still while one runs, as long as it has patience."""
+
+    def __init__(self, turns: TurnsAtWork, *, seconds: float, share: float) -> None:
+        """Have stood for nothing yet."""
+        self._turns = turns
+        self._left = seconds
+        self._share = share
+        self._since = time.monotonic()
+
+    async def rest(self) -> None:
+        """Return when no turn runs, or the patience is over."""
         # turns of other threads could not set an event of this loop
-        while self._running and not _WITHIN.get():  # noqa: ASYNC110
+        while self._turns.at_work and self._left > 0:
+            began = time.monotonic()
             await anyio.sleep(_LOOK)
+            self._left -= time.monotonic() - began
+        self._since = time.monotonic()
+
+    def give_way(self) -> None:
+        """Stand still while a turn runs; after the patience is over, work for a share of the time.
+
+        It looks once in two milliseconds, and ends the work where nobody waits for it any more.
+        """
+        now = time.monotonic()
+        worked = now - self._since
+        if worked < _SLICE:
+            return
+        check_cancelled()
+        began = now
+        longest = self._left if self._left > 0 else worked * (1 / self._share - 1)
+        while self._turns.at_work and (still := longest - (now - began)) > 0:
+            time.sleep(min(_LOOK, still))
+            check_cancelled()
+            now = time.monotonic()
+        self._left -= now - began
+        self._since = now
 
 
 def turns_in(folder: str) -> TurnsAtWork:

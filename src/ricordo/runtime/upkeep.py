@@ -185,7 +185,7 @@ def _curation(
         key=place.key,
         config=config,
         adviser=adviser,
-        pause=turns.idle,
+        courtesy=turns.patience,
         used=partial(_used, place.usage),
         emitter=emitter,
         scope=scope,

@@ -1,0 +1,191 @@
+"""Work that memory does for itself stands still while a turn runs, and comes to the same end."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+
+import anyio
+import pytest
+
+from hand_clock import HandClock
+from ricordo.clock import MonotonicIds
+from ricordo.consolidation.consolidate import Consolidator
+from ricordo.consolidation.nearby import Nearby
+from ricordo.courtesy import AtOnce, give_way, giving_way
+from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard.redact import Redactor
+from ricordo.maintenance import turns as turns_module
+from ricordo.maintenance.turns import Patience, TurnsAtWork
+from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.ledger import append_entries
+
+pytestmark = pytest.mark.anyio
+
+KEY = b"k" * 32
+DAY = date(2026, 11, 21)
+ENTRIES = 30
+REACHED = 10
+
+
+class Desk:
+    """A root whose proposing stops at its tenth entry until it is let go, and is counted."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, patience: float = 60.0, share: float = 0.05, *, held: bool = True
+    ) -> None:
+        monkeypatch.setattr(turns_module, "_SLICE", 0.0)
+        self.turns = TurnsAtWork()
+        self.files = InMemoryFiles()
+        self.clock = HandClock(datetime(2026, 11, 21, 8, tzinfo=UTC))
+        self.ids = MonotonicIds(self.clock, lambda bits: 7)
+        changes = ChangeSets(self.files, clock=self.clock, ids=self.ids)
+        self.consolidator = Consolidator(
+            files=self.files, changes=changes, redactor=Redactor(KEY), clock=self.clock, key=KEY,
+            courtesy=lambda: self.turns.patience(seconds=patience, share=share),
+        )  # fmt: skip
+        self.added = 0
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        add = Nearby.add
+
+        def counted(nearby: Nearby, entry: Entry) -> None:
+            self.added += 1
+            if self.added == REACHED:
+                self.reached.set()
+                self.go_on.wait(10)
+            add(nearby, entry)
+
+        if held:
+            monkeypatch.setattr(Nearby, "add", counted)
+
+    async def noted(self) -> None:
+        entries = [
+            Entry(content=f"Module {number} uses tool {number}.", id=self.ids.new(), kind="decision", by="user")
+            for number in range(ENTRIES)
+        ]
+        await append_entries(self.files, DAY, entries, Redactor(KEY))
+
+    async def at_the_tenth(self) -> None:
+        while not self.reached.is_set():  # noqa: ASYNC110  (it is set by a thread)
+            await anyio.sleep(0.005)
+
+    async def curated(self) -> bytes:
+        return (await self.files.read(MEMORY)).data
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    made = Desk(monkeypatch)
+    yield made
+    made.go_on.set()
+
+
+async def test_proposing_does_not_advance_while_a_turn_runs_and_does_afterwards(desk: Desk) -> None:
+    await desk.noted()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: desk.consolidator.consolidate(force=True))
+            await desk.at_the_tenth()
+            with desk.turns.turn("s"):
+                desk.go_on.set()
+                await anyio.sleep(0.1)
+                assert desk.added == REACHED
+    assert desk.added == ENTRIES
+    assert (await desk.curated()).count(b"uses tool") == ENTRIES
+
+
+async def test_what_a_run_that_stood_still_comes_to_is_what_an_undisturbed_one_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    undisturbed = Desk(monkeypatch, held=False)
+    await undisturbed.noted()
+    await undisturbed.consolidator.consolidate(force=True)
+    desk = Desk(monkeypatch)
+    await desk.noted()
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: desk.consolidator.consolidate(force=True))
+        await desk.at_the_tenth()
+        for _ in range(3):
+            with desk.turns.turn("s"):
+                desk.go_on.set()
+                await anyio.sleep(0.01)
+    assert await desk.curated() == await undisturbed.curated()
+
+
+async def test_a_run_that_is_cancelled_while_it_stands_still_ends_and_writes_nothing(desk: Desk) -> None:
+    await desk.noted()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: desk.consolidator.consolidate(force=True))
+            await desk.at_the_tenth()
+            with desk.turns.turn("s"):
+                desk.go_on.set()
+                await anyio.sleep(0.02)
+                group.cancel_scope.cancel()
+    await anyio.sleep(0.1)
+    assert desk.added == REACHED
+    assert await desk.files.info(MEMORY) is None
+
+
+async def test_a_chat_that_never_rests_does_not_keep_a_run_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk(monkeypatch, patience=0.0, share=0.5)
+    desk.go_on.set()
+    await desk.noted()
+    desk.turns._running = 1
+    with anyio.fail_after(10):
+        done = await desk.consolidator.consolidate(force=True)
+    assert done.kept == ENTRIES
+
+
+def test_after_its_patience_a_run_works_for_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(turns_module, "check_cancelled", lambda: None)
+    turns = TurnsAtWork()
+    turns._running = 1
+    run = Patience(turns, seconds=30.0, share=0.05)
+    worked, stood_first = 0.0, 0.0
+    for _ in range(400):
+        now[0] += 0.001
+        worked += 0.001
+        before = now[0]
+        run.give_way()
+        stood_first = stood_first or now[0] - before
+    assert stood_first == pytest.approx(30.0, abs=0.05)
+    assert worked / (now[0] - 100.0 - stood_first) == pytest.approx(0.05, rel=0.05)
+
+
+def test_in_a_quiet_moment_nothing_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "check_cancelled", lambda: None)
+    monkeypatch.setattr(turns_module, "_SLICE", 0.0)
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it stood still"))
+    Patience(TurnsAtWork(), seconds=30.0, share=0.05).give_way()
+
+
+async def test_a_turn_that_has_just_ended_is_not_disturbed_while_it_is_told() -> None:
+    turns = TurnsAtWork()
+    with turns.turn("s"):
+        within = turns.at_work
+    with anyio.fail_after(5):
+        before = turns.at_work
+        await turns.patience().rest()
+    assert [within, before, turns.at_work] == [False, True, False]
+
+
+def test_work_gives_way_as_the_block_that_runs_it_says() -> None:
+    gave: list[str] = []
+
+    class Telling(AtOnce):
+        def give_way(self) -> None:
+            gave.append("way")
+
+    give_way()
+    with giving_way(Telling()):
+        give_way()
+        with giving_way(AtOnce()):
+            give_way()
+        give_way()
+    give_way()
+    assert gave == ["way", "way"]
