@@ -19,6 +19,7 @@ from ricordo.index.corpus import Corpus
 from ricordo.index.dense import Sense, Standing
 from ricordo.index.keyword import KeywordIndex
 from ricordo.index.meanings import Meanings
+from ricordo.index.nearness import Whole
 from ricordo.index.vector_cache import VectorCache, Vectors
 from ricordo.workspace.layout import INDEX
 
@@ -63,9 +64,9 @@ def test_a_search_with_vectors_from_before_those_that_were_seen_last_finds_by_it
     standing = Standing()
     for vectors in (newer, older, newer):
         near = Sense(standing=standing, vectors=vectors, vector=rows[1], most=1.0).near(corpus, {})
-        assert near is not None
+        assert isinstance(near, Whole)
         assert near.own.tolist() == [0.0, 1.0, 0.0]
-        assert near.known is None if vectors is newer else near.known is not None
+        assert near.places.is_whole == (vectors is newer)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ Invariant: the file is a cache. Without it, or with a damaged one, vectors are k
 lasts, and no trouble of the database reaches the caller.
 """
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -16,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.database.sqlite import Commit, Connection, Schema
+from ricordo.index.background import Background
+from ricordo.index.front import LEAST_NUMBERS, Front, made
 from ricordo.index.index_file import IndexFile
 from ricordo.index.postings import Array
 
@@ -35,18 +39,21 @@ _SCHEMA = Schema(
 _LITTLE_ENDIAN = np.dtype("<f4")
 _AT_ONCE = 4_096
 _LEAST_ROWS = 1_024
+_BEHIND = 1 / 8
+"""Which share of the vectors may be without a front before it is made for them too."""
 
 
 @dataclass(frozen=True)
 class Vectors:
     """Vectors as they were at one moment: the numbers of their texts, and a row of the length 1 for each.
 
-    Of one `generation` later ones have the same rows in front, and more behind them.
+    Of one `generation` later ones have the same rows in front, and more behind them. The first rows may have a `front`.
     """
 
     generation: int
     meanings: Array
     rows: NDArray[np.float32]
+    front: Front | None = None
 
     @property
     def dimension(self) -> int:
@@ -76,6 +83,9 @@ class VectorCache:
         self._file = IndexFile(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
         self._model = model
         self._number = 0
+        self._changing = threading.Lock()
+        self._background = Background()
+        self._flat = 0
         self._meanings: Array = np.zeros(0, dtype=np.int64)
         self._rows: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
         self.now = Vectors(0, self._meanings, self._rows)
@@ -110,20 +120,50 @@ class VectorCache:
         gone = held.meanings[places].tolist()
         kept = np.ones(len(held.meanings), dtype=np.bool_)
         kept[places] = False
-        meanings, rows = await anyio.to_thread.run_sync(lambda: (held.meanings[kept], held.rows[kept]))
+        meanings, rows, front = await anyio.to_thread.run_sync(
+            lambda: (held.meanings[kept], held.rows[kept], held.front and held.front.kept(kept))
+        )
         self._start(held.dimension)
         self._append(meanings, rows)
+        self.now = replace(self.now, front=front)
         remove = partial(_remove, model=self._model, meanings=gone)
         await self._file.use(lambda database: database.write(remove))
 
+    def sharpen(self) -> None:
+        """Make beside everything else what makes many vectors quicker to search, as far as it is not there."""
+        now = self.now
+        if now.rows.size < LEAST_NUMBERS or len(now.meanings) < 2 * self._flat:
+            return
+        if now.front is None or len(now.meanings) - len(now.front) > _BEHIND * len(now.meanings):
+            self._background.start(self._make_front)
+
+    async def sharpened(self) -> None:
+        """Wait for what is being made beside."""
+        await self._background.done()
+
     async def close(self) -> None:
         """Let the file go."""
+        await self._background.close()
         await self._file.close()
+
+    def _make_front(self, stopped: Callable[[], bool]) -> None:
+        """Make a front for all vectors there are now; what is made of vectors that are gone meanwhile is dropped."""
+        now = self.now
+        try:
+            front = (now.front and now.front.extended(now.rows)) or made(now.rows)
+        except (MemoryError, np.linalg.LinAlgError):
+            front = None
+        # where there is nothing to gain it is not tried again until there are twice as many
+        self._flat = 0 if front else len(now.meanings)
+        with self._changing:
+            if self.now.generation == now.generation and not stopped():
+                self.now = replace(self.now, front=front)
 
     def _start(self, dimension: int) -> None:
         self._meanings = np.zeros(0, dtype=np.int64)
         self._rows = np.zeros((0, dimension), dtype=np.float32)
-        self.now = Vectors(self.now.generation + 1, self._meanings, self._rows)
+        with self._changing:
+            self.now = Vectors(self.now.generation + 1, self._meanings, self._rows)
 
     def _load(self, connection: Connection) -> None:
         """Take in the newest vectors; the length of the newest one is that of the model."""
@@ -165,7 +205,8 @@ class VectorCache:
             self._reserve(max(end, start + start // 4, _LEAST_ROWS), rows.shape[1])
         self._rows[start:end] = rows
         self._meanings[start:end] = meanings
-        self.now = Vectors(self.now.generation, self._meanings[:end], self._rows[:end])
+        with self._changing:
+            self.now = replace(self.now, meanings=self._meanings[:end], rows=self._rows[:end])
 
     def _reserve(self, room: int, dimension: int) -> None:
         """Make room for so many rows in all, where there is less."""

@@ -1,0 +1,236 @@
+"""How near the rows of a corpus are to one query: told of all of them, or of those only that can be among the nearest.
+
+A row's nearness is the mean of two: its own, and that with what stands beside it, which is the mean of its own cosine
+and theirs. `Whole` knows the cosine of every vector. `Bounded` knows what it can be at most, and reads only the vectors
+of rows that can be among the nearest, and of those that it is asked about. It is for rows that all stand alone: with
+neighbours too many can be among the nearest.
+
+Invariant: both tell the same, but for what 32-bit floats get wrong.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ricordo.index.front import Front, cosines
+from ricordo.index.postings import Array
+
+__all__ = ["Bounded", "Near", "Places", "Scale", "Whole"]
+
+_DIGITS = 6
+_ROUNDING = 2e-6
+_MORE = 1.125
+_MOST_WANTED, _MOST_READ = 1 / 32, 1 / 8
+"""Of which share of all rows it is quicker to look at all: that are wanted, or that can be among those."""
+
+
+class Near(Protocol):
+    """How near the rows of a corpus are to a query, each in 0..1, and which of them are the nearest."""
+
+    def knows(self, rows: Array) -> Array:
+        """Tell of these rows whether anything is known."""
+        ...
+
+    def sides(self, rows: Array) -> tuple[Array, Array]:
+        """Return how near these rows are, alone and with their neighbours."""
+        ...
+
+    def both(self, rows: Array) -> Array:
+        """Return how near these rows are, the mean of both sides."""
+        ...
+
+    def nearest(self, wanted: int) -> tuple[Array, bool]:
+        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """What cosines say: those up to `least` nothing, those from `most` on everything that can be said."""
+
+    least: float
+    most: float
+
+    def scaled(self, cosine: Array) -> Array:
+        """Return how near cosines are, in 0..1."""
+        scaled: Array = np.clip((cosine - self.least) / (self.most - self.least), 0.0, 1.0)
+        return scaled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """In which row of a matrix the rows of a corpus have their vectors, and which stand beside them; -1 is nowhere.
+
+    `is_straight` tells that each row has the vector of its place, `is_whole` that each has one, and `is_alone` that no
+    row has another one beside it.
+    """
+
+    at: Array
+    beside: Array
+    is_straight: bool
+    is_whole: bool
+    is_alone: bool
+
+    @property
+    def known(self) -> "Array | None":
+        """Which rows have a vector; None when all have one."""
+        return None if self.is_whole else self.at >= 0
+
+    def knows(self, rows: Array) -> Array:
+        """Tell of these rows whether they have a vector."""
+        known: Array = np.ones(len(rows), dtype=np.bool_) if self.is_whole else self.at[rows] >= 0
+        return known
+
+    def own(self, found: Array) -> Array:
+        """Return what was found of each vector for each row, 0 where it has none."""
+        return found if self.is_straight else np.append(found, np.float32(0))[self.at]
+
+    @cached_property
+    def counted(self) -> NDArray[np.float32]:
+        """How many of a row and of those beside it have a vector, at least 1."""
+        known = np.append(self.at >= 0, False)
+        # booleans added to each other would make one of two
+        count = known[:-1].astype(np.int8) + known[self.beside[0]] + known[self.beside[1]]
+        counted: NDArray[np.float32] = np.maximum(count, 1).astype(np.float32)
+        return counted
+
+    def with_neighbours(self, own: Array) -> Array:
+        """Return the means of each row, and of those beside it, that have a vector."""
+        values = np.append(own, np.float32(0))
+        context: Array = own + values[self.beside[0]]
+        context += values[self.beside[1]]
+        context /= self.counted
+        return context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """How near every row is: its cosine alone, and with its neighbours unless each row stands alone."""
+
+    own: Array
+    context: "Array | None"
+    places: Places
+    scale: Scale
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32], vector: NDArray[np.float32], places: Places, scale: Scale) -> "Whole":
+        """Look at all vectors, which are the `rows` of a matrix."""
+        own = places.own(cosines(rows, vector))
+        context = None if places.is_alone else places.with_neighbours(own)
+        return cls(own=own, context=context, places=places, scale=scale)
+
+    def knows(self, rows: Array) -> Array:
+        """Tell of these rows whether anything is known."""
+        return self.places.knows(rows)
+
+    def sides(self, rows: Array) -> tuple[Array, Array]:
+        """Return how near these rows are, alone and with their neighbours."""
+        own = self.scale.scaled(self.own[rows])
+        return own, own if self.context is None else self.scale.scaled(self.context[rows])
+
+    def both(self, rows: Array) -> Array:
+        """Return how near these rows are, the mean of both sides."""
+        return _mean(*self.sides(rows))
+
+    def nearest(self, wanted: int) -> tuple[Array, bool]:
+        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        near, nothing, most = _levels(self.own, self.context, self.places.known, self.scale)
+        bound = min(_nth(near, wanted, nothing), most)
+        more = bound > nothing
+        rows = np.flatnonzero(near >= bound if more else near > nothing)
+        return rows[self.knows(rows)], more
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """How near rows are that stand alone: those are looked at that can be near by the `front` of their vectors."""
+
+    rows: NDArray[np.float32]
+    front: Front
+    vector: NDArray[np.float32]
+    places: Places
+    scale: Scale
+
+    def knows(self, rows: Array) -> Array:
+        """Tell of these rows whether anything is known."""
+        return self.places.knows(rows)
+
+    def sides(self, rows: Array) -> tuple[Array, Array]:
+        """Return how near these rows are, alone and with their neighbours, which they have none of."""
+        near = self.scale.scaled(self._cosines(rows, _one_by_one))
+        return near, near
+
+    def both(self, rows: Array) -> Array:
+        """Return how near these rows are, the mean of both sides."""
+        return self.sides(rows)[0]
+
+    def nearest(self, wanted: int) -> tuple[Array, bool]:
+        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        count, nothing, most = len(self.places.at), self.scale.least, self.scale.most
+        if wanted > _MOST_WANTED * count:
+            return self._whole.nearest(wanted)
+        at_most, estimated = self._bounds()
+        # the nearest of some rows are not nearer than those of all
+        some = np.flatnonzero(estimated >= _nth(estimated, round(_MORE * wanted), nothing))
+        least = min(_nth(self._cosines(some, cosines), wanted, nothing), most) - _ROUNDING
+        rows = np.flatnonzero(at_most >= max(least, nothing))
+        if len(rows) > _MOST_READ * count:
+            return self._whole.nearest(wanted)
+        near = self._cosines(rows, cosines)
+        bound = min(_nth(near, wanted, nothing), most)
+        more = bound > nothing
+        rows = rows[near >= bound - _ROUNDING if more else near > nothing]
+        return rows[self.knows(rows)], more
+
+    @cached_property
+    def _whole(self) -> Whole:
+        return Whole.of(self.rows, self.vector, self.places, self.scale)
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """Return for each row what its cosine can be at most, and about what it is."""
+        at_most, estimated = self.front.bounds(self.vector)
+        if len(self.front) < len(self.rows):
+            later = cosines(self.rows[len(self.front) :], self.vector)
+            at_most = np.concatenate((at_most, later + np.float32(_ROUNDING)))
+            estimated = np.concatenate((estimated, later))
+        return self.places.own(at_most), self.places.own(estimated)
+
+    def _cosines(
+        self, rows: Array, product: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
+        """Return the cosines of these rows, 0 for one without a vector."""
+        at = self.places.at[rows]
+        found = product(self.rows.take(at, axis=0, mode="clip"), self.vector)
+        found[at < 0] = 0
+        return found
+
+
+def _mean(own: Array, context: Array) -> Array:
+    mean: Array = (own + context) / 2
+    return mean
+
+
+def _levels(own: Array, context: "Array | None", known: "Array | None", scale: Scale) -> tuple[Array, float, float]:
+    """Return what tells how near rows are, from which value on it says something, and from which on nothing more."""
+    if context is None:
+        # what is scaled to the same is equally near, so cosines from `most` on are one
+        return own, scale.least, scale.most
+    both = _mean(scale.scaled(own), scale.scaled(context))
+    return both if known is None else np.where(known, both, 0.0), 0.0, 1.0
+
+
+def _nth(near: Array, wanted: int, nothing: float) -> float:
+    """Return the value that so many reach, not less than `nothing`, which it is where there are fewer."""
+    if len(near) < wanted:
+        return nothing
+    return max(float(np.partition(near, len(near) - wanted)[len(near) - wanted]), nothing)
+
+
+def _one_by_one(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the product of each row with a vector, equal for equal rows, to six digits."""
+    found: NDArray[np.float32] = np.einsum("ij,j->i", rows, vector)
+    return np.round(found, _DIGITS, out=found)
