@@ -19,6 +19,7 @@ from ricordo.consolidation.worth import MERGED, cited
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import has_secret
+from ricordo.workspace.contradictions import undecided
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.escapes import unescape
@@ -29,6 +30,7 @@ __all__ = ["check_entries", "check_secrets", "inspect_entries"]
 
 _MUCH_JUNK = 20
 _JUNK_SHARE = 5
+_FEW = 3
 
 
 async def check_entries(files: FileStore, now: datetime) -> list[Check]:
@@ -85,6 +87,7 @@ def _checks(
         _junk(entries, curated),
         _noted("duplicates", "memories that say the same as another", same, curated),
         _stale(entries, curated, now, usage),
+        _contradictions(entries),
         Check(name="ids", ok=doubled == 0, count=doubled, detail="ids that stand twice: remove one of the lines"),
         _dangling(missing, sourceless(entries, sessions)),
     ]
@@ -114,6 +117,15 @@ def _stale(
     found = [entry.id for entry in entries if is_stale(entry, usage.get(entry.id), now)]
     return _noted(
         "stale", "memories past their time that nobody has used: `ricordo confirm` or `forget`", found, curated
+    )
+
+
+def _contradictions(entries: Sequence[Entry]) -> Check:
+    links = undecided(entries)
+    pairs = sorted({tuple(sorted((name, other))) for name, others in links.items() for other in others})
+    detail = "pairs of memories that contradict each other, and no rule decides: `ricordo confirm` or `forget` one"
+    return Check(
+        name="contradictions", ok=True, count=len(pairs), detail=_listed(detail, [*map(" and ".join, pairs[:_FEW])])
     )
 
 

@@ -16,6 +16,7 @@ from ricordo.audit.told_sessions import without_telling
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.own_words import rests_on, with_own_words
 from ricordo.consolidation.topics import described_anew
+from ricordo.consolidation.undecided import unlinked
 from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
@@ -87,7 +88,7 @@ async def _removal(
 
 
 async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
-    """Return the edits, and those of the lines that a run had worded with what these entries said."""
+    """Return the edits, and those of the lines that a run had worded with what these entries said, or naming them."""
     known = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
     for path in [MEMORY, *topics]:
@@ -95,6 +96,8 @@ async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[
         if edit is None and await files.info(path):
             stored = await files.read(path)
             edit = Edit(path=path, expected=stored.version, data=stored.data)
+        if edit and edit.data and (told := unlinked(edit.data, path, gone)) != edit.data:
+            edit = known[path] = replace(edit, data=told)
         names = rests_on(edit.data, path, gone) if edit and edit.data else frozenset[str]()
         if edit and edit.data and names:
             ledgers = [one for name in names for one in await located_by_id(files, name) if ledger_date(one.path)]

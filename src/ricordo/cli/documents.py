@@ -28,8 +28,8 @@ __all__ = [
 ]
 
 
-def entry_document(entry: "Entry") -> dict[str, JsonValue]:
-    """Describe a memory."""
+def entry_document(entry: "Entry", contradicts: Iterable[str] = ()) -> dict[str, JsonValue]:
+    """Describe a memory; `contradicts` are the ids of those that can't hold beside it, where that is looked for."""
     return {
         "id": entry.id,
         "kind": entry.kind,
@@ -42,6 +42,7 @@ def entry_document(entry: "Entry") -> dict[str, JsonValue]:
         "confidence": entry.confidence,
         "state": entry.state,
         "supersedes": entry.supersedes,
+        "contradicts": _list(contradicts),
         "pinned": entry.pinned,
         "confirmed": entry.confirmed.isoformat() if entry.confirmed else None,
         "reason": entry.reason,
@@ -80,7 +81,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "before": _neighbour(hit.before),
         "after": _neighbour(hit.after),
         "superseded_by": hit.superseded_by or None,
-        "entry": entry_document(hit.entry),
+        "entry": entry_document(hit.entry, hit.contradicts),
     }
 
 

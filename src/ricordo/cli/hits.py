@@ -22,9 +22,13 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
     """Print hits, best first, or that there are none; those of an empty query have no score."""
     if not hits:
         say("Nothing found.")
+    from ricordo.recall.disputed import markers
+
     is_scored = any(hit.score for hit in hits)
-    for number, hit in enumerate(hits, start=1):
+    for number, (hit, contradicts) in enumerate(zip(hits, markers(hits), strict=True), start=1):
         say(_marked(wrapped(_cut(hit.entry.content), "   ", first=f"{number}. "), hit))
+        if contradicts:
+            say(wrapped(contradicts, "   "))
         said = hit.date
         score = f"score {hit.score:.2f}" if is_scored else ""
         facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target), _under(hit)]

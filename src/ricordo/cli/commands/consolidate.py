@@ -125,6 +125,7 @@ def _print(told: _Told) -> None:
             say(shown(line))
         counts = map(len, (proposal.kept, proposal.merged, proposal.superseded, proposal.retired))
         say(f"Would be {_counted(*counts)}")
+        _print_undecided(len(proposal.undecided))
         _print_asides(proposal.rejected, told.note or proposal.note, proposal.refused)
         return
     done = told.done
@@ -136,10 +137,17 @@ def _print(told: _Told) -> None:
         say(dim(f"  {done.change_id}  {shown(', '.join(done.files))}: `ricordo undo {done.change_id}` takes it back"))
     if done.cap:
         say(dim(f"  as many as its {done.cap} allow stand in MEMORY.md, the rest in topics"))
+    _print_undecided(done.undecided)
     _print_asides("", told.note or done.note, done.refused)
     if done.cost.requests:
         cost = "" if done.cost.dollars is None else f", ${done.cost.dollars:.4f}"
         say(dim(f"  {counted(done.cost.requests, 'request')}, {done.cost.tokens:,} tokens{cost}"))
+
+
+def _print_undecided(count: int) -> None:
+    if count:
+        pairs = counted(count, "pair contradicts each other", "pairs contradict each other")
+        say(f"  {pairs} and no rule decides: `ricordo confirm` the one that holds, or `ricordo forget` the other")
 
 
 def _print_asides(rejected: str, note: str, refused: "Sequence[str]") -> None:
@@ -165,6 +173,7 @@ def _document(told: _Told) -> "dict[str, JsonValue]":
             "merged": [*proposal.merged],
             "superseded": [{"old": one.old, "new": one.new} for one in proposal.superseded],
             "retired": [{"id": one.id, "reason": one.reason} for one in proposal.retired],
+            "undecided": [[*pair] for pair in proposal.undecided],
             "refused": [*proposal.refused],
             "rejected": proposal.rejected or None,
             "note": told.note or proposal.note or None,
@@ -183,6 +192,7 @@ def _document(told: _Told) -> "dict[str, JsonValue]":
         "superseded": done.superseded,
         "retired": done.retired,
         "left": done.left,
+        "undecided": done.undecided,
         "waiting": done.waiting,
         "files": [*done.files],
         "cap": done.cap or None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.context import existing, with_memory
+from ricordo.cli.contradictions import contradicting, print_contradictions
 from ricordo.cli.documents import entry_document, hit_document
 from ricordo.cli.explaining import explain_hits
 from ricordo.cli.hits import print_hits
@@ -152,14 +153,18 @@ def list_memories(
     )
     remembered = with_memory(target, lambda memory: memory.entries(as_of=as_of))
     entries = [entry for entry in remembered if wanted.takes(entry)]
+    from ricordo.workspace.contradictions import undecided
+
+    links = undecided(remembered)
     if as_json:
-        emit({"total": len(entries), "entries": [entry_document(entry) for entry in entries[:limit]]})
+        shown_first = [entry_document(entry, links.get(entry.id, ())) for entry in entries[:limit]]
+        emit({"total": len(entries), "entries": [*shown_first]})
         return
     if not entries:
         say("No memory matches.")
     length = _telling_length([entry.id for entry in remembered])
     for entry in entries[:limit]:
-        _print_row(entry, length)
+        _print_row(entry, length, links.get(entry.id, ()))
     if len(entries) > limit:
         say(dim(f"… and {len(entries) - limit:,} more: --limit shows them"))
     if entries:
@@ -179,27 +184,33 @@ def show(
 
     All its fields, its file and line, and the lines of the conversation that it was learned from.
     """
+    from ricordo.workspace.contradictions import CONTRADICTS
+
     target = existing(root, user, project)
 
-    async def look(memory: "Memory") -> "tuple[Entry, Position | None, list[Origin]]":
+    async def look(memory: "Memory") -> "tuple[Entry, Position | None, list[Origin], list[Entry]]":
         if as_of is not None:
             then = await memory.entry(entry_id, as_of=as_of)
-            return then, None, await origins_of(target, memory, then)
+            return then, None, await origins_of(target, memory, then), []
         entry = await memory.used(entry_id, how="show")
-        return entry, await position_of(target, entry.id), await origins_of(target, memory, entry)
+        others = await contradicting(memory, entry.id)
+        return entry, await position_of(target, entry.id), await origins_of(target, memory, entry), others
 
-    entry, position, origins = with_memory(target, look)
+    entry, position, origins, others = with_memory(target, look)
     if as_json:
         rests_on: list[JsonValue] = [
             {"message": each.message.id, "file": each.position.file, "line": each.position.line} for each in origins
         ]
         file, line = (position.file, position.line) if position else (None, None)
-        emit({**entry_document(entry), "file": file, "line": line, "rests_on": rests_on})
+        emit(
+            {**entry_document(entry, [other.id for other in others]), "file": file, "line": line, "rests_on": rests_on}
+        )
         return
     say(wrapped(entry.content))
     for name, value in _fields(entry, position):
-        if value:
+        if value and name != CONTRADICTS:
             say(f"  {dim(f'{name:<11}')} {shown(value)}")
+    print_contradictions(others, entry.id)
     for origin in origins:
         say(f"\n{dim('said in')} {shown(str(origin.position))} {dim('by')} {shown(_speaker(origin))}")
         same_words = entry.content if entry.content in origin.message.text else origin.message.text
@@ -253,7 +264,7 @@ def _telling_length(ids: Sequence[str]) -> int:
     return length
 
 
-def _print_row(entry: "Entry", length: int) -> None:
+def _print_row(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
     source = f"{entry.by} {entry.source.session}" if entry.source.session else entry.by
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
@@ -262,6 +273,8 @@ def _print_row(entry: "Entry", length: int) -> None:
     say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
     if entry.rule:
         say(dim(wrapped(f"rule: {_rule(entry)}", "  ")))
+    if contradicts:
+        say(dim(wrapped(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 
 
 def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.context import existing, find, with_memory
+from ricordo.cli.contradictions import contradicting, print_what_confirming_does
 from ricordo.cli.documents import entry_document
 from ricordo.cli.locate import Position, position_of_newest
 from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, UserOption, YesOption
@@ -158,10 +159,19 @@ def confirm(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that a memory holds: it is sure from now on, and as fresh as if it was learned today."""
-    entry = with_memory(existing(root, user, project), lambda memory: memory.confirm(entry_id))
+    """Say that a memory holds: it is sure from now on, and as fresh as if it was learned today.
+
+    What contradicts it then gives way to it with the next consolidation, unless that was confirmed too.
+    """
+
+    async def hold(memory: "Memory") -> "tuple[Entry, list[Entry]]":
+        entry = await memory.confirm(entry_id)
+        return entry, await contradicting(memory, entry.id)
+
+    entry, others = with_memory(existing(root, user, project), hold)
     if as_json:
-        emit({"confirmed": entry_document(entry)})
+        emit({"confirmed": entry_document(entry, [other.id for other in others])})
         return
     say(f"Confirmed {entry.id}")
     say(dim(wrapped(entry.content, "  ")))
+    print_what_confirming_does(others)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.context import Target, existing, with_memory
+from ricordo.cli.contradictions import contradicting, print_contradictions
 from ricordo.cli.deeds import Deed, deeds_of
 from ricordo.cli.documents import change_document, entry_document, explained_document, usage_document
 from ricordo.cli.explaining import explain_hits
@@ -39,6 +40,7 @@ class _Known:
     successor: str
     prompted: bool
     usage: "MemoryUsage"
+    contradicting: "list[Entry]"
     found: "Explained | None"
 
     @property
@@ -103,6 +105,7 @@ async def _known(memory: "Memory", entry: "Entry", target: Target, asked: str, l
         successor=successor,
         prompted=_holds(await memory.preamble(), entry),
         usage=await memory.usage(entry.id),
+        contradicting=await contradicting(memory, entry.id),
         found=await memory.explain(asked, limit=limit) if asked else None,
     )
 
@@ -120,6 +123,7 @@ def _print(known: _Known, target: Target) -> None:
     say(f"  {shown(str(known.position)) if known.position else 'stands in no file'}")
     say(wrapped(known.standing, "  "))
     say(wrapped(_used(known.usage), "  "))
+    print_contradictions(known.contradicting, entry.id)
     for origin in known.origins:
         speaker = origin.message.name or origin.message.role
         say(f"  said in {shown(str(origin.position))} by {shown(speaker)}, message {shown(origin.message.id)}")
@@ -153,7 +157,7 @@ def _document(known: _Known, target: Target) -> "dict[str, JsonValue]":
         for each in known.origins
     ]
     return {
-        **entry_document(known.entry),
+        **entry_document(known.entry, [other.id for other in known.contradicting]),
         "file": position.file if position else None,
         "line": position.line if position else None,
         "rests_on": origins,

@@ -1,0 +1,46 @@
+"""What contradicts a memory while nothing decides, and how a person decides it."""
+
+from typing import TYPE_CHECKING
+
+from ricordo.cli.render import dim, say, shown, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ricordo.memory import Memory
+    from ricordo.workspace.entry import Entry
+
+__all__ = ["contradicting", "print_contradictions", "print_what_confirming_does"]
+
+_LONGEST = 160
+
+
+async def contradicting(memory: "Memory", entry_id: str) -> "list[Entry]":
+    """Return the memories that contradict the one with this id; none where nothing does, or it is decided."""
+    from ricordo.workspace.contradictions import undecided
+
+    entries = {entry.id: entry for entry in await memory.entries()}
+    return [entries[name] for name in undecided(entries.values()).get(entry_id, ()) if name in entries]
+
+
+def print_contradictions(others: "Sequence[Entry]", entry_id: str) -> None:
+    """Print what contradicts the memory with this id, and what decides it."""
+    for other in others:
+        say(wrapped(f"contradicts {other.id}, not decided: {_cut(other.content)}", "  "))
+        say(dim(wrapped(f"`ricordo confirm` the one that holds, `ricordo forget` the other: {entry_id}", "    ")))
+
+
+def print_what_confirming_does(others: "Sequence[Entry]") -> None:
+    """Print what comes of those that contradict a memory which was confirmed just now."""
+    for other in others:
+        say(wrapped(f"It contradicts {shown(other.id)}: {_cut(other.content)}", "  "))
+        if other.pinned or other.by == "hand" or other.rule:
+            told = f"That one is a person's own and stays: `ricordo forget {other.id}` takes it away."
+        else:
+            told = "It takes that one's place with the next consolidation; if both hold, confirm that one too."
+        say(dim(wrapped(told, "  ")))
+
+
+def _cut(content: str) -> str:
+    line = " ".join(content.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
