@@ -45,6 +45,35 @@ async def test_a_recall_where_nothing_changed_is_one_trip_and_one_after_an_edit_
         assert (await trips(memory, "gull on what?"))[1] == []
 
 
+@pytest.mark.parametrize("question", ["zebra", "", "&", "the"])
+async def test_a_recall_that_finds_nothing_by_words_is_one_trip_too(tmp_path: Path, question: str) -> None:
+    scope = Scope(user="me", project="harbour")
+    async with Memory.open(tmp_path / "root", scope=scope, settings=settings(tmp_path)) as memory:
+        await memory.remember("The gull sits on a crane & sleeps.")
+        await anyio.sleep(0.06)
+        for _ in range(2):
+            await memory.recall("gull")
+        found = [] if question == "zebra" else ["The gull sits on a crane & sleeps."]
+        assert await trips(memory, question) == (1, found)
+
+
+async def test_what_is_noted_beside_the_documents_makes_no_trip_more_and_a_new_document_is_found(
+    tmp_path: Path,
+) -> None:
+    scope, root = Scope(user="me", project="harbour"), tmp_path / "root"
+    async with Memory.open(root, scope=scope, settings=settings(tmp_path)) as memory:
+        await memory.remember("The gull sits on the crane.")
+        await anyio.sleep(0.06)
+        for _ in range(2):
+            await memory.recall("gull")
+        for _ in range(2):
+            with (root / "workspace" / "usage.jsonl").open("a") as file:
+                file.write("{}\n")
+            assert await trips(memory, "gull") == (1, ["The gull sits on the crane."])
+        (root / "workspace" / "MEMORY.md").write_text("- A gull is no omen.\n")
+        assert sorted((await trips(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
+
+
 async def test_what_another_project_saved_for_all_is_found_though_there_was_no_place_for_it_before(
     tmp_path: Path,
 ) -> None:

@@ -143,7 +143,7 @@ class KeywordIndex:
         asked = Asked(query=query, words=query_words(query.text), limit=limit)
         sorts: tuple[Sort, ...] = (*query.sorts, "curated")
         sense = await self._meanings.sense(query.text) if self._meanings and asked.words.groups else None
-        if asked.words.groups and self._lists_here is not None and self._settled is not None:
+        if self._lists_here is not None and self._settled is not None:
             listing = Listing(self._lists_here, self._folder, beside)
             found = await self._use(
                 lambda reader, held: candidates(reader, held, asked, sense, cut), current=True,
@@ -154,7 +154,7 @@ class KeywordIndex:
         files = await self._files.list(self._folder)
         settled = self._is_settled(files, sorts)
         progress = None if settled else await self._catch_up(files, sorts, seconds=self._patience_seconds)
-        if asked.words.groups and (settled or (progress is not None and not progress.unread)):
+        if settled or (progress is not None and not progress.unread):
             found = await self._use(lambda reader, held: candidates(reader, held, asked, sense, cut), current=settled)
             if found is not None:
                 return found
@@ -178,7 +178,18 @@ class KeywordIndex:
         if self._settled is None or self._intake is None:
             return False
         before, covered, revision = self._settled
-        return set(sorts) <= covered and revision == self._intake[1].revision and before == tuple(files)
+        if not set(sorts) <= covered or revision != self._intake[1].revision:
+            return False
+        now = tuple(files)
+        if before != now:
+            # what is noted beside the documents, as what was shown, changes nothing that is found
+            if self._documents(before) != self._documents(now):
+                return False
+            self._settled = (now, covered, revision)
+        return True
+
+    def _documents(self, files: Sequence[FileInfo]) -> list[FileInfo]:
+        return [info for info in files if document_of(info.path, self._folder) is not None]
 
     async def _look(self, asked: Asked, sense: "Sense | None", *, current: bool = False) -> list[Match] | None:
         """Return what the database holds, as `_use` does."""

@@ -29,9 +29,14 @@ _CANDIDATES = 200
 
 def select(reader: Connection, segments: "Segments | None", asked: Asked, sense: "Sense | None") -> list[Match]:
     """Return what the database holds for the query."""
-    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _CANDIDATES)
     if asked.words.groups and (found := _holding(reader, segments, asked, sense)):
         return found
+    return _unindexed(reader, segments, asked)
+
+
+def _unindexed(reader: Connection, segments: "Segments | None", asked: Asked) -> list[Match]:
+    """Return what is found without words: the newest where nothing is asked, else what holds the query literally."""
+    query, limit, wanted = asked.query, asked.limit, max(asked.limit, _CANDIDATES)
     if not query.text.strip():
         if segments is not None:
             return as_they_come(segments.newest(reader, asked), score=0.0)
@@ -62,14 +67,18 @@ def _holding(reader: Connection, segments: "Segments | None", asked: Asked, sens
 def candidates(
     reader: Connection, segments: "Segments | None", asked: Asked, sense: "Sense | None", cut: Cut | None
 ) -> Candidates | None:
-    """Return what the database holds for ranking; None where there are no postings, or nothing is found by them."""
+    """Return what the database holds for ranking; None where there are no postings.
+
+    What is not found by its words is looked for as `select` does, and all of that is returned.
+    """
     if segments is None:
         return None
-    found, common, unseen = segments.candidates(reader, asked, sense, cut)
-    absent = common.absent(asked.words)
-    matches = [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
-    if not matches:
-        return None
+    matches, unseen = list[Match](), None
+    if asked.words.groups:
+        found, common, unseen = segments.candidates(reader, asked, sense, cut)
+        absent = common.absent(asked.words)
+        matches = [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
+    matches = matches or _unindexed(reader, segments, asked)
     curated = Curated()
     if any(each.chunk.entry_id for each in matches):
         curated = segments.curated(reader, Asked(query=ALL_CURATED, words=Words(), limit=MOST_CURATED))
