@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import SECTIONS, fits, is_movable
+from ricordo.consolidation.placing import SECTIONS, fits, is_hollow, is_movable
 from ricordo.consolidation.plan import Material
 from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
 from ricordo.consolidation.topics import LISTED, is_ours, tells_its_entries
@@ -39,7 +39,8 @@ def faults(material: Material, proposal: Proposal, config: ConsolidationConfig) 
         found.append(f"{len(retired)} memories would be retired")
     if off := _rules_before(material, proposal, before) - _rules(after):
         found.append(f"{len(off)} rules would be switched off")
-    if missing := _by_hand(before) - _by_hand(after):
+    here = {path: sheet for path, sheet in before.items() if path in after or not _is_ours_alone(path, sheet)}
+    if missing := _by_hand(here) - _by_hand(after):
         found.append(f"{missing.total()} lines that a person wrote would be lost")
     unplaced = set(proposal.kept) - _ids(after)
     if unplaced:
@@ -77,6 +78,12 @@ def _rules_before(material: Material, proposal: Proposal, before: Mapping[str, S
     """Return the rules that curated memory must have afterwards, by the ids of their entries."""
     new = {(one.entry.id, one.entry.rule) for one in material.fresh if one.entry.rule and one.entry.id in proposal.kept}
     return {row for row in _rules(before) | new if row[0] not in material.forgotten}
+
+
+def _is_ours_alone(path: str, sheet: Sheet) -> bool:
+    """Tell whether a person wrote nothing into a topic, so that it may go when its memories stand elsewhere."""
+    named = {part.entry.id for part in sheet.parts if part.entry and part.is_named}
+    return tells_its_entries(path, sheet.data) and is_hollow(sheet.without(named))
 
 
 def _by_hand(sheets: Mapping[str, Sheet]) -> Counter[tuple[str, bytes]]:

@@ -1,9 +1,11 @@
 """Placing: where curated entries stand, within the bounds of MEMORY.md. Pure.
 
 The most useful stand in MEMORY.md, by kind; what does not fit there goes to a topic, which is listed, and so does
-every entry that is too long for a line of it: what an entry costs decides, its kind does not. Entries that stand
-already keep their order; new ones are put where they belong. What is pinned, has no id in its line or stands under
-a heading of somebody else's is never moved.
+every entry that is too long for a line of it: what an entry costs decides, its kind does not. What was of use comes
+back out of a topic when it is of a higher grade than what stands in MEMORY.md, or there is room; grades are coarse, so
+lines do not change places with every use. Entries that stand already keep their order but in a dream, which puts the
+most used on top of their section; new ones are put where they belong. What is pinned, has no id in its line or stands
+under a heading of somebody else's is never moved.
 """
 
 from collections import defaultdict
@@ -12,20 +14,23 @@ from dataclasses import dataclass, replace
 
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.folding import folded, with_further
+from ricordo.consolidation.rising import comes_before, fresh_of, in_order, most_used_first, of_use
 from ricordo.consolidation.sheet import Part, Sheet, parse_sheet
 from ricordo.consolidation.topics import (
     LISTED,
     Topic,
-    described_anew,
+    description_line,
+    is_ours,
     listing,
     named_subjects,
     new_topic,
     read_topic,
+    tells_its_entries,
     topic_name,
     topic_path,
 )
 from ricordo.consolidation.types import Fresh
-from ricordo.consolidation.worth import moment, usefulness
+from ricordo.consolidation.worth import usefulness
 from ricordo.courtesy import give_way
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line, render_entry
@@ -37,6 +42,7 @@ __all__ = [
     "emptied",
     "fits",
     "held_sections",
+    "is_hollow",
     "is_movable",
     "is_short",
     "most_listed",
@@ -98,6 +104,13 @@ def is_short(one: Fresh, config: ConsolidationConfig) -> bool:
     return one.long is None and len(one.entry.content) <= config.index_characters
 
 
+def is_hollow(topic: Sheet) -> bool:
+    """Tell whether a topic holds nothing but what we wrote around its entries."""
+    return is_ours(topic.data) and not any(
+        part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in topic.parts
+    )
+
+
 def held_sections(memory: Sheet) -> frozenset[str]:
     """Return which of our sections of MEMORY.md hold a memory with its id."""
     return frozenset(part.section for part in memory.parts if part.is_named and part.section in _OWN)
@@ -118,22 +131,24 @@ def place(
     written: Mapping[str, bytes],
     named: Mapping[str, str] | None = None,
     used: Mapping[str, int] | None = None,
+    deep: bool = False,
 ) -> Placement:
     """Return the documents with `new` placed, as many entries in MEMORY.md as fit, the most useful first.
 
-    The newest of those that are short enough always stands there. `used` says by id how much an entry was of use.
+    The newest of those that are short enough always stands there. `used` says by id how much an entry was of use:
+    where something is new, and with `deep`, what was of use and went to a topic may come back.
 
     Of the sections that are empty then, those in `held` go: they held a memory before. `written` are the topics as
     they were before anything was taken out of them. `named` says by id which topic an entry goes to, if it goes to one.
     """
     base = memory if memory.parts else parse_sheet(_TITLE, MEMORY)
-    standing = [Fresh(entry=part.entry, long=part.long) for part in base.parts if is_movable(part) and part.entry]
-    ranked = sorted((*standing, *new), key=lambda one: usefulness(one.entry, used or {}), reverse=True)
-    fresh = frozenset(one.entry.id for one in new)
     arranged = _Arranging(
-        base, topics, ranked, fresh, held=held, written=written, named=named or {}, used=used or {}, config=config
-    )
+        base, topics, new, held=held, written=written, named=named or {}, used=used or {}, config=config,
+        lifts=deep or bool(new),
+    )  # fmt: skip
     placed = arranged.best()
+    if deep and used:
+        placed = replace(placed, memory=most_used_first(placed.memory, _ORDER[1:], is_movable, used))
     if not memory.parts and placed.memory == base:
         placed = replace(placed, memory=memory)
     topics = with_further(placed.memory.data, placed.topics)
@@ -147,28 +162,35 @@ class _Arranging:
         self,
         memory: Sheet,
         topics: Mapping[str, Sheet],
-        ranked: Sequence[Fresh],
-        new: frozenset[str],
+        new: Sequence[Fresh],
         *,
         held: Collection[str],
         written: Mapping[str, bytes],
         named: Mapping[str, str],
         used: Mapping[str, int],
         config: ConsolidationConfig,
+        lifts: bool,
     ) -> None:
         self.cap = ""
         self._memory = memory
         self._topics = topics
-        self._short = _newest_first([one for one in ranked if is_short(one, config)])
         self._used = used
-        self._long = [one for one in ranked if not is_short(one, config)]
-        self._new = new
+        self._config = config
+        self._new = frozenset(one.entry.id for one in new)
         self._standing = {part.entry.id: part for part in reversed(memory.parts) if part.entry}
+        taken = self._new | self._standing.keys()
+        self._rising = of_use(topics, taken, used, lambda one: is_short(one, config)) if lifts and used else {}
+        self._below = {name: part for rising in self._rising.values() for name, part in rising.items()}
+        here = [*(fresh_of(part) for part in memory.parts if is_movable(part)), *new]
+        ranked = sorted(here, key=lambda one: usefulness(one.entry, used), reverse=True)
+        self._long = [one for one in ranked if not is_short(one, config)]
+        below = [fresh_of(part) for part in self._below.values()]
+        self._short = in_order([one for one in ranked if is_short(one, config)], below, used)
         self._parts: dict[tuple[str, str], Part] = {}
+        self._told: dict[str, bool] = {}
         self._held = held
         self._written = written
         self._named = {name: topic for name, topic in named.items() if topic}
-        self._config = config
         self._most_listed = most_listed(config)
         told = [entry for sheet in topics.values() for entry in sheet.entries]
         self._made: dict[tuple[str, ...], tuple[Sheet, Topic]] = {}
@@ -214,48 +236,65 @@ class _Arranging:
         return _listed(memory, topics, sheets, self._most_listed)
 
     def _arranged(self, count: int) -> _Placed:
-        inside, outside = self._short[:count], [*self._long, *self._short[count:]]
+        inside = self._short[:count]
+        raised = {one.entry.id for one in inside} & self._below.keys()
+        outside = [*self._long, *(one for one in self._short[count:] if one.entry.id not in self._below)]
         sheet = self._memory.without({one.entry.id for one in outside if one.entry.id not in self._new})
         added: defaultdict[str, list[Part]] = defaultdict(list)
-        for one in inside:
-            if one.entry.id in self._new:
+        for one in sorted(inside, key=lambda one: usefulness(one.entry, self._used), reverse=True):
+            if one.entry.id in self._new or one.entry.id in raised:
                 title = SECTIONS.get(one.entry.kind, _OTHER)
-                added[title].append(self._shown(one, title))
+                added[title].append(self._moved(one, title))
         for title, parts in added.items():
-            sheet = sheet.with_section(title, _ORDER).grown(parts, _comes_before)
+            sheet = sheet.with_section(title, _ORDER).grown(parts, self._comes_before)
         for title in _ORDER[1:]:
             if title in self._held:
                 sheet = sheet.without_section(title)
-        made = self._grown(outside)
+        made = self._grown(outside, raised)
         topics = {path: topic for path, (topic, _) in made.items()}
         return _Placed(memory=self._listed(sheet, [told for _, told in made.values()], topics), topics=topics)
 
-    def _grown(self, outside: Sequence[Fresh]) -> Mapping[str, tuple[Sheet, Topic]]:
-        """Return the topics with what has no room in MEMORY.md, and how they are listed."""
+    def _grown(self, outside: Sequence[Fresh], raised: Collection[str]) -> Mapping[str, tuple[Sheet, Topic]]:
+        """Return the topics with what has no room in MEMORY.md and without `raised`, and how they are listed."""
         joining: defaultdict[str, dict[str, Sequence[Fresh]]] = defaultdict(dict)
         for name, group in self._grouped(outside).items():
             joining[topic_path(name)][name] = group
-        return {path: self._topic(path, joining.get(path, {})) for path in dict.fromkeys((*self._topics, *joining))}
+        paths = dict.fromkeys((*self._topics, *joining))
+        made = {path: self._topic(path, joining.get(path, {}), raised) for path in paths}
+        return {path: made[path] for path in paths if path not in self._rising or not is_hollow(made[path][0])}
 
-    def _topic(self, path: str, groups: Mapping[str, Sequence[Fresh]]) -> tuple[Sheet, Topic]:
+    def _topic(self, path: str, groups: Mapping[str, Sequence[Fresh]], raised: Collection[str]) -> tuple[Sheet, Topic]:
         """Return a topic with what joins it; most arrangements share most of their topics."""
-        key = (path, *(part for name, group in groups.items() for part in (name, *(one.entry.id for one in group))))
+        gone = [name for name in self._rising.get(path, ()) if name in raised]
+        joining = (part for name, group in groups.items() for part in (name, *(one.entry.id for one in group)))
+        key = (path, *gone, "", *joining)
         if key not in self._made:
             sheet = self._topics.get(path)
+            sheet = sheet.without(gone) if sheet and gone else sheet
             for name, group in groups.items():
                 give_way()
                 sheet = sheet or parse_sheet(new_topic(name, [one.entry for one in group])[1], path)
                 # the place of a bullet is after the heading that is there, whoever wrote it
                 section = sheet.parts[-1].section if sheet.parts else ""
-                sheet = sheet.grown([self._moved(one, section) for one in group], _comes_before)
+                sheet = sheet.grown([self._moved(one, section) for one in group], self._comes_before)
             sheet = self._described(path, sheet or Sheet())
             self._made[key] = sheet, read_topic(path, sheet.data)
         return self._made[key]
 
     def _described(self, path: str, sheet: Sheet) -> Sheet:
-        before, data = self._written.get(path, b""), sheet.data
-        told = described_anew(path, before, data) if before and before != data else data
-        return sheet if told == data else parse_sheet(told, path)
+        """Return a topic with the description of its entries, if it had the one that we gave it."""
+        before = self._written.get(path, b"")
+        if not self._is_told(path, before) or sheet.data == before:
+            return sheet
+        entries = [entry for entry in sheet.entries if entry.state == "active"]
+        line = description_line(read_topic(path, before).name, entries)
+        at = next(at for at, part in enumerate(sheet.parts) if part.data.startswith(b"description: "))
+        return Sheet((*sheet.parts[:at], replace(sheet.parts[at], data=line), *sheet.parts[at + 1 :]))
+
+    def _is_told(self, path: str, before: bytes) -> bool:
+        if path not in self._told:
+            self._told[path] = bool(before) and tells_its_entries(path, before)
+        return self._told[path]
 
     def _grouped(self, outside: Sequence[Fresh]) -> Mapping[str, list[Fresh]]:
         groups: defaultdict[str, list[Fresh]] = defaultdict(list)
@@ -277,28 +316,19 @@ class _Arranging:
         return self._named[entry.id]
 
     def _moved(self, one: Fresh, section: str) -> Part:
-        found = self._standing.get(one.entry.id)
+        found = self._standing.get(one.entry.id) or self._below.get(one.entry.id)
         if found is None:
             return self._shown(one, section)
         return replace(found, section=section, data=_closed(found.data))
+
+    def _comes_before(self, new: Part, old: Part) -> bool:
+        return comes_before(new, old, self._used)
 
     def _shown(self, one: Fresh, section: str) -> Part:
         key = one.entry.id, section
         if key not in self._parts:
             self._parts[key] = part_of(one, section)
         return self._parts[key]
-
-
-def _newest_first(ranked: Sequence[Fresh]) -> list[Fresh]:
-    """Return the entries in their order, but for the one that was said last, which comes first."""
-    newest = max(ranked, key=lambda one: (moment(one.entry), one.entry.id), default=None)
-    return [*([newest] if newest else []), *(one for one in ranked if one is not newest)]
-
-
-def _comes_before(new: Part, old: Part) -> bool:
-    """Tell whether a new bullet goes before one that is there, which is less useful."""
-    assert new.entry is not None
-    return old.is_named and old.entry is not None and usefulness(old.entry) < usefulness(new.entry)
 
 
 def most_listed(config: ConsolidationConfig) -> int:

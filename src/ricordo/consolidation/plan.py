@@ -10,10 +10,9 @@ from datetime import datetime
 from typing import TypeAlias
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import held_sections, is_movable, part_of, place
+from ricordo.consolidation.placing import held_sections, is_hollow, is_movable, part_of, place
 from ricordo.consolidation.settle import settle
 from ricordo.consolidation.sheet import Sheet, parse_sheet
-from ricordo.consolidation.topics import is_ours
 from ricordo.consolidation.types import Advice, Fresh, Proposal, Settled
 from ricordo.consolidation.undecided import linked, linked_entry, links_of, side_by_side
 from ricordo.consolidation.wording import is_reworded
@@ -92,9 +91,17 @@ def propose(material: Material, config: ConsolidationConfig, advice: Advice | No
         # an emptied section alone is no reason to write: what emptied it may yet be taken back
         held |= set(material.held)
     memory = sheets.pop(MEMORY, Sheet())
-    topics = {path: sheet for path, sheet in sheets.items() if not _is_hollow(sheet)}
+    topics = {path: sheet for path, sheet in sheets.items() if not is_hollow(sheet)}
     placed = place(
-        memory, topics, new, held, config, written=material.documents, named=settled.topics, used=material.used
+        memory,
+        topics,
+        new,
+        held,
+        config,
+        written=material.documents,
+        named=settled.topics,
+        used=material.used,
+        deep=material.deep,
     )
     shown = (
         {path: _side_by_side(sheet, links) for path, sheet in placed.documents.items()} if links else placed.documents
@@ -177,13 +184,6 @@ def _settled(sheet: Sheet, settled: Settled, marks: Mapping[str, _Mark], lost: C
 def _marked_entry(entry: Entry, mark: _Mark) -> Entry:
     state, key, value = mark
     return replace(entry, state=state, extra=(*entry.extra, (key, value)) if value else entry.extra)
-
-
-def _is_hollow(sheet: Sheet) -> bool:
-    """Tell whether a topic holds nothing but what we wrote around its entries."""
-    return is_ours(sheet.data) and not any(
-        part.entry or not (part.fenced or part.is_blank or part.data.startswith(b"# ")) for part in sheet.parts
-    )
 
 
 def _changed(before: Mapping[str, bytes], after: Mapping[str, Sheet]) -> dict[str, bytes | None]:

@@ -24,6 +24,7 @@ __all__ = [
     "TOPICS",
     "Topic",
     "described_anew",
+    "description_line",
     "is_ours",
     "kind_of",
     "linked_files",
@@ -121,10 +122,15 @@ def described_anew(path: str, before: bytes, after: bytes) -> bytes:
     """
     if not tells_its_entries(path, before) or not is_ours(after):
         return after
-    told = json.dumps(_description(read_topic(path, before).name, _entries(path, after)), ensure_ascii=False)
+    line = description_line(read_topic(path, before).name, _entries(path, after))
     front, rest = after.split(b"\ndescription: ", 1)
-    line = told.encode("utf-8", "replace")
-    return b"".join([front, b"\ndescription: ", line, b"\n", rest.split(b"\n", 1)[1]])
+    return b"".join([front, b"\n", line, rest.split(b"\n", 1)[1]])
+
+
+def description_line(name: str, entries: Sequence[Entry]) -> bytes:
+    """Return the line of the front matter that describes a topic of this name by its entries."""
+    told = json.dumps(_description(name, entries), ensure_ascii=False)
+    return b"description: " + told.encode("utf-8", "replace") + b"\n"
 
 
 def tells_its_entries(path: str, document: bytes) -> bool:

@@ -15,7 +15,7 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import CORRECTION
 from ricordo.workspace.entry import Entry
 
-__all__ = ["MERGED", "REPLACED", "cited", "is_explicit", "is_worthwhile", "moment", "usefulness"]
+__all__ = ["MERGED", "REPLACED", "cited", "grade", "is_explicit", "is_worthwhile", "moment", "usefulness"]
 
 MERGED = "merged"
 """The field that holds the ids of entries which said the same, newest last."""
@@ -28,7 +28,8 @@ _LASTING = frozenset({"decision", "preference", "convention", "goal", "lesson"})
 _NEVER = frozenset({"session-summary"})
 _WEIGHTS: Mapping[str, int] = {"preference": 6, "convention": 6, "decision": 5, "goal": 4, "lesson": 4, "fact": 3}
 _OTHER = 3
-_MOST_USED = 4
+_AS_SAVED = 2
+"""The level of use from which an extracted entry counts as a saved one: that of one confirmation, or two openings."""
 _MARKED = "[secret:"
 _WHEN = (
     r"(?:this (?:week|morning|afternoon|evening|weekend)|today|tonight|right now|at the moment"
@@ -94,14 +95,18 @@ def _is_passing(content: str) -> bool:
     return _MARKED in content or (_PASSING.search(content) is not None and _SENTENCE_END.search(content) is None)
 
 
-def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
-    """Return what orders entries, the more useful being greater.
+def grade(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int]:
+    """Return the coarse part of usefulness, the more useful being greater: whether it was saved, and the level of use.
 
-    Saved comes first, then what was of use, by the level of what `used` counts by id: 1, 4, 16 and 64 times; then of a
-    lasting kind, repeated, sure, and newer.
+    Levels begin at 1, 4, 16, 64, ... of what `used` counts by id, so that no order changes with every use. What was
+    extracted counts as saved from the second level on.
     """
-    count = used.get(entry.id, 0) if used else 0
-    level = min((count.bit_length() + 1) // 2, _MOST_USED)
+    level = (used.get(entry.id, 0).bit_length() + 1) // 2 if used else 0
+    return is_explicit(entry) or level >= _AS_SAVED, level
+
+
+def usefulness(entry: Entry, used: Mapping[str, int] | None = None) -> tuple[bool, int, int, int, float, datetime, str]:
+    """Return what orders entries, the more useful being greater: the `grade`, a lasting kind, repeated, sure, newer."""
     weight = _WEIGHTS.get(entry.kind, _OTHER)
     said = min(len(cited(entry, MERGED)), 3)
-    return is_explicit(entry), level, weight, said, round(entry.confidence, 1), moment(entry), entry.id
+    return *grade(entry, used), weight, said, round(entry.confidence, 1), moment(entry), entry.id
