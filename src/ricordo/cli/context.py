@@ -159,13 +159,16 @@ async def scope_of(target: Target) -> "Scope":
 async def opened(target: Target, *, finds: bool = False) -> "AsyncIterator[Memory]":
     """Open the memory of `target`, which is created when it is not there; settings that can't be used are told.
 
-    An embedder is there only for a command that `finds`: one of this machine first reads what is new, for a moment.
+    An embedder is there only for a command that `finds`: one of this machine first reads what is new, for a moment. So
+    is a reranker.
     """
     from ricordo.memory import Memory
 
     tell_trouble(target)
-    settings, embedder = target.settings, None if finds else "none"
-    async with Memory.open(target.root, scope=await scope_of(target), settings=settings, embedder=embedder) as memory:
+    settings, named = target.settings, None if finds else "none"
+    async with Memory.open(
+        target.root, scope=await scope_of(target), settings=settings, embedder=named, reranker=named
+    ) as memory:
         if finds and settings.embedder in _OF_THIS_MACHINE:
             await memory.embed(seconds=_EMBEDDING_SECONDS)
         yield memory

@@ -1,9 +1,9 @@
 """By what memory is found: by words alone, or by the meaning that an embedder gives too."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ricordo.errors import ExtraMissing, InvalidInput, ModelError
+from ricordo.errors import ExtraMissing, InvalidInput, InvalidSetting, ModelError
 
 if TYPE_CHECKING:
     from ricordo.runtime import Settings
@@ -21,7 +21,20 @@ class Finding:
 
 
 def found_by(settings: "Settings") -> Finding:
-    """Return by what the settings let memory be found."""
+    """Return by what the settings let memory be found, and what has a say in the order of the best."""
+    from ricordo.runtime.rerankers import chosen_reranker
+
+    found = _found_by(settings)
+    if settings.reranker in {None, "none"}:
+        return found
+    try:
+        chosen_reranker(settings.reranker)
+    except (ExtraMissing, InvalidSetting) as error:
+        return replace(found, told=f"{found.told}; {error}", ok=False)
+    return replace(found, told=f"{found.told}; the reranker {settings.reranker} has a say in the order of the best")
+
+
+def _found_by(settings: "Settings") -> Finding:
     from ricordo.runtime.serving import chosen_embedder
 
     try:

@@ -92,15 +92,15 @@ class Memory(ByHand):
         clock: Clock | None = None,
         disk: Disk | None = None,
         embedder: Embedder | str | None = None,
-        reranker: Reranker | None = None,
+        reranker: Reranker | str | None = None,
     ) -> AsyncIterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
         Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
         one at the top of the git work tree. Without `settings` its config.toml and the environment say them. `on_event`
         hears what happens; it never sees content. `embedder` finds by meaning too: one of your own, or its name as
-        in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say in
-        the order of the best hits, where it answers in time. Raises: ScopeRequired; InvalidScope if
+        in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say in the order of the
+        best hits, where it answers in time; it may be a name too. Raises: ScopeRequired; InvalidScope if
         a part holds a secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or
         DocumentInvalid for a config.toml that is no TOML.
         """
@@ -109,11 +109,13 @@ class Memory(ByHand):
         if any(map(has_secret, scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         folder, held = await run_sync(_located, Path(root) if root is not None else None, settings)
-        parts = Parts.standard(settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder)
-        async with open_workspace(folder, scope, replace(parts, reranker=reranker)) as workspace:
+        parts = Parts.standard(
+            settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker
+        )
+        async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)
             assert layers is not None
-            memory = cls(workspace, layers, settings=held, reranker=reranker)
+            memory = cls(workspace, layers, settings=held, reranker=workspace.reranker)
             try:
                 yield memory
             finally:

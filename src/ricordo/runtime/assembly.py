@@ -34,6 +34,7 @@ from ricordo.runtime.guard_key import guard_key
 from ricordo.runtime.learning import learning_from
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.profile_section import profile_sections
+from ricordo.runtime.rerankers import chosen_reranker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.serving import Serving, chosen_embedder
 from ricordo.runtime.settings import Settings
@@ -66,7 +67,7 @@ class Parts:
     emitter: Emitter
     embedder: Embedder | str | None = None
     model: ChatModel | None = None
-    reranker: Reranker | None = None
+    reranker: Reranker | str | None = None
 
     @classmethod
     def standard(
@@ -77,14 +78,19 @@ class Parts:
         disk: Disk | None = None,
         sink: Sink | None = None,
         embedder: Embedder | str | None = None,
+        reranker: Reranker | str | None = None,
     ) -> "Parts":
-        """Return the parts of this machine, but for those given; an `embedder` may be a name, as in the settings."""
+        """Return the parts of this machine, but for those given.
+
+        An `embedder` and a `reranker` may be names, as in the settings.
+        """
         ticking = clock or SystemClock()
         held = settings or Settings.from_environment()
         sinks = tuple(found for found in (sink, telemetry_sink()) if found is not None)
         return cls(
             settings=held,
             embedder=held.embedder if embedder is None else embedder,
+            reranker=held.reranker if reranker is None else reranker,
             clock=ticking,
             ids=MonotonicIds(ticking),
             disk=disk or Disk(),
@@ -98,7 +104,7 @@ class Workspace:
 
     `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
     of ledgers; None when it is switched off. `meter` counts what memory asks models for.
-    `profiles` keeps what is known of each user.
+    `profiles` keeps what is known of each user. `reranker` has a say in what is found.
     """
 
     scope: Scope
@@ -113,6 +119,7 @@ class Workspace:
     meter: Meter
     profiles: Profiles
     emitter: Emitter
+    reranker: Reranker | None = None
 
 
 @asynccontextmanager
@@ -120,10 +127,12 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     """Open the root for `scope`, create it when there is none, and close it at the end.
 
     What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
-    Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder` raises.
+    Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder` raises,
+    and `load_reranker`.
     """
     serving = Serving()
     parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder))
+    reranker = await run_sync(chosen_reranker, parts.reranker) if isinstance(parts.reranker, str) else parts.reranker
     with parts.emitter.stage("open", scope):
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)
     serving.begin(place)
@@ -134,7 +143,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         await clock.catch_up(place.files)
         backend = Layered(
             StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter), place, wider,
-            scope, reranker=parts.reranker, consolidation=parts.settings.consolidation,
+            scope, reranker=reranker, consolidation=parts.settings.consolidation,
         )  # fmt: skip
         meter = Meter(place.files, parts.settings.spending, parts.clock)
         profiles = _profiles(place)
@@ -162,6 +171,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 profiles=profiles,
                 meter=meter,
                 emitter=parts.emitter,
+                reranker=reranker,
             )
     finally:
         await inbox.close()

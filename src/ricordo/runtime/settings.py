@@ -69,7 +69,8 @@ class Settings:
     a model has only where they are named: `forget`, and `memory`, which keeps notes of its own.
 
     `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `hashing` or provider:model,
-    `auto` for `static` where it is installed; with None it is found by words alone. With `usage` (RICORDO_USAGE) it
+    `auto` for `static` where it is installed; with None it is found by words alone. `reranker` (RICORDO_RERANKER) names
+    one that has a say in the order of the best, as an installed package offers it. With `usage` (RICORDO_USAGE) it
     is noted when a memory is shown, used and confirmed.
 
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
@@ -94,6 +95,7 @@ class Settings:
     model: str | None = None
     base_url: str | None = None
     embedder: str | None = None
+    reranker: str | None = None
     usage: bool = True
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
@@ -118,7 +120,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse a blank model or address, no request at all, and a preamble of less than nothing."""
-        for name in ("model", "base_url", "embedder"):
+        for name in ("model", "base_url", "embedder", "reranker"):
             value = getattr(self, name)
             if value is not None and not value.strip():
                 raise InvalidSetting(f"{name} is a text that is not blank, or left out.")

@@ -1,0 +1,85 @@
+"""Rerankers by their names: what a program registered, or an installed package offers as an entry point.
+
+Nothing is looked for, and nothing imported, before one is named.
+
+Invariant: a name that gives no reranker is an error with the names that would, and is never passed over.
+"""
+
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from inspect import iscoroutinefunction
+from typing import TypeAlias
+
+from ricordo.errors import ExtraMissing, InvalidSetting
+from ricordo.recall.reranking import Reranker
+
+__all__ = ["GROUP", "RerankerFactory", "chosen_reranker", "load_reranker", "register_reranker", "rerankers"]
+
+GROUP = "ricordo.rerankers"
+"""The group of entry points under which packages offer their rerankers."""
+
+RerankerFactory: TypeAlias = Callable[[], Reranker]
+"""Makes a reranker, such as its class. It is called off the event loop, at each opening of a memory."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.+-]*")
+_NONE = "none"
+_REGISTERED: dict[str, RerankerFactory] = {}
+
+
+def register_reranker(name: str, factory: RerankerFactory) -> None:
+    """Let the setting `reranker` name what `factory` makes, in this process; a later one takes the place of an earlier.
+
+    Raises: InvalidSetting for a name that is none: lower-case letters, digits, `_`, `.`, `+` and `-`, and not `none`.
+    """
+    if not _NAME.fullmatch(name) or name == _NONE:
+        raise InvalidSetting(f"{name!r} is no name for a reranker: it has lower-case letters, digits, _, ., + or -.")
+    _REGISTERED[name] = factory
+
+
+def rerankers() -> tuple[str, ...]:
+    """Return the names of the rerankers there are, in their order."""
+    return tuple(sorted({*_REGISTERED, *(point.name for point in entry_points(group=GROUP))}))
+
+
+def load_reranker(name: str) -> Reranker:
+    """Return a new reranker of this name; it imports, so call it in a thread.
+
+    Raises: InvalidSetting where nobody offers one of this name, or what is offered is none; ExtraMissing where the
+    package that offers it, or what it needs, can't be loaded.
+    """
+    factory = _factory(name)
+    try:
+        made = factory()
+    except (ImportError, OSError) as error:
+        # what it runs with, or its weights, may be missing
+        raise ExtraMissing(f"The reranker {name} can't be made: {error}.") from error
+    scores = getattr(made, "scores", None)
+    if not iscoroutinefunction(scores):
+        raise InvalidSetting(f"The reranker {name} has no `async def scores(self, query, texts)`.")
+    return made
+
+
+def chosen_reranker(named: Reranker | str | None) -> Reranker | None:
+    """Return the reranker of this name, or the given one; `none` is none. Raises what `load_reranker` does."""
+    if not isinstance(named, str):
+        return named
+    return None if named == _NONE else load_reranker(named)
+
+
+def _factory(name: str) -> RerankerFactory:
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    found = [point for point in entry_points(group=GROUP) if point.name == name]
+    if not found:
+        known = rerankers()
+        near = get_close_matches(name, known, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}? " if near else ""
+        there = f"Known rerankers: {', '.join(known)}." if known else "No installed package offers one."
+        raise InvalidSetting(f"There is no reranker {name!r}: {hint}{there}")
+    try:
+        factory: RerankerFactory = found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise ExtraMissing(f"The reranker {name} of {found[0].value} can't be loaded: {error}.") from error
+    return factory
