@@ -23,9 +23,11 @@ def offline(target: Target) -> "ChatModel":
 
 
 def _shown(target: Target, found: "Answer") -> str:
-    """Return the passage and what it superseded, each with its place."""
-    hits = [found.hit, *found.superseded] if found.hit else []
-    return "\n".join(f"{'' if hit is found.hit else 'Superseded: '}{_quote(hit, target)}" for hit in hits)
+    """Return the passage, what contradicts it and what it superseded, each with its place."""
+    rows = [("", found.hit)] if found.hit else []
+    rows += [("Contradicts, not decided: ", hit) for hit in found.contradicting]
+    rows += [("Superseded: ", hit) for hit in found.superseded]
+    return "\n".join(f"{label}{_quote(hit, target)}" for label, hit in rows)
 
 
 def _quote(hit: "Hit", target: Target) -> str:

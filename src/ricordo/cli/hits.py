@@ -60,11 +60,13 @@ def print_explained(found: "Explained", target: Target) -> None:
 
 
 def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
-    """Print the quote with its file and line and what it superseded, or that it is not in memory."""
+    """Print the quote with its file and line, what contradicts it and what it superseded, or that nothing is known."""
     if answer.hit is None:
         say(f"{indent}{answer.text}")
         return
     _print_quote(answer.hit, target, indent)
+    for hit in answer.contradicting:
+        _print_quote(hit, target, indent, label="contradicts, not decided: ")
     for hit in answer.superseded:
         _print_quote(hit, target, indent, label="superseded: ")
 

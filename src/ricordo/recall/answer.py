@@ -2,7 +2,8 @@
 
 Nothing is put into other words, so nothing can be made up. Where the best hit covers too little of the question, saying
 "not in memory" is the answer; the floor for that was measured, see the design notes. What only asks is never quoted.
-What the quoted memory superseded is named after it, so a reader sees that it once was otherwise.
+What the quoted memory superseded is named after it, so a reader sees that it once was otherwise, and before that what
+contradicts it while nothing decides.
 """
 
 from collections.abc import Sequence
@@ -51,19 +52,29 @@ async def answer(
     if chosen is None or chosen[1] < weights.floor:
         return Answer(found=False, text=NOT_IN_MEMORY, score=chosen[1] if chosen else 0.0, others=tuple(hits[:_OTHERS]))
     best, fit = chosen
+    known = hits
     if not best.signals.get("memory") and (not asked.sorts or "curated" in asked.sorts):
         curated = await search(
             sources, replace(asked, sorts=("curated",)), limit=_MOST_CURATED, now=now, config=weights
         )
+        known = [*curated, *hits]
         best = learned_from(best, [hit for hit in curated if not only_asks(hit, asked.text)], asked.text) or best
     superseded = replaced_by(best, hits, asked.text)
+    contradicting = [*{hit.entry.id: hit for hit in known if hit.entry.id in best.contradicts}.values()]
     return Answer(
         found=True,
-        text="\n".join([_quoted(best), *(f"Superseded: {_quoted(hit)}" for hit in superseded)]),
+        text="\n".join(
+            [
+                _quoted(best),
+                *(f"Contradicts, not decided: {_quoted(hit)}" for hit in contradicting),
+                *(f"Superseded: {_quoted(hit)}" for hit in superseded),
+            ]
+        ),
         hit=best,
         path=best.path,
         line_number=best.line_number,
         score=fit,
+        contradicting=tuple(contradicting),
         superseded=tuple(superseded),
         others=tuple(hit for hit in hits if _place(hit) != _place(best) and hit not in superseded)[:_OTHERS],
     )

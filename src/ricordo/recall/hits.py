@@ -113,7 +113,8 @@ class Explained:
 class Answer:
     """What memory has to say to a question: a quoted hit, or that it is not in memory.
 
-    `text` is for people: the quote with its file and line, then what it superseded, or "not in memory". `superseded`
+    `text` is for people: the quote with its file and line, then what contradicts it and what it superseded, or "not in
+    memory". `contradicting` are hits that can't hold beside the quoted one, while nothing says which does. `superseded`
     are hits that held before and that the quoted one replaced, newest first. `others` are the next best hits, also when
     nothing was found, best first.
     """
@@ -125,4 +126,5 @@ class Answer:
     line_number: int = 0
     score: float = 0.0
     superseded: tuple[Hit, ...] = ()
+    contradicting: tuple[Hit, ...] = ()
     others: tuple[Hit, ...] = ()

@@ -1,0 +1,183 @@
+"""Two memories that can't both hold are shown together, each with a marker, until somebody decides."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from command_line import ricordo
+from ricordo import Memory, Scope
+from ricordo.guard import unfence
+from ricordo.index.contract import MEMORY_SORTS, Query
+from ricordo.middleware.update import remembered
+from ricordo.stores.preamble import preamble
+from ricordo.tokens import Tokens, estimate_text
+from ricordo.tools.recall import fenced_hits
+from ricordo.workspace.contradictions import BEFORE, NEXT, naming
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import render_entry
+
+NEVER, ALWAYS = "We never deploy on Fridays.", "We always deploy on Fridays."
+NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
+ROOT = Path(".ricordo")
+CURATED = ROOT / "workspace" / "MEMORY.md"
+IDS = {text: f"01m80qv68xdbv9twp7wr0x910{number}" for number, text in enumerate((NEVER, ALWAYS, "Ana likes tea."))}
+"""The ids under which `shop` has saved them."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a root in the working directory with both memories and another one, and consolidate it."""
+    monkeypatch.chdir(tmp_path)
+    ledger = ROOT / "workspace" / "memory" / "2026-11-21.md"
+    ledger.parent.mkdir(parents=True)
+    (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
+    rows = [
+        Entry(content=text, id=name, kind="convention", time=NOW.replace(day=21, minute=at))
+        for at, (text, name) in enumerate(IDS.items())
+    ]
+    ledger.write_text("# 2026-11-21\n\n" + "".join(map(render_entry, rows)), encoding="utf-8")
+    told = ricordo("consolidate").out
+    assert "1 pair contradicts each other and no rule decides: `ricordo confirm` the one that holds" in told
+    return CURATED
+
+
+def _lines() -> list[str]:
+    return [line for line in CURATED.read_text(encoding="utf-8").splitlines() if line.startswith("- ")]
+
+
+def _contradicted() -> set[str]:
+    return {
+        content
+        for content, name in IDS.items()
+        if any("[contradicts:: " in line and name in line[-30:] for line in _lines())
+    }
+
+
+@pytest.mark.req("FC-CONFLICT")
+def test_both_lines_name_each_other_in_the_file_and_stand_together_in_every_rendering(shop: Path) -> None:
+    lines = _lines()
+    assert sorted(line.startswith((f"- {NEVER} ", f"- {ALWAYS} ")) for line in lines) == [False, True, True]
+    at = next(at for at, line in enumerate(lines) if ALWAYS in line)
+    assert f"[contradicts:: {IDS[NEVER]}]" in lines[at]
+    assert f"[contradicts:: {IDS[ALWAYS]}]" in lines[at + 1]
+    shown = ricordo("context").out.splitlines()
+    told = shown.index(f"- {ALWAYS}")
+    assert shown[told : told + 4] == [f"- {ALWAYS}", f"  {NEXT}", f"- {NEVER}", f"  {BEFORE}"]
+    found = ricordo("recall", "do we always deploy on Fridays?").out
+    assert [line.strip() for line in found.splitlines() if "contradicts the" in line] == [NEXT, BEFORE]
+    hits = ricordo("recall", "do we always deploy on Fridays?", "--limit", "2", "--json").document["hits"]
+    assert [(hit["entry"]["id"], hit["entry"]["contradicts"]) for hit in hits] == [
+        (IDS[ALWAYS], [IDS[NEVER]]),
+        (IDS[NEVER], [IDS[ALWAYS]]),
+    ]
+    answered = ricordo("ask", "Do we always deploy on Fridays?").out
+    assert f"contradicts, not decided: {NEVER}" in answered
+
+
+def test_every_look_at_memory_tells_of_the_pair(shop: Path) -> None:
+    rows = {row["content"]: row["contradicts"] for row in ricordo("memory", "list", "--json").document["entries"]}
+    assert rows == {NEVER: [IDS[ALWAYS]], ALWAYS: [IDS[NEVER]], "Ana likes tea.": []}
+    assert f"contradicts {IDS[NEVER]}: not decided" in ricordo("memory", "list").out
+    for command in (("memory", "show"), ("why",)):
+        assert ricordo(*command, IDS[NEVER], "--json").document["contradicts"] == [IDS[ALWAYS]]
+        told = " ".join(ricordo(*command, IDS[NEVER]).out.split())
+        assert f"contradicts {IDS[ALWAYS]}, not decided: {ALWAYS} `ricordo confirm` the one that holds" in told
+        assert "contradicts" not in ricordo(*command, IDS["Ana likes tea."]).out
+    checks = {check["name"]: check for check in ricordo("doctor", "--json").document["checks"]}
+    assert (checks["contradictions"]["count"], checks["contradictions"]["ok"]) == (1, True)
+    assert f"{IDS[NEVER]} and {IDS[ALWAYS]}" in checks["contradictions"]["detail"]
+
+
+def test_forgetting_one_takes_the_marker_off_the_other_at_once_and_undo_brings_both_back(shop: Path) -> None:
+    before = CURATED.read_bytes()
+    assert ricordo("forget", IDS[ALWAYS], "--yes").code == 0
+    assert IDS[ALWAYS] not in CURATED.read_text(encoding="utf-8")
+    assert _contradicted() == set()
+    assert ricordo("undo").code == 0
+    assert CURATED.read_bytes() == before
+
+
+def test_confirming_one_says_what_comes_of_it_and_the_next_run_lets_it_take_the_others_place(shop: Path) -> None:
+    told = " ".join(ricordo("confirm", IDS[NEVER]).out.split())
+    assert f"It contradicts {IDS[ALWAYS]}: {ALWAYS} It takes that one's place with the next consolidation" in told
+    assert ricordo("consolidate", "--json").document["superseded"] == 1
+    assert (_contradicted(), len(_lines())) == (set(), 2)
+    shown = ricordo("memory", "show", IDS[ALWAYS], "--json").document
+    assert (shown["state"], shown["contradicts"]) == ("superseded", [])
+
+
+def test_where_both_are_confirmed_both_stand_without_a_marker(shop: Path) -> None:
+    for name in (IDS[NEVER], IDS[ALWAYS]):
+        ricordo("confirm", name)
+    done = ricordo("consolidate", "--json").document
+    assert (done["superseded"], done["undecided"]) == (0, 0)
+    assert (_contradicted(), len(_lines())) == (set(), 3)
+
+
+def test_a_line_that_a_person_deletes_or_rewrites_is_contradicted_by_nothing_at_once(shop: Path) -> None:
+    text = CURATED.read_text(encoding="utf-8")
+    line = next(line for line in _lines() if ALWAYS in line)
+    CURATED.write_text(text.replace(line + "\n", ""), encoding="utf-8")
+    assert "contradicts" not in ricordo("context").out
+    assert ricordo("memory", "show", IDS["Ana likes tea."], "--json").document["contradicts"] == []
+    CURATED.write_text(text.replace(ALWAYS, "We deploy when it suits us."), encoding="utf-8")
+    assert ricordo("consolidate", "--json").document["undecided"] == 0
+    assert _contradicted() == set()
+
+
+@pytest.mark.anyio
+async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_where_it_has_no_room(
+    shop: Path, anyio_backend: str
+) -> None:
+    async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:
+        both = await memory.recall("never", limit=5)
+        assert [hit.entry.content for hit in both[:2]] == [NEVER, ALWAYS]
+        assert [hit.contradicts for hit in both] == [(IDS[ALWAYS],), (IDS[NEVER],), *[()] * (len(both) - 2)]
+        shown = unfence(fenced_hits(both[:2], Tokens(500), now=NOW)) or ()
+        assert shown == (f"{NEVER}\n{NEXT}", f"{ALWAYS}\n{BEFORE}")
+        (alone,) = await memory.recall("never", limit=1)
+        assert unfence(fenced_hits([alone], Tokens(500), now=NOW)) == (f"{NEVER}\n{naming(IDS[ALWAYS])}",)
+        for most in range(40, 200):
+            text = fenced_hits(both[:2], Tokens(most), now=NOW)
+            told = unfence(text) if text.startswith("<") else ()
+            assert estimate_text(text) <= most or not told
+            if told and len(told) == 1 and told[0].startswith(f"{NEVER}\n"):
+                assert told == (f"{NEVER}\n{naming(IDS[ALWAYS])}",)
+        others = [hit for hit in await memory.recall("tea", limit=5) if hit.entry.content == "Ana likes tea."]
+        assert [hit.contradicts for hit in others] == [()]
+        until = NOW.replace(day=21, minute=0, second=30)
+        (filtered,) = await memory.search(Query(text="deploy", until=until, sorts=MEMORY_SORTS), limit=5)
+        assert (filtered.entry.content, filtered.contradicts) == (NEVER, (IDS[ALWAYS],))
+        explained = await memory.explain("never", limit=2)
+        assert f"contradicts {IDS[ALWAYS]}: not decided" in explained.hits[0].why
+        assert IDS[ALWAYS] not in [each.hit.entry.id for each in explained.rejected]
+        assert {line.text for line in remembered(await memory.preamble()).lines} == {
+            f"- {NEVER}", f"- {ALWAYS}", "- Ana likes tea.",
+        }  # fmt: skip
+
+
+def _document(*rows: Entry) -> bytes:
+    return ("# Memory\n\n## Facts\n\n" + "".join(map(render_entry, rows))).encode()
+
+
+def test_a_prompt_with_room_for_one_names_the_other_and_a_gone_one_is_named_by_none() -> None:
+    one = Entry(content=NEVER, id="a" * 26, time=NOW, extra=(("contradicts", "b" * 26),))
+    other = Entry(content=ALWAYS, id="b" * 26, time=NOW, extra=(("contradicts", "a" * 26),))
+    filler = [
+        Entry(content=f"Shelf {number} holds {number} boxes of tea.", id=f"{number:026}", time=NOW)
+        for number in range(9)
+    ]
+    assert NEXT in preamble(_document(one, *filler, other), ()).text
+    pinned = replace(one, pinned=True)
+    for most in range(90, 330, 8):
+        text = preamble(_document(pinned, *filler, other), (), Tokens(most), pinned=[("MEMORY.md", pinned)]).text
+        assert estimate_text(text) <= most
+        if f"- {NEVER}" in text:
+            assert (NEXT in text) == (ALWAYS in text)
+            assert (naming(other.id) in text) == (ALWAYS not in text)
+    assert "contradicts" not in preamble(_document(one, *filler), ()).text
+    assert naming(other.id) in preamble(_document(one, *filler), (), elsewhere=[other.id]).text
+    gone = replace(other, state="superseded")
+    assert "contradicts" not in preamble(_document(one, gone), ()).text
