@@ -13,6 +13,7 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.placing import place
 from ricordo.consolidation.plan import Material, propose
 from ricordo.consolidation.sheet import Sheet
+from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.types import Fresh
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.entry_codec import parse_entries, render_entry
@@ -38,9 +39,12 @@ def ledgers(entries: Sequence[Entry]) -> dict[str, bytes]:
     return {LEDGER: "".join(map(render_entry, entries)).encode()}
 
 
-def curated(entries: Sequence[Entry], config: ConsolidationConfig = SMALL) -> dict[str, bytes]:
+def curated(
+    entries: Sequence[Entry], config: ConsolidationConfig = SMALL, used: Mapping[str, int] | None = None
+) -> dict[str, bytes]:
     fresh = [Fresh(entry=one) for one in entries]
-    return {path: sheet.data for path, sheet in place(Sheet(), {}, fresh, (), config, written={}).documents.items()}
+    made = place(Sheet(), {}, fresh, (), config, written={}, used=used)
+    return {path: sheet.data for path, sheet in made.documents.items()}
 
 
 def dreamt(
@@ -123,8 +127,9 @@ def test_as_long_as_nothing_is_new_use_changes_nothing_and_then_it_does() -> Non
 @pytest.mark.parametrize(("count", "rises"), [(7, False), (15, False), (16, True), (1_000, True)])
 def test_a_line_gives_way_only_to_one_that_was_of_use_four_times_as_often(count: int, *, rises: bool) -> None:
     entries = [entry(number) for number in range(20)]
-    before = curated(entries)
-    low = ids(before, FACTS)[0]
+    before = curated(entries, used={one.id: 4 for one in entries[:12]})
+    low = max(ids(before, FACTS))
+    assert low > min(ids(before))
     used = {**dict.fromkeys(ids(before), 4), low: count}
     assert (low in ids(dreamt(before, entries, used))) is rises
     assert (low in ids(dreamt(before, entries, used, new=[entry(30, by="user")], deep=False))) is rises
@@ -160,7 +165,7 @@ def test_what_is_pinned_written_by_hand_under_a_heading_of_somebody_or_in_a_topi
     lines = f"{render_entry(pinned)}{render_entry(hand)}\n## Boots\n\n{render_entry(headed)}".encode()
     topic = f"---\nname: boots\ndescription: mine\n---\n# Boots\n\n{render_entry(theirs)}".encode()
     boots = "workspace/memory/topics/boots.md"
-    before |= {FACTS: before[FACTS] + lines, boots: topic}
+    before |= {FACTS: described_anew(FACTS, before[FACTS], before[FACTS] + lines), boots: topic}
     everything = [*entries, pinned, hand, headed, theirs]
     used = {one.id: 64 for one in (pinned, hand, headed, theirs)}
     after = dreamt(before, everything, used, ConsolidationConfig())

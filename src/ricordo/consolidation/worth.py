@@ -45,9 +45,9 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[.!?;]\s+\S")
-# as extraction words what answers a question, a day that was named by another, and what a picture shows
-_ASKED = re.compile(r"[^“”\n]{1,60}, asked “[^”\n]*”: ")
+# the day that extraction works out for a word, and what a picture shows
 _BESIDE = re.compile(r"\(\d{4}-\d\d-\d\d[^()]*\)|\[(?:shared|shows)\b[^\]]*\]")
+# quotes are of titles, and of the question that extraction puts before its answer
 _EXACT = re.compile(
     r"\d|\w[/_.@:]\w|`[^`\n]{1,80}`"
     r"|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|„[^“”\n]{2,80}[“”]|«[^»\n]{2,80}»|「[^」\n]{1,80}」|『[^』\n]{1,80}』|《[^》\n]{1,80}》"
@@ -87,7 +87,7 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
 
 def _is_exact(content: str) -> bool:
     """Tell whether a fact answers a question, or holds a number, an identifier or a title."""
-    return _ASKED.match(content) is not None or _EXACT.search(_BESIDE.sub("", content)) is not None
+    return _EXACT.search(_BESIDE.sub("", content)) is not None
 
 
 def _is_passing(content: str) -> bool:
