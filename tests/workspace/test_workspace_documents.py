@@ -4,7 +4,7 @@ import pytest
 
 from ricordo.audit import history, undo
 from ricordo.clock import MonotonicIds, SystemClock
-from ricordo.errors import AlreadyExists, FileMissing
+from ricordo.errors import AlreadyExists, FileMissing, IndexTooLarge
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
@@ -58,3 +58,18 @@ async def test_bytes_that_are_no_text_survive_an_edit() -> None:
     edit = Replacement(old="one", new="two")
     await edit_document(files, changes, "plans/a.md", edit, redactor=REDACTOR, who="agent")
     assert (await files.read("workspace/plans/a.md")).data == b"\xff\xfe two \x80"
+
+
+async def test_what_would_make_memory_md_too_large_is_refused_and_nothing_is_written() -> None:
+    files = InMemoryFiles()
+    clock = SystemClock()
+    changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
+    with pytest.raises(IndexTooLarge, match=r"300 lines, and may have 200.*memory/topics/NAME\.md"):
+        await create_document(files, changes, "MEMORY.md", "- One.\n" * 300, redactor=REDACTOR, who="agent")
+    assert await files.info("workspace/MEMORY.md") is None
+    await create_document(files, changes, "MEMORY.md", "- One.\n", redactor=REDACTOR, who="agent")
+    edit = Replacement(old="One", new="One " * 7_000)
+    with pytest.raises(IndexTooLarge, match="25,000") as refused:
+        await edit_document(files, changes, "MEMORY.md", edit, redactor=REDACTOR, who="agent")
+    assert refused.value.cap == "bytes"
+    assert (await files.read("workspace/MEMORY.md")).data == b"- One.\n"

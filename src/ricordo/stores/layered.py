@@ -43,7 +43,7 @@ from ricordo.stores.layered_reading import PlaceReading, newest
 from ricordo.stores.layered_sessions import ACT as SUMMARIZE
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
-from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, preamble, said
+from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble, said
 from ricordo.stores.session_preamble import recent_sessions
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
@@ -118,7 +118,7 @@ class Layered(Backend):
         )
 
 
-class LayeredDriver:
+class LayeredDriver(Prefaces):
     """Reads and writes the visible places of one scope."""
 
     def __init__(
@@ -178,12 +178,8 @@ class LayeredDriver:
         now = self._place.clock.now()
         return await recall([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
 
-    async def preface(self, budget: Tokens | None) -> str:
-        """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
-        return (await self.prefaced(budget)).text
-
     async def prefaced(self, budget: Tokens | None) -> Preamble:
-        """Return the same, and what of MEMORY.md it leaves out."""
+        """Return curated memory, then what was explicitly saved and is not curated yet, newest first."""
         curated, holding, unread = list[bytes](), set[str](), 0
         saved, pinned = list[tuple[str, Entry]](), list[tuple[str, Entry]]()
         for place in await self.places():

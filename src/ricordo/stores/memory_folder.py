@@ -26,7 +26,7 @@ from ricordo.stores.held_file import HeldFile, rewritten
 from ricordo.stores.ledgers import standing
 from ricordo.stores.opening import Opening
 from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
-from ricordo.stores.preamble import Preamble, preamble
+from ricordo.stores.preamble import Preamble, Prefaces, preamble
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
@@ -56,7 +56,7 @@ class MemoryFolderStore(Backend):
         return self._folder
 
 
-class _Folder(PlainDriver):
+class _Folder(Prefaces, PlainDriver):
     def __init__(self, files: FileStore) -> None:
         self._files = files
         self._documents: dict[str, HeldFile[tuple[bytes, list[Located]]]] = {}
@@ -78,12 +78,8 @@ class _Folder(PlainDriver):
         hits = await run_sync(partial(found, entries, replace(query, path=""), limit))
         return standing(hits, located)
 
-    async def preface(self, budget: Tokens | None) -> str:
-        """Return MEMORY.md, then what was saved and stands in topics, newest first, as far as they fit."""
-        return (await self.prefaced(budget)).text
-
     async def prefaced(self, budget: Tokens | None) -> Preamble:
-        """Return the same, and what of MEMORY.md it leaves out."""
+        """Return MEMORY.md, then what was saved and stands in topics, newest first, as far as they fit."""
         located = [one for one in await self._located() if one.path != INDEX and one.length]
         replaced = {one.entry.supersedes for one in located}
         holding = [one for one in located if one.entry.state == "active" and one.entry.id not in replaced]

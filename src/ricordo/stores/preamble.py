@@ -6,6 +6,7 @@ one tried, and a notice says how much was left out. The same state gives the sam
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +18,7 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.index_bounds import IndexBounds
 
-__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "CutsIndex", "Preamble", "preamble", "preamble_text", "said"]
+__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "CutsIndex", "Preamble", "Prefaces", "preamble", "preamble_text", "said"]
 
 DEFAULT_BUDGET = Tokens(4_000)
 """Tokens of the preamble when none are named: what DESIGN gives to curated memory."""
@@ -47,6 +48,18 @@ class CutsIndex(Protocol):
     async def prefaced(self, budget: Tokens | None) -> Preamble:
         """Return what belongs into the system prompt, and what of MEMORY.md it leaves out."""
         ...
+
+
+class Prefaces(ABC):
+    """The part of a driver that is the same for all that cut MEMORY.md."""
+
+    async def preface(self, budget: Tokens | None) -> str:
+        """Return what belongs into the system prompt, within the budget; empty when there is nothing."""
+        return (await self.prefaced(budget)).text
+
+    @abstractmethod
+    async def prefaced(self, budget: Tokens | None) -> Preamble:
+        """Return the same, and what of MEMORY.md it leaves out."""
 
 
 def preamble_text(

@@ -10,7 +10,8 @@ from ricordo.files import ABSENT, FileStore
 from ricordo.files.paths import safe_path
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import WORKSPACE, is_memory
+from ricordo.workspace.index_bounds import IndexBounds
+from ricordo.workspace.layout import MEMORY, WORKSPACE, is_memory
 
 __all__ = ["Lines", "Replacement", "create_document", "edit_document", "memory_lines"]
 
@@ -50,11 +51,13 @@ async def create_document(
 ) -> str:
     """Create a file of the workspace, durably and without secrets, and return its path below the workspace.
 
-    It is one change set by `who`. Raises `AlreadyExists`.
+    It is one change set by `who`. Raises: AlreadyExists; IndexTooLarge for a MEMORY.md.
     """
     inside = safe_path(path)
     target = f"{WORKSPACE}/{inside}"
     data = redactor.clean(content).encode("utf-8", "surrogatepass")
+    if target == MEMORY:
+        IndexBounds().check(b"", data)
     taken = AlreadyExists(f"{path} exists already and was left unchanged.")
     if await files.info(target) is not None:
         raise taken
@@ -88,7 +91,10 @@ async def edit_document(
         stored = await files.read(inside)
         data, count = replaced.within(stored.data, path)
         counts.append(count)
-        return [Edit(path=inside, expected=stored.version, data=_clean(data, redactor))]
+        cleaned = _clean(data, redactor)
+        if inside == MEMORY:
+            IndexBounds().check(stored.data, cleaned)
+        return [Edit(path=inside, expected=stored.version, data=cleaned)]
 
     await changes.rebase(plan, act="edit", who=who, why=redactor.clean(why))
     return counts[-1]
