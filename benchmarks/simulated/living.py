@@ -14,6 +14,7 @@ import anyio
 
 from retrieval_adapter import messages_of
 from ricordo import HarnessAgent, Memory, Scope
+from ricordo.errors import SpendingLimitReached
 from ricordo.events import Event
 from ricordo.flush.config import FlushConfig
 from ricordo.harness.offline import OFFLINE
@@ -56,6 +57,7 @@ class Life:
         self.clock = TurnedClock()
         self.heard: dict[tuple[str, str], int] = {}
         self.failed: list[str] = []
+        self.refused: dict[date, int] = {}
         self.model = learner or OFFLINE
         self.left = 0
         self.settings = Settings(
@@ -84,12 +86,14 @@ class Life:
         return Memory.open(self.root, scope=self.scope(user), settings=self.settings, clock=self.clock)
 
     def hear(self, event: Event) -> None:
-        """Count what happens, and keep what fails."""
+        """Count what happens, keep what fails, and count by day how often the rules learned as a limit was reached."""
         key = event.stage, event.status
         self.heard[key] = self.heard.get(key, 0) + 1
         # a lease that runs out is the clock's doing: it is turned further than any work takes
         if event.status == "failed" and event.reason != "cancelled" and event.error != "LeaseLost":
             self.failed.append(f"{self.clock.today()} {event.stage}: {event.error or event.reason}")
+        if event.stage == "extract" and SpendingLimitReached.__name__ in (event.reason or ""):
+            self.refused[self.clock.today()] = self.refused.get(self.clock.today(), 0) + 1
         if key == ("maintain", "finished"):
             self._maintained.set()
 
