@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from forking import Emit, drive, in_child
-from ricordo.database.sqlite import Database
+from ricordo.database.sqlite import Turn
 from ricordo.files.local import LocalFiles
 from ricordo.index import segments
 from ricordo.index.contract import Query
@@ -70,9 +70,9 @@ async def rebuild(root: Path) -> None:
 
 async def merge(root: Path) -> None:
     """Add enough to what is in segments that they become one."""
-    index, files = await opened(root), LocalFiles(root)
+    index = await opened(root)
     block = "".join(f"- Animal {n} is a {ANIMALS[n % 5]}. ^01jd{n:022d}\n" for n in range(30)).encode()
-    await index.index_appended(LEDGER, (await files.append(LEDGER, block)).offset, block)
+    await index.append(LEDGER, block)
     await index.refresh()
     await index.close()
 
@@ -118,7 +118,7 @@ def is_sound(path: Path) -> bool:
 def killing(step: str, time: int, emit: Emit) -> None:
     """Let this process be killed before a statement of its writes, the one of this beginning that comes at `time`."""
     seen: Counter[str] = Counter()
-    writing = Database._writing
+    writing = Turn.write
 
     def reached(statement: str) -> None:
         if statement.startswith("--") or "'main'" in statement:
@@ -130,14 +130,14 @@ def killing(step: str, time: int, emit: Emit) -> None:
         if (name, seen[name]) == (step, time):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def watched(self: Database, connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
-        connection.set_trace_callback(reached)
+    def watched(self: Turn, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        self._connection.set_trace_callback(reached)
         try:
-            return writing(self, connection, act)
+            return writing(self, act)
         finally:
-            connection.set_trace_callback(None)
+            self._connection.set_trace_callback(None)
 
-    Database._writing = watched  # type: ignore[method-assign]
+    Turn.write = watched  # type: ignore[method-assign]
 
 
 def case(act: Act, prepared: Path, folder: Path, step: str, time: int) -> tuple[list[str], dict[str, object]]:

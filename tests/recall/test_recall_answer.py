@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ricordo.errors import StorageFailed
+from ricordo.files import Appended
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.index.contract import Freshness, Match, Query, SyncReport
 from ricordo.index.keyword import KeywordIndex
@@ -92,6 +93,9 @@ class Unreadable:
         raise StorageFailed("The share is gone.")
 
     async def refresh(self) -> SyncReport:
+        raise StorageFailed("The share is gone.")
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
         raise StorageFailed("The share is gone.")
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:

@@ -20,10 +20,34 @@ from ricordo.database.translate import translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageFailed
 from ricordo.uncut import uncut_in_thread
 
-__all__ = ["Commit", "Connection", "Database", "Schema"]
+__all__ = ["Commit", "Connection", "Database", "Schema", "Turn"]
 
 Connection: TypeAlias = sqlite3.Connection
 _T = TypeVar("_T")
+
+
+class Turn:
+    """A database in the thread that uses it, for as long as it does."""
+
+    def __init__(self, how: Opening, connection: sqlite3.Connection) -> None:
+        """Use `Database.in_turn`."""
+        self._how = how
+        self._connection = connection
+
+    def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Return what `act` reads, as `Database.read` does."""
+        return patiently(lambda: _reading(self._connection, act), self._how.busy_seconds)
+
+    def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run `act` in one transaction, as `Database.write` does."""
+        patiently(lambda: self._connection.execute("BEGIN IMMEDIATE"), self._how.busy_seconds)
+        try:
+            result = act(self._connection)
+            self._how.commit(self._connection)
+        except BaseException:
+            _roll_back(self._connection)
+            raise
+        return result
 
 
 class Database:
@@ -86,11 +110,30 @@ class Database:
 
     async def read(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Return what `act` reads; all of its statements see the same snapshot. It may be run more than once."""
-        return await self._run(lambda connection: patiently(lambda: _reading(connection, act), self._how.busy_seconds))
+        return await self.in_turn(lambda turn: turn.read(act))
 
     async def write(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `act` in one transaction and return what it returns; an error in it undoes everything it did."""
-        return await self._run(lambda connection: self._writing(connection, act))
+        return await self.in_turn(lambda turn: turn.write(act))
+
+    async def in_turn(self, act: Callable[[Turn], _T]) -> _T:
+        """Return what `act` returns, which is run once, off the event loop, while nobody else uses the database.
+
+        So what is read, written and done besides takes one trip to a thread. It is in no transaction.
+        """
+
+        def run() -> _T:
+            if self._connection is None:
+                raise StorageFailed(f"{self._how.path} is closed.")
+            self._look_at_file()
+            try:
+                return act(Turn(self._how, self._connection))
+            except sqlite3.Error as error:
+                raise translated(error, str(self._how.path)) from error
+
+        # it has ended when this ends, so nobody else uses the connection meanwhile
+        async with self._in_turn:
+            return await uncut_in_thread(run)
 
     async def put_aside(self) -> str:
         """Close a broken database and rename it to `<name>.broken-<n>`; return that name, empty when it is gone."""
@@ -118,20 +161,6 @@ class Database:
             async with self._in_turn:
                 await uncut_in_thread(close)
 
-    async def _run(self, act: Callable[[sqlite3.Connection], _T]) -> _T:
-        def run() -> _T:
-            if self._connection is None:
-                raise StorageFailed(f"{self._how.path} is closed.")
-            self._look_at_file()
-            try:
-                return act(self._connection)
-            except sqlite3.Error as error:
-                raise translated(error, str(self._how.path)) from error
-
-        # it has ended when this ends, so nobody else uses the connection meanwhile
-        async with self._in_turn:
-            return await uncut_in_thread(run)
-
     def _look_at_file(self) -> None:
         """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
         found = _stat(self._how.path)
@@ -142,16 +171,6 @@ class Database:
         if size < self._size:
             raise DocumentInvalid(f"{self._how.path} was cut off while it was open.")
         self._size = size
-
-    def _writing(self, connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:
-        patiently(lambda: connection.execute("BEGIN IMMEDIATE"), self._how.busy_seconds)
-        try:
-            result = act(connection)
-            self._how.commit(connection)
-        except BaseException:
-            _roll_back(connection)
-            raise
-        return result
 
 
 def _reading(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol, runtime_checkable
 
-__all__ = ["ABSENT", "Appended", "FileInfo", "FileStore", "ListsHere", "Stored", "version_of"]
+__all__ = [
+    "ABSENT",
+    "Appended",
+    "Appends",
+    "AppendsHere",
+    "FileInfo",
+    "FileStore",
+    "ListsHere",
+    "Stored",
+    "version_of",
+]
 
 ABSENT = ""
 """The version of a file that does not exist: replacing it creates the file."""
@@ -43,10 +53,14 @@ class FileInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Appended:
-    """Where appended bytes lie: `offset` of the first and `length` of all, the header of a new file not counted."""
+    """Where appended bytes lie: `offset` of the first and `length` of all, the header of a new file not counted.
+
+    `info` is what was known of the file right after it, None where the backend does not tell.
+    """
 
     offset: int
     length: int
+    info: FileInfo | None = field(default=None, compare=False)
 
 
 @runtime_checkable
@@ -55,6 +69,23 @@ class ListsHere(Protocol):
 
     def listed(self, prefix: str = "") -> tuple[FileInfo, ...]:
         """Return what `FileStore.list` returns. It blocks on the disk."""
+        ...
+
+
+@runtime_checkable
+class AppendsHere(Protocol):
+    """What a store may offer besides, for those that are in a thread of their own already."""
+
+    def appended(self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None) -> Appended:
+        """Do what `FileStore.append` does, waiting `busy_seconds` for others at most. It blocks on the disk."""
+        ...
+
+
+class Appends(Protocol):
+    """What appends to files."""
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+        """Do what `FileStore.append` does."""
         ...
 
 

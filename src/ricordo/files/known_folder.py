@@ -54,9 +54,9 @@ class KnownFolder(LocalFiles):
         return found
 
     @contextmanager
-    def _writing(self, path: str) -> Iterator[str]:
+    def _writing(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
         self._look()
-        with super()._writing(path) as real:
+        with super()._writing(path, busy_seconds) as real:
             yield real
 
     def _tried_first(self, lock: FileLock) -> bool:

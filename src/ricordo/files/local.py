@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -75,7 +76,19 @@ class LocalFiles:
 
     async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
         """Add `data` at the end on a line of its own, durably."""
-        return await _in_thread(self._append, path, data, header)
+        return await _in_thread(self.appended, path, data, header=header)
+
+    def appended(self, path: str, data: bytes, *, header: bytes = b"", busy_seconds: float | None = None) -> Appended:
+        """Do what `append` does, from a thread that may wait for the disk."""
+        with self._writing(path, busy_seconds) as real:
+            if not os.path.exists(real):
+                self._put(real, header)
+            descriptor = self._disk.open(real, os.O_RDWR | os.O_APPEND)
+            try:
+                place = self._append_to(descriptor, data)
+                return replace(place, info=_info_of(safe_path(path), os.fstat(descriptor)))
+            finally:
+                os.close(descriptor)
 
     async def create(self, path: str, data: bytes) -> str:
         """Write a file that does not exist. Raises `AlreadyExists`."""
@@ -168,16 +181,6 @@ class LocalFiles:
             raise _unreadable(error, path) from error
         return _info_of(safe_path(path), found)
 
-    def _append(self, path: str, data: bytes, header: bytes) -> Appended:
-        with self._writing(path) as real:
-            if not os.path.exists(real):
-                self._put(real, header)
-            descriptor = self._disk.open(real, os.O_RDWR | os.O_APPEND)
-            try:
-                return self._append_to(descriptor, data)
-            finally:
-                os.close(descriptor)
-
     def _append_to(self, descriptor: int, data: bytes) -> Appended:
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
@@ -235,19 +238,20 @@ class LocalFiles:
         self._disk.sync_folder(folder)
 
     @contextmanager
-    def _writing(self, path: str) -> Iterator[str]:
+    def _writing(self, path: str, busy_seconds: float | None = None) -> Iterator[str]:
         """Hold the path's lock with its folder made, and translate what the operating system says."""
         real = self._real(path)
         if real == self._root:
             raise PathRefused("The root itself is not a file.")
+        busy_seconds = self._busy_seconds if busy_seconds is None else busy_seconds
         stripe = crc32(real.encode("utf-8", "surrogateescape")) % _STRIPES
         try:
             self._make_folders(os.path.dirname(real))
             self._make_lock_folder()
-            with locked(self._lock_path(f"files-{stripe:02x}"), self._busy_seconds):
+            with locked(self._lock_path(f"files-{stripe:02x}"), busy_seconds):
                 yield real
         except Timeout as error:
-            raise StorageBusy(f"{path} was locked by another process for {self._busy_seconds:g} seconds.") from error
+            raise StorageBusy(f"{path} was locked by another process for {busy_seconds:g} seconds.") from error
         except OSError as error:
             raise translated(error, path) from error
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from ricordo.files.contract import Appended
+
 __all__ = [
     "EVERYTHING",
     "MEMORY_SORTS",
@@ -207,6 +209,10 @@ class SearchIndex(Protocol):
 
     async def refresh(self) -> SyncReport:
         """Take in everything that changed in the workspace, and forget what is gone."""
+        ...
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+        """Append to a file as `FileStore.append` does, durably, and so that the next search finds it."""
         ...
 
     async def index_appended(self, path: str, offset: int, data: bytes) -> None:

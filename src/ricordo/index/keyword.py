@@ -18,6 +18,7 @@ import anyio.to_thread
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import StorageError
 from ricordo.files.contract import FileInfo, FileStore, ListsHere
+from ricordo.index.appending import Appending
 from ricordo.index.beside import Beside, Spot, beside
 from ricordo.index.contract import (
     EVERYTHING,
@@ -53,7 +54,7 @@ _T = TypeVar("_T")
 _EMBEDDING_SECONDS = 30.0
 
 
-class KeywordIndex:
+class KeywordIndex(Appending):
     """Full-text search over one workspace, and search by meaning where it has an embedder."""
 
     def __init__(
@@ -74,7 +75,7 @@ class KeywordIndex:
         self._meanings = meanings
         self._changed = anyio.Event()
         self._scan = Scan(files=files)
-        self._taking = anyio.Lock()
+        self._taking = anyio.Lock(fast_acquire=True)
         self._intake: tuple[Database, Intake] | None = None
         self._segments: tuple[Database, Segments | None] | None = None
         self._settled: tuple[tuple[FileInfo, ...], frozenset[Sort], int] | None = None
@@ -246,23 +247,6 @@ class KeywordIndex:
             unchanged=progress.unchanged,
             quarantined=self._file.quarantined(),
         )
-
-    async def index_appended(self, path: str, offset: int, data: bytes) -> None:
-        """Take in the block `data` that was just appended to `path` at `offset`, so that the next search finds it."""
-        document = document_of(path, self._folder)
-        if document is None or not data:
-            return
-
-        async def take(database: Database) -> None:
-            intake = self._intake_of(database)
-            if not await intake.take_block(document, offset, data):
-                info = await self._files.info(path)
-                if info is not None:
-                    await intake.take(document, info)
-
-        async with self._taking:
-            await self._file.use(take)
-        self._changed.set()
 
     async def embed(self, *, seconds: float) -> None:
         """Give vectors to what has none, for at most `seconds`; without an embedder there is nothing to do."""

@@ -11,13 +11,14 @@ from functools import partial
 
 import anyio.to_thread
 
-from ricordo.database.sqlite import Connection, Database
+from ricordo.database.sqlite import Connection, Database, Turn
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files.contract import FileInfo, FileStore
-from ricordo.index.chunking import following_terms, reads_alone, rows_of, tail_rows
+from ricordo.index.blocks import Append, Block, End, with_block
+from ricordo.index.chunking import reads_alone, rows_of
 from ricordo.index.documents import Document
 from ricordo.index.plan import Checksum, Known
-from ricordo.index.tables import append_document, known_documents, put_document, remove_document, tail_of
+from ricordo.index.tables import known_documents, put_document, remove_document
 
 __all__ = ["Intake", "Outcome", "Progress"]
 
@@ -80,6 +81,7 @@ class Intake:
         self.revision = 0
         self._known: dict[str, Known] = {}
         self._version = -1
+        self._end: End | None = None
 
     async def known(self) -> Mapping[str, Known]:
         """Return what is known of each document, also when another process took it in."""
@@ -88,6 +90,11 @@ class Intake:
             self._known, self._version = loaded, version
             self.revision += 1
         return self._known
+
+    async def _known_anew(self) -> None:
+        """Ask for all that is stored, also for what this process wrote and, being cancelled, never noted."""
+        self._version = -1
+        await self.known()
 
     def is_current(self, connection: Connection) -> bool:
         """Tell whether no other process wrote since `known` was asked for; to be called within a read."""
@@ -119,7 +126,7 @@ class Intake:
             if written:
                 self._keep(document.path, read.known)
                 return Outcome(changed=not read.same)
-            await self.known()
+            await self._known_anew()
         return Outcome(failed=f"{document.path} changes faster than it can be read.")
 
     async def _write(self, read: _Read) -> bool:
@@ -127,8 +134,9 @@ class Intake:
         if read.same and read.before is not None and _times(read.known) == _times(read.before):
             # looked at again as it had been written a moment ago: that it had not changed need not be stored
             return True
-        if read.same or (read.base is not None and reads_alone(read.document, read.tail)):
-            return await self._database.write(lambda connection: _write_block(connection, read, read.tail))
+        if read.base is not None and (read.same or reads_alone(read.document, read.tail)):
+            block = Block(document=read.document, data=read.tail, base=read.base, known=read.known)
+            return await self._database.in_turn(block.take_in) is not None
         rows = await anyio.to_thread.run_sync(rows_of, read.document, read.data)
         return await self._database.write(lambda connection: put_document(connection, read.before, read.known, rows))
 
@@ -141,32 +149,42 @@ class Intake:
             return False
         if await self._take_block(document, offset, data):
             return True
-        await self.known()
+        await self._known_anew()
         return await self._take_block(document, offset, data)
 
     async def _take_block(self, document: Document, offset: int, data: bytes) -> bool:
         base = self._known.get(document.path)
         if base is None or base.size != offset:
             return False
-        info = await self._files.info(document.path)
-        size = offset + len(data)
-        # more than this block was appended: the time of a part is not that of the whole
-        modified_ns = info.modified_ns if info and info.size == size else 0
-        known = Known(
-            path=base.path,
-            sort=base.sort,
-            size=size,
-            modified_ns=modified_ns,
-            checked_ns=time.time_ns(),
-            checksum=base.checksum.after(data),
-            lines=base.lines + data.count(b"\n"),
-            changed_ns=info.changed_ns if info else 0,
-        )
-        read = _Read(document=document, data=data, known=known, before=base, base=base)
-        taken = await self._database.write(lambda connection: _write_block(connection, read, data))
-        if taken:
-            self._keep(document.path, known)
-        return taken
+        known = with_block(base, data, await self._files.info(document.path))
+        block = Block(document=document, data=data, base=base, known=known)
+        return self._ends(await self._database.in_turn(block.take_in))
+
+    async def append(self, document: Document, append: Append) -> bool:
+        """Make an append to a document and take it in, in one trip to a thread; False when it is not taken in.
+
+        It is made where the end of the document is known; who else wrote there is seen from where the bytes lie.
+        """
+        base, data = self._known.get(document.path), append.data
+        if base is None or not reads_alone(document, data):
+            return False
+        tail = self._end.tail if self._end is not None and self._end.known is base else None
+
+        def act(turn: Turn) -> End | None:
+            appended = append.make()
+            if appended is None or appended.offset != base.size:
+                return None
+            known = with_block(base, data, appended.info)
+            return Block(document=document, data=data, base=base, known=known, tail=tail).take_in(turn)
+
+        return self._ends(await self._database.in_turn(act))
+
+    def _ends(self, end: End | None) -> bool:
+        """Note how a document ends by now, if that was written."""
+        if end is not None:
+            self._end = end
+            self._keep(end.known.path, end.known)
+        return end is not None
 
     async def forget(self, paths: Iterable[str]) -> None:
         """Remove documents that are gone; one that another process has just created is not."""
@@ -216,11 +234,3 @@ def _known_since(connection: Connection, version: int) -> tuple[int, dict[str, K
 def _version(connection: Connection) -> int:
     version: int = connection.execute("PRAGMA data_version").fetchone()[0]
     return version
-
-
-def _write_block(connection: Connection, read: _Read, block: bytes) -> bool:
-    if read.base is None:
-        return False
-    rows = tail_rows(read.document, block, tail_of(connection, read.base)) if block else []
-    following = following_terms(rows) if read.document.sort == "transcript" else ""
-    return append_document(connection, read.base, read.known, rows, following)

@@ -16,7 +16,7 @@ from ricordo.index.chunking import Row, Tail
 from ricordo.index.contract import Chunk, Sort
 from ricordo.index.plan import Checksum, Known
 
-__all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_document", "tail_of"]
+__all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_document", "tail_after", "tail_of"]
 
 _EARLIER = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
 
@@ -110,9 +110,9 @@ def append_document(connection: Connection, base: Known, known: Known, rows: Seq
 
     `following` are terms that the message before the tail gains as a neighbour.
     """
-    if not _is_stored(connection, base.path, base):
+    number = _carry_on(connection, base, known)
+    if number is None:
         return False
-    number = _put_known(connection, known)
     if following:
         _extend_last(connection, number, following)
     _insert(connection, number, rows)
@@ -127,6 +127,14 @@ def tail_of(connection: Connection, known: Known) -> Tail:
         (known.path,),
     ).fetchone()
     return Tail(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
+
+
+def tail_after(rows: Sequence[Row], tail: Tail) -> Tail:
+    """Return what `tail_of` gives once these rows, which follow `tail`, are stored."""
+    if not rows:
+        return tail
+    last = rows[-1].chunk
+    return Tail(lines=tail.lines, heading=_storable(last.heading), before=_storable(f"{last.speaker}: {last.content}"))
 
 
 def remove_document(connection: Connection, path: str, before: Known | None) -> None:
@@ -185,6 +193,26 @@ def _put_known(connection: Connection, known: Known) -> int:
         ),
     ).fetchall()[0][0]
     return number
+
+
+def _carry_on(connection: Connection, base: Known, known: Known) -> int | None:
+    """Write what is known of a document if `base` is what is stored of it; return its number, None if it is not."""
+    found = connection.execute(
+        """UPDATE document SET size = ?, modified = ?, checked = ?, checksum = ?, lines = ?, changed = ?
+        WHERE path = ? AND size = ? AND checksum = ? RETURNING id""",
+        (
+            known.size,
+            known.modified_ns,
+            known.checked_ns,
+            str(known.checksum),
+            known.lines,
+            known.changed_ns,
+            base.path,
+            base.size,
+            str(base.checksum),
+        ),
+    ).fetchall()
+    return found[0][0] if found else None
 
 
 def _insert(connection: Connection, document: int, rows: Iterable[Row]) -> None:

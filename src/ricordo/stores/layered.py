@@ -151,8 +151,8 @@ class LayeredDriver(Prefaces):
     async def write(self, entry: Entry) -> Entry:
         """Append `entry` to today's ledger of its place, durably, and index it."""
         place = await self._place_for(entry)
-        block = await append_entries(place.files, self._clock.today(), [place.inward(entry)], place.redactor)
-        await place.index.index_appended(block.path, block.offset, block.data)
+        day, told = self._clock.today(), [place.inward(entry)]
+        block = await append_entries(place.files, day, told, place.redactor, through=place.index)
         return place.outward(block.entries[0])
 
     async def find(self, query: Query, limit: int) -> list[Hit]:

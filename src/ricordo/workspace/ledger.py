@@ -14,7 +14,7 @@ from functools import partial
 from anyio.to_thread import run_sync
 
 from ricordo.errors import AlreadyExists, FileMissing, StorageError
-from ricordo.files import FileStore
+from ricordo.files import Appends, FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
@@ -54,12 +54,15 @@ def is_curated(path: str) -> bool:
     return path == MEMORY or path.startswith(f"{TOPICS}/")
 
 
-async def append_entries(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
+async def append_entries(
+    files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor, *, through: Appends | None = None
+) -> Block:
     """Append `entries`, which have ids and times, to the ledger of `day` as one block, durably.
 
-    Raises: StorageFull, StorageReadOnly, StorageBusy; then no bullet of the block is written.
+    What appends is `files`, or that which has more to do with what is appended. Raises: StorageFull, StorageReadOnly,
+    StorageBusy; then no bullet of the block is written.
     """
-    return await append_block(files, await render_block(files, day, entries, redactor))
+    return await append_block(through or files, await render_block(files, day, entries, redactor))
 
 
 async def render_block(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
@@ -70,7 +73,7 @@ async def render_block(files: FileStore, day: date, entries: Sequence[Entry], re
     return Block(path=ledger_path(day), data=data, entries=stored)
 
 
-async def append_block(files: FileStore, block: Block) -> Block:
+async def append_block(files: Appends, block: Block) -> Block:
     """Append a rendered block to its ledger, durably, and return it with its place."""
     day = block.path.rpartition("/")[2].removesuffix(".md")
     appended = await files.append(block.path, block.data, header=f"# {day}\n\n".encode())
