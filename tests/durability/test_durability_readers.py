@@ -1,6 +1,11 @@
-"""Two writers and four readers on one root: what was acknowledged is found by whoever asks after that."""
+"""Two writers and four readers on one root: what was acknowledged is found by whoever asks after that.
+
+How long they go on in `make soak` is said by the environment variable SOAK_SECONDS, ten minutes unless it is given;
+`-s` shows what they told in the end: how much was saved and asked, and how long the longest answer took.
+"""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ from ricordo import Memory, Scope
 
 SCRIPT = Path(__file__).with_name("writers_and_readers.py")
 SCOPE = Scope(user="me", project="shop")
+SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 ROLES = {"one": "write", "two": "write"} | {f"reader {number}": "read" for number in range(4)}
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +44,7 @@ async def check(root: Path, seconds: float) -> None:
     told = await run_sync(lived, root, seconds)
     assert [line for lines in told.values() for line in lines if line.startswith(("lost", "broken"))] == []
     last = {name: lines[-1].split() for name, lines in told.items()}
+    sys.stdout.write(f"{last}\n")
     assert all(int(last[name][1]) > 0 for name in ROLES), last
     saved = {name: int(last[name][1]) for name in ("one", "two")}
     async with Memory.open(root, scope=SCOPE) as memory:
@@ -57,6 +64,6 @@ async def test_what_two_processes_write_is_found_by_four_that_read_meanwhile(tmp
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2 * SOAK_SECONDS + 300)
 async def test_two_writers_and_four_readers_go_on_for_ten_minutes(tmp_path: Path) -> None:
-    await check(tmp_path / "root", 600.0)
+    await check(tmp_path / "root", SOAK_SECONDS)
