@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from anyio.to_thread import run_sync
 
 from command_line import ricordo
 from ricordo import Memory, Scope
@@ -41,6 +42,20 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     told = ricordo("consolidate").out
     assert "1 pair contradicts each other and no rule decides: `ricordo confirm` the one that holds" in told
     return CURATED
+
+
+@pytest.mark.anyio
+async def test_what_reads_like_a_duplicate_of_its_opponent_is_a_hit_and_not_left_out_as_one(
+    shop: Path, anyio_backend: str
+) -> None:
+    said = ("Commit messages must not be signed.", "Commit messages must be signed.")
+    rows = [Entry(content=text, id=f"{at:026}", kind="fact", time=NOW) for at, text in enumerate(said)]
+    (ROOT / "workspace" / "memory" / "2026-11-22.md").write_text("".join(map(render_entry, rows)), encoding="utf-8")
+    await run_sync(ricordo, "consolidate")
+    async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:
+        explained = await memory.explain("signed commit messages", limit=5)
+    assert {hit.entry.id for hit in explained.hits[:2]} == {one.id for one in rows}
+    assert {one.id for one in rows}.isdisjoint(each.hit.entry.id for each in explained.rejected)
 
 
 def _lines() -> list[str]:
@@ -150,9 +165,9 @@ async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_whe
         until = NOW.replace(day=21, minute=0, second=30)
         (filtered,) = await memory.search(Query(text="deploy", until=until, sorts=MEMORY_SORTS), limit=5)
         assert (filtered.entry.content, filtered.contradicts) == (NEVER, (IDS[ALWAYS],))
-        explained = await memory.explain("never", limit=2)
+        explained = await memory.explain("We never deploy on Fridays", limit=2)
         assert f"contradicts {IDS[ALWAYS]}: not decided" in explained.hits[0].why
-        assert IDS[ALWAYS] not in [each.hit.entry.id for each in explained.rejected]
+        assert {hit.entry.id for hit in explained.hits}.isdisjoint(each.hit.entry.id for each in explained.rejected)
         assert {line.text for line in remembered(await memory.preamble()).lines} == {
             f"- {NEVER}", f"- {ALWAYS}", "- Ana likes tea.",
         }  # fmt: skip
