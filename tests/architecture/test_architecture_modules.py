@@ -17,8 +17,11 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 LAZY_IMPORTS = {
     "ricordo.flush.signal_patterns._listed": "YAML is read only for signal patterns of one's own",
     "ricordo.models.embedding._hashing": "numpy takes a tenth of a second",
+    "ricordo.models.embedding._minilm": "its packages are the extra `minilm`, and heavy",
     "ricordo.models.embedding._static": "its packages are the extra `embed`",
     "ricordo.models.embedding.load_embedder": "providers are the extra `models`, and heavy",
+    "ricordo.models.minilm._session": "its packages are the extra `minilm`, and heavy",
+    "ricordo.models.minilm._tokenizer": "its packages are the extra `minilm`",
     "ricordo.models.provider.load_model": "providers are the extra `models`, and heavy",
     "ricordo.models.static._tokenizer": "its packages are the extra `embed`",
     "ricordo.profile.migrating._record": "only the folders of another system have front matter in YAML",

@@ -27,7 +27,7 @@ __all__ = ["Target", "existing", "find", "located", "opened", "run", "scope_of",
 
 _T = TypeVar("_T")
 _LONGEST = 200
-_OF_THIS_MACHINE = frozenset({"auto", "static", "hashing"})
+_OF_THIS_MACHINE = frozenset({"auto", "static", "minilm", "hashing"})
 _EMBEDDING_SECONDS = 0.5
 # what a root holds from its first moments on, and keeps when its making was cut off
 _BEGUN = frozenset(

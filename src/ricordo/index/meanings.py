@@ -28,11 +28,13 @@ __all__ = ["Looks", "Meanings", "WeighsWords"]
 
 _TROUBLE = (RicordoError, OSError, ValueError, RuntimeError)
 _ABOUT_A_TEXT = (ModelOverflow, ModelRefused, ReplyInvalid)
-_BATCH, _LOCAL_BATCH = 64, 1_024
+_BATCHES: Mapping[str, int] = {"static": 1_024, "hashing": 1_024, "minilm": 16}
+_USUAL_BATCH = 64
+"""How many texts are embedded at once: as many as take a second or two."""
 _SILENT_SECONDS = 60.0
 """How long an embedder that failed or did not answer in time is not asked again."""
 _QUERIES_KEPT = 128
-_SCALES: Mapping[str, tuple[float, float]] = {"static": (0.1, 0.7), "hashing": (0.05, 0.6)}
+_SCALES: Mapping[str, tuple[float, float]] = {"static": (0.1, 0.7), "hashing": (0.05, 0.6), "minilm": (0.1, 0.7)}
 """Between which cosines the vectors of a kind of embedder say something."""
 _USUAL_SCALE = (0.2, 0.8)
 _SEARCHES = 4
@@ -76,8 +78,9 @@ class Meanings:
         self._searches = 0
         self._refused: set[int] = set()
         self._queries: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
-        self._local = embedder.model_id.partition(":")[0] in _SCALES
-        self._least, self._most = _SCALES.get(embedder.model_id.partition(":")[0], _USUAL_SCALE)
+        kind = embedder.model_id.partition(":")[0]
+        self._batch = _BATCHES.get(kind, _USUAL_BATCH)
+        self._least, self._most = _SCALES.get(kind, _USUAL_SCALE)
 
     @property
     def trouble(self) -> str:
@@ -122,10 +125,6 @@ class Meanings:
     async def close(self) -> None:
         """Let the file of vectors go."""
         await self._cache.close()
-
-    @property
-    def _batch(self) -> int:
-        return _LOCAL_BATCH if self._local else _BATCH
 
     def _sense(
         self,

@@ -1,4 +1,4 @@
-"""An embedder by its name: `static`, `hashing`, or `provider:model`, such as `openai:text-embedding-3-small`.
+"""An embedder by its name: `static`, `minilm`, `hashing`, or `provider:model`, such as `openai:text-embedding-3-small`.
 
 Invariant: as for `load_model`, nothing of a vendor and no numpy is imported before an embedder is asked for.
 """
@@ -29,7 +29,13 @@ def _hashing() -> Embedder:
     return HashingEmbedder()
 
 
-_LOCAL: Mapping[str, Callable[[], Embedder]] = {"static": _static, "hashing": _hashing}
+def _minilm() -> Embedder:
+    from ricordo.models.minilm import MiniLMEmbedder
+
+    return MiniLMEmbedder()
+
+
+_LOCAL: Mapping[str, Callable[[], Embedder]] = {"static": _static, "minilm": _minilm, "hashing": _hashing}
 """Embedders that need nothing but this machine."""
 
 
@@ -44,9 +50,9 @@ def load_embedder(
 ) -> Embedder:
     """Return the embedder of this name; arguments and errors are those of `load_model`.
 
-    `static` has its vectors inside a package (the extra `embed`), `hashing` has none: it counts words. Neither needs a
-    key or a network, and the other arguments mean nothing to them. `timeout` is in seconds, for one request;
-    `batch` is the most texts that one request carries.
+    `static` has its vectors inside a package (the extra `embed`), `minilm` a small model (the extra `minilm`),
+    `hashing` has none: it counts words. None of them needs a key or a network, and the other arguments mean nothing
+    to them. `timeout` is in seconds, for one request; `batch` is the most texts that one request carries.
 
     Raises:
         ModelNotFound, ModelKeyMissing, ExtraMissing: as `load_model` does.

@@ -68,7 +68,8 @@ class Settings:
     of the folder that holds the root; else one below the working directory. `opt_in_tools` are the tools of memory that
     a model has only where they are named: `forget`, and `memory`, which keeps notes of its own.
 
-    `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `hashing` or provider:model,
+    `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `minilm`, `hashing` or
+    provider:model,
     `auto` for `static` where it is installed; with None it is found by words alone. `reranker` (RICORDO_RERANKER) names
     one that has a say in the order of the best, as an installed package offers it. With `usage` (RICORDO_USAGE) it
     is noted when a memory is shown, used and confirmed.
