@@ -111,7 +111,7 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     (ROOT / "spending" / f"{today:%Y-%m}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     document = ricordo("spending", "--json").document
     assert document["today"] == {
-        "requests": 4, "failed": 1, "input": 1407, "output": 110, "cost": 0.03, "unpriced": 1,
+        "requests": 4, "failed": 1, "input": 1407, "output": 110, "cost": 0.03, "unpriced": 1, "over": 0,
     }  # fmt: skip
     assert [(each["purpose"], each["requests"]) for each in document["days"]] == [("flush", 2), ("summary", 2)]
     shown = ricordo("spending").out

@@ -9,6 +9,7 @@ from ricordo.errors import (
 )
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolResult, ToolSpec, Usage, encode
 from ricordo.models import Finished, TextDelta, ThinkingDelta
+from ricordo.models.limits import limited
 from ricordo.testing import (
     Call,
     Calls,
@@ -27,7 +28,7 @@ FORM: dict[str, JsonValue] = {
     "required": ["city"],
     "additionalProperties": False,
 }
-
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 # On trio, the vendors' packages leave the end of their streams to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")
@@ -180,3 +181,15 @@ def test_a_model_outlives_the_event_loop_it_was_used_in(name: str) -> None:
     with serving([Say("One."), Say("Two.")]) as server:
         model = reach(server, name)
         assert [anyio.run(model.complete, ASK).message.text for _ in range(2)] == ["One.", "Two."]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", MODELS)
+async def test_how_long_a_reply_may_get_reaches_the_provider_and_no_other_request(name: str) -> None:
+    with serving([Say("Yes."), Say("No.")]) as server:
+        model = reach(server, name)
+        await limited(model, 77).complete(ASK)
+        await model.complete(ASK)
+    told, plain = ({request.body.get(key) for key in _LIMITS} for request in server.requests)
+    assert 77 in told
+    assert 77 not in plain

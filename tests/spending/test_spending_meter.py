@@ -60,7 +60,7 @@ async def test_each_request_is_written_down_with_its_tokens_cost_purpose_and_for
 @pytest.mark.parametrize(
     ("config", "made", "why"),
     [
-        (SpendingConfig(daily_tokens=250, daily_cost=None), 2, r"200 of 250 tokens"),
+        (SpendingConfig(daily_tokens=250, daily_cost=None, reply_tokens=10), 2, r"200 of 250 tokens"),
         (SpendingConfig(daily_tokens=None, daily_cost=0.025), 3, r"0\.03 of 0\.03 dollars|0\.03 of 0\.02 dollars"),
         (SpendingConfig(daily_tokens=0), 0, r"0 of 0 tokens"),
         (SpendingConfig(daily_cost=0), 0, r"0\.00 of 0\.00 dollars"),
@@ -81,7 +81,7 @@ async def test_the_request_that_would_pass_the_limit_is_not_made(config: Spendin
 
 async def test_the_next_day_begins_anew_and_what_was_is_kept() -> None:
     desk = Desk()
-    meter = desk.meter(SpendingConfig(daily_tokens=105))
+    meter = desk.meter(SpendingConfig(daily_tokens=105, reply_tokens=10))
     await desk.ask(meter, answer())
     with pytest.raises(SpendingLimitReached):
         await desk.ask(meter, answer())
@@ -93,7 +93,7 @@ async def test_the_next_day_begins_anew_and_what_was_is_kept() -> None:
 
 async def test_all_processes_of_a_root_count_together(tmp_path: Path) -> None:
     desk = Desk(files=LocalFiles(tmp_path))
-    config = SpendingConfig(daily_tokens=205)
+    config = SpendingConfig(daily_tokens=205, reply_tokens=10)
     one, other = desk.meter(config), desk.meter(config)
     assert await one.spent() == await other.spent() == Spent()
     await desk.ask(one, answer())
@@ -106,7 +106,7 @@ async def test_all_processes_of_a_root_count_together(tmp_path: Path) -> None:
 
 async def test_a_request_that_is_being_made_counts_as_it_was_estimated() -> None:
     desk, waits = Desk(), Hanging()
-    meter = desk.meter(SpendingConfig(daily_tokens=100))
+    meter = desk.meter(SpendingConfig(daily_tokens=110, reply_tokens=10))
     long = [say("word " * 60)]
     async with anyio.create_task_group() as group:
         group.start_soon(meter.metered(FakeModel(waits), "flush").complete, long)
@@ -154,7 +154,7 @@ async def test_what_a_provider_does_not_count_is_estimated() -> None:
 
 async def test_a_damaged_line_hides_no_other_and_a_full_disk_ends_no_request() -> None:
     desk = Desk()
-    meter = desk.meter(SpendingConfig(daily_tokens=250))
+    meter = desk.meter(SpendingConfig(daily_tokens=250, reply_tokens=10))
     await desk.ask(meter, answer())
     await desk.files.append("spending/2026-11.jsonl", b'{"day": "2026-11-21", "at": 3\n[]\n{"day": "x"}\n\xff\n')
     await desk.ask(meter, answer())
@@ -165,7 +165,7 @@ async def test_a_damaged_line_hides_no_other_and_a_full_disk_ends_no_request() -
             raise StorageFull
 
     full = Desk(files=Full())
-    counting = full.meter(SpendingConfig(daily_tokens=105))
+    counting = full.meter(SpendingConfig(daily_tokens=105, reply_tokens=10))
     await full.ask(counting, answer())
     with pytest.raises(SpendingLimitReached):
         await full.ask(counting, answer())
@@ -190,7 +190,9 @@ async def test_midnight_is_where_the_user_lives() -> None:
     assert await meter.spent() == Spent()
 
 
-@pytest.mark.parametrize("given", [{"daily_tokens": -1}, {"daily_cost": -0.5}, {"daily_cost": float("nan")}])
+@pytest.mark.parametrize(
+    "given", [{"daily_tokens": -1}, {"daily_cost": -0.5}, {"daily_cost": float("nan")}, {"reply_tokens": 0}]
+)
 def test_a_limit_below_nothing_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidSetting, match=next(iter(given))):
         SpendingConfig(**given)

@@ -7,12 +7,13 @@ Invariant: what leaves here is a whole reply in our types or one of our errors. 
 it ended is no reply.
 """
 
+import copy
 import json
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
@@ -57,6 +58,7 @@ class ProviderModel:
     `keys` are never shown in an error. `given_window` is what the user said the window is, in tokens; `told_window` is
     what the provider said when it was exceeded, which is believed before any table. `shortens` says that the server
     drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
+    `reply_limit` is how many tokens a reply may take; None leaves it to the provider.
     """
 
     name: str
@@ -67,6 +69,15 @@ class ProviderModel:
     told_window: int | None = None
     shortens: bool = False
     caching: Caching = "none"
+    reply_limit: int | None = None
+    _unlimited: "ProviderModel | None" = field(default=None, repr=False)
+
+    def limited(self, tokens: int) -> Self:
+        """Return this model with replies of at most so many tokens; what it is told of its window both know."""
+        made = copy.copy(self)
+        made.reply_limit = tokens
+        made._unlimited = self._unlimited or self
+        return made
 
     @property
     def window(self) -> int | None:
@@ -127,6 +138,8 @@ class ProviderModel:
             settings["timeout"] = self.seconds
         if "max_retries" not in unknown:
             settings["max_retries"] = 0
+        if self.reply_limit is not None and "max_tokens" not in unknown:
+            settings["max_tokens"] = self.reply_limit
         return settings
 
     def _parameters(self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None) -> ModelRequestParameters:
@@ -182,7 +195,7 @@ class ProviderModel:
     def _check_whole_prompt(self, reported: int, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
         estimated = estimate_request(messages, tools=tools).input
         if was_shortened(reported=reported, estimated=estimated):
-            self.told_window = reported
+            self._told(reported)
             raise ModelOverflow(
                 f"{self.name} read only {reported:,} tokens of about {estimated:,}: the server cut the rest off.",
                 window=reported,
@@ -193,8 +206,13 @@ class ProviderModel:
         try:
             fail(error, model=self.name, keys=self.keys)
         except ModelOverflow as overflow:
-            self.told_window = overflow.window or self.told_window
+            self._told(overflow.window or self.told_window)
             raise
+
+    def _told(self, window: int | None) -> None:
+        self.told_window = window
+        if self._unlimited is not None:
+            self._unlimited.told_window = window
 
 
 def failures_of_packages() -> tuple[type[Exception], ...]:

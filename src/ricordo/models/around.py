@@ -1,8 +1,10 @@
 """A model around another one: people know it by the name of the one inside, and it has that one's window."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from ricordo.models.contract import ChatModel
+from ricordo.models.limits import limited
 
 __all__ = ["Around"]
 
@@ -22,3 +24,7 @@ class Around:
     def window(self) -> int | None:
         """The window of the model inside, in tokens."""
         return self.model.window
+
+    def limited(self, tokens: int) -> Self:
+        """Return this model around the one inside with replies of at most so many tokens."""
+        return replace(self, model=limited(self.model, tokens))

@@ -1,12 +1,16 @@
 """Meter: a model around another one that is asked by memory and not by a person: each request counts, up to the limit.
 
+Before a request the most that it may take is reserved, for all processes to see: its prompt, and a reply that is no
+longer than what is left of the day. So the limit holds as far as a provider keeps to the length of replies that it is
+told, and counts prompts at most a quarter higher than they are estimated here; where one does not, the record says so.
+
 Invariant: a request that the limit forbids is not made and raises `SpendingLimitReached`, a `ModelError`; whoever asked
 then does what it does without a model.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,38 +20,56 @@ from ricordo.clock import Clock, rfc3339
 from ricordo.errors import SpendingLimitReached, StorageError
 from ricordo.files import FileStore
 from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.messages.jsontext import dumps
 from ricordo.models import ChatModel, Reply
 from ricordo.models.around import Around
 from ricordo.models.closing import closing_events
 from ricordo.models.contract import Finished, ReplyEvent
+from ricordo.models.limits import limited
 from ricordo.scopes import Scope
 from ricordo.spending.config import SpendingConfig
-from ricordo.spending.journal import Asked, SpendingJournal
-from ricordo.spending.plan import Spent, refusal
-from ricordo.tokens import estimate_message, estimate_request
+from ricordo.spending.journal import Asked, Reserved, SpendingJournal
+from ricordo.spending.plan import LEAST_REPLY, Spent, allowed_reply, most_tokens, refusal
+from ricordo.tokens import estimate_message, estimate_request, estimate_text
 
 if TYPE_CHECKING:
     from datetime import date
 
 __all__ = ["Meter", "Metered"]
 
+_LOCK = "spending"
 _LOG = logging.getLogger("ricordo.spending")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Allowed:
+    """A request that may be made: its record so far, and how many tokens its prompt and its reply take at most."""
+
+    asked: Asked
+    estimate: int
+    prompt: int
+    reply: int
+
+    @property
+    def most(self) -> int:
+        return self.prompt + self.reply
 
 
 class Meter:
     """Counts the requests of memory in one root against the limit of a day; all its processes count together.
 
-    Processes that ask at the same moment can pass the limit by one request each. What can't be written down, as on a
-    full disk, is counted as long as this process lives.
+    What can't be written down, as on a full disk, is counted as long as this process lives.
     """
 
     def __init__(self, files: FileStore, config: SpendingConfig, clock: Clock) -> None:
         """Keep the record in `files`; nothing is read or written yet."""
+        self._files = files
         self._journal = SpendingJournal(files)
         self._config = config
         self._clock = clock
         self._unwritten: dict[date, Spent] = {}
-        self._asking = 0
+        self._held: dict[str, int] = {}
+        """What is reserved and could not be written down, by its id."""
 
     @property
     def config(self) -> SpendingConfig:
@@ -55,9 +77,9 @@ class Meter:
         return self._config
 
     async def spent(self) -> Spent:
-        """Return what was spent today."""
+        """Return what was spent today, and what requests that have not ended may take yet."""
         today = self._clock.today()
-        unwritten = self._unwritten.get(today, Spent())
+        unwritten = self._unwritten.get(today, Spent()) + Spent(reserved=sum(self._held.values()))
         try:
             return await self._journal.spent_on(today) + unwritten
         except StorageError as error:
@@ -66,29 +88,47 @@ class Meter:
 
     async def refusal(self, *, tokens: int = 0) -> str:
         """Return why no request of about so many `tokens` is to be made today; empty when one may be."""
-        return refusal(await self.spent(), self._config, tokens=self._asking + tokens)
+        return refusal(await self.spent(), self._config, tokens=tokens)
 
     def metered(self, model: ChatModel, purpose: str, *, scope: Scope | None = None) -> "Metered":
         """Return `model` as memory asks it: for `purpose`, such as `flush`, on behalf of `scope`."""
         return Metered(model=model, meter=self, purpose=purpose, scope=scope)
 
-    @contextmanager
-    def asking(self, tokens: int) -> Iterator[None]:
-        """Count `tokens` as used while a request is made."""
-        self._asking += tokens
+    async def allowed(self, asked: Asked, estimate: int) -> _Allowed:
+        """Reserve what a request with a prompt of about `estimate` tokens may take.
+
+        Raises: SpendingLimitReached if the limit leaves no room for it.
+        """
         try:
-            yield
-        finally:
-            self._asking -= tokens
+            async with self._files.lock(_LOCK):
+                return await self._reserved(asked, estimate)
+        except StorageError as error:
+            _LOG.warning("Other processes can't be told of a request of memory: %s", error)
+            return await self._reserved(asked, estimate)
+
+    async def _reserved(self, asked: Asked, estimate: int) -> _Allowed:
+        prompt, spent = most_tokens(estimate), await self.spent()
+        reply = allowed_reply(spent, self._config, prompt=prompt)
+        if not reply:
+            least = min(LEAST_REPLY, self._config.reply_tokens)
+            why = refusal(spent, self._config, tokens=prompt + least)
+            raise SpendingLimitReached(f"{SpendingLimitReached.__doc__} Today {why}.")
+        name = secrets.token_hex(4)
+        try:
+            await self._journal.reserve(Reserved(day=asked.day, at=asked.at, id=name, tokens=prompt + reply))
+        except StorageError:
+            self._held[name] = prompt + reply
+        return _Allowed(asked=replace(asked, settles=name), estimate=estimate, prompt=prompt, reply=reply)
 
     async def note(self, asked: Asked) -> None:
-        """Write a request down; a cancellation waits until that is done."""
+        """Write a request down, which settles what was reserved for it; a cancellation waits until that is done."""
         with anyio.CancelScope(shield=True):
             try:
                 await self._journal.note(asked)
             except StorageError as error:
                 _LOG.warning("A request of memory was not written down: %s", error)
                 self._unwritten[asked.day] = self._unwritten.get(asked.day, Spent()) + asked.spent
+            self._held.pop(asked.settles, None)
 
     def request(self, model: str, purpose: str, scope: Scope | None) -> Asked:
         """Return the record of a request that is made now."""
@@ -124,14 +164,14 @@ class Metered(Around):
         Raises:
             SpendingLimitReached: the day's limit leaves no room for this request; it was not made.
         """
-        asked, tokens = await self._allowed(messages, tools)
-        with self.meter.asking(tokens):
-            try:
-                reply = await self.model.complete(messages, tools=tools, schema=schema)
-            except BaseException as error:
-                await self.meter.note(replace(asked, error=type(error).__name__))
-                raise
-            await self.meter.note(_answered(asked, reply, tokens))
+        allowed = await self._allowed(messages, tools, schema)
+        model = limited(self.model, allowed.reply)
+        try:
+            reply = await model.complete(messages, tools=tools, schema=schema)
+        except BaseException as error:
+            await self.meter.note(replace(allowed.asked, error=type(error).__name__))
+            raise
+        await self.meter.note(_answered(allowed, reply))
         return reply
 
     async def stream(
@@ -142,32 +182,34 @@ class Metered(Around):
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the events of the model inside. Raises as `complete` does, before the first one."""
-        asked, tokens = await self._allowed(messages, tools)
+        allowed = await self._allowed(messages, tools, schema)
+        model = limited(self.model, allowed.reply)
         done: Asked | None = None
         error = "GeneratorExit"
         try:
-            with self.meter.asking(tokens):
-                async with closing_events(self.model.stream(messages, tools=tools, schema=schema)) as events:
-                    async for event in events:
-                        if isinstance(event, Finished):
-                            done = _answered(asked, event.reply, tokens)
-                        yield event
+            async with closing_events(model.stream(messages, tools=tools, schema=schema)) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        done = _answered(allowed, event.reply)
+                    yield event
         except BaseException as raised:
             error = type(raised).__name__
             raise
         finally:
-            await self.meter.note(done or replace(asked, error=error))
+            await self.meter.note(done or replace(allowed.asked, error=error))
 
-    async def _allowed(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> tuple[Asked, int]:
-        estimate = estimate_request(messages, tools=tools)
-        tokens = estimate.total
-        if why := await self.meter.refusal(tokens=tokens):
-            raise SpendingLimitReached(f"{SpendingLimitReached.__doc__} Today {why}.")
-        return self.meter.request(self.name, self.purpose, self.scope), tokens
+    async def _allowed(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
+    ) -> _Allowed:
+        form = estimate_text(dumps(dict(schema))) if schema else 0
+        estimate = estimate_request(messages, tools=tools).total + form
+        return await self.meter.allowed(self.meter.request(self.name, self.purpose, self.scope), estimate)
 
 
-def _answered(asked: Asked, reply: Reply, tokens: int) -> Asked:
+def _answered(allowed: _Allowed, reply: Reply) -> Asked:
     """Return the record with what the reply used; what its provider does not count is estimated."""
     usage = reply.usage
-    output = usage.output or estimate_message(reply.message)
-    return replace(asked, model=reply.model or asked.model, input=usage.input or tokens, output=output, cost=reply.cost)
+    given, output = usage.input or allowed.estimate, usage.output or estimate_message(reply.message)
+    over = max(0, given + output - allowed.most)
+    model = reply.model or allowed.asked.model
+    return replace(allowed.asked, model=model, input=given, output=output, cost=reply.cost, over=over)

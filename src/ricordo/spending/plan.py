@@ -1,18 +1,29 @@
-"""What was spent, and whether one more request fits the limit. Pure."""
+"""What was spent, whether one more request fits the limit, and how long its reply may get. Pure.
 
+Invariant: what was spent and what is reserved, with what a request is allowed, is at most the limit of the day.
+"""
+
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 
 from ricordo.spending.config import SpendingConfig
 
-__all__ = ["Spent", "refusal"]
+__all__ = ["LEAST_REPLY", "Spent", "allowed_reply", "most_tokens", "refusal"]
+
+LEAST_REPLY = 500
+"""A reply that may take fewer tokens than these is not asked for, unless none may take more."""
+
+_MARGIN = 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
     """Requests, their tokens (`input` includes what came from the provider's cache) and their cost in US dollars.
 
-    `failed` are those of the `requests` that gave no answer, `unpriced` those whose price is not known.
+    `failed` are those of the `requests` that gave no answer, `unpriced` those whose price is not known. `over` are the
+    tokens that replies took beyond what they were allowed. `reserved` are the most tokens of requests that have not
+    ended: that are being made, or whose process died.
     """
 
     requests: int = 0
@@ -21,6 +32,8 @@ class Spent:
     output: int = 0
     cost: Decimal = Decimal(0)
     unpriced: int = 0
+    over: int = 0
+    reserved: int = 0
 
     def __add__(self, other: "Spent") -> "Spent":
         """Return both together."""
@@ -31,6 +44,8 @@ class Spent:
             output=self.output + other.output,
             cost=self.cost + other.cost,
             unpriced=self.unpriced + other.unpriced,
+            over=self.over + other.over,
+            reserved=self.reserved + other.reserved,
         )
 
     @property
@@ -39,10 +54,31 @@ class Spent:
         return self.input + self.output
 
 
+def most_tokens(estimate: int) -> int:
+    """Return how many tokens a prompt of about so many takes at most, as providers count with tokenizers of theirs."""
+    return math.ceil(estimate * _MARGIN)
+
+
 def refusal(spent: Spent, config: SpendingConfig, *, tokens: int = 0) -> str:
     """Return why a request of about so many `tokens` is not to be made any more; empty when it may be."""
     if config.daily_cost is not None and spent.cost >= Decimal(str(config.daily_cost)):
         return f"{spent.cost:.2f} of {config.daily_cost:.2f} dollars are spent"
-    if config.daily_tokens is not None and spent.tokens + tokens > config.daily_tokens:
-        return f"{spent.tokens:,} of {config.daily_tokens:,} tokens are used, and this would take about {tokens:,}"
+    if config.daily_tokens is not None and spent.tokens + spent.reserved + tokens > config.daily_tokens:
+        held = f" and {spent.reserved:,} reserved" if spent.reserved else ""
+        used = f"{spent.tokens:,} of {config.daily_tokens:,} tokens are used{held}"
+        return f"{used}, and this would take about {tokens:,}"
     return ""
+
+
+def allowed_reply(spent: Spent, config: SpendingConfig, *, prompt: int) -> int:
+    """Return how many tokens the reply to a prompt of at most `prompt` tokens may take; 0 when it is not to be asked.
+
+    Where less is left than a whole reply may take, it is allowed what is left, unless that is too little to say
+    anything.
+    """
+    least = min(LEAST_REPLY, config.reply_tokens)
+    if refusal(spent, config, tokens=prompt + least):
+        return 0
+    if config.daily_tokens is None:
+        return config.reply_tokens
+    return min(config.reply_tokens, config.daily_tokens - spent.tokens - spent.reserved - prompt)

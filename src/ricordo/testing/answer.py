@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from ricordo.messages import Message, Part, Text, Thinking, ToolCall, Usage
 from ricordo.models import Stop
 from ricordo.testing.script import Call, Calls, Empty, RecordedRequest, Say, Spoken
-from ricordo.tokens import estimate_message, estimate_request
+from ricordo.tokens import cut_text, estimate_message, estimate_request
 
 __all__ = ["SIGNATURE", "Answer", "answer_to", "pieces"]
 
 SIGNATURE = "c2NyaXB0ZWQ="
 """The seal of everything that a script thinks."""
 
+_FRAME = 8
+"""Tokens of a reply that are not its text."""
 _WORD = re.compile(r"\s*\S+\s*|\s+")
 
 
@@ -38,6 +40,9 @@ def answer_to(request: RecordedRequest, item: Spoken) -> Answer:
     """Fill in what `item` leaves open: ids by the number of the request, usage by estimate."""
     text, thinking, calls = _said(item)
     stop: Stop = item.stop if isinstance(item, Say) else "tools" if calls else "end"
+    if request.reply_limit is not None and text and not calls and item.usage is None:
+        whole, text = text, cut_text(text, max(request.reply_limit - _FRAME, 1))
+        stop = stop if text == whole else "length"
     made = tuple(_tool_call(call, f"call_{request.number}_{index}") for index, call in enumerate(calls, start=1))
     reply = Message(role="assistant", parts=_parts(text, thinking, made))
     usage = item.usage or Usage(

@@ -3,6 +3,7 @@
 Invariant: each request is recorded before it is answered, and a conversation that providers refuse is refused.
 """
 
+import copy
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import anyio
@@ -59,6 +60,7 @@ class ScriptedModel:
         self._playback = Playback(script)
         self._name = name
         self._window = window
+        self._reply_limit: int | None = None
         self._requests: list[RecordedRequest] = []
         self._waiting: list[anyio.Event] = []
         self._watching: list[anyio.Event] = []
@@ -72,6 +74,15 @@ class ScriptedModel:
     def window(self) -> int | None:
         """The window that was given, in tokens."""
         return self._window
+
+    def limited(self, tokens: int) -> "ScriptedModel":
+        """Return this model, with its script and its requests, with replies that are cut off after so many tokens.
+
+        A reply with a `usage` of its own is said in whole, as by a provider that does not keep to what it was told.
+        """
+        made = copy.copy(self)
+        made._reply_limit = tokens
+        return made
 
     @property
     def requests(self) -> tuple[RecordedRequest, ...]:
@@ -148,6 +159,7 @@ class ScriptedModel:
             tools=tuple(tools),
             schema=schema,
             streamed=streamed,
+            reply_limit=self._reply_limit,
         )
         self._requests.append(request)
         return request

@@ -40,7 +40,8 @@ class RecordedRequest:
     """What a model was asked.
 
     `number` counts from 1. `messages` start with the system messages. `path`, `headers` and `body` are what the server
-    received, empty in process; header names are in lower case, and keys and cookies read `***`.
+    received, empty in process; header names are in lower case, and keys and cookies read `***`. `reply_limit` is how
+    many tokens the reply may take, None where nobody said.
     """
 
     number: int
@@ -51,6 +52,7 @@ class RecordedRequest:
     path: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, JsonValue] = field(default_factory=dict)
+    reply_limit: int | None = None
 
 
 @dataclass(frozen=True)

@@ -34,18 +34,17 @@ def spending(
     """
     from ricordo.clock import SystemClock
     from ricordo.runtime.assembly import files_of
-    from ricordo.spending import Spent
     from ricordo.spending.journal import SpendingJournal
 
     target = existing(root, user, project)
     tell_trouble(target)
     today = SystemClock().today()
 
-    async def read() -> "Sequence[Asked]":
-        return await SpendingJournal(files_of(target.root)).since(today - timedelta(days=days - 1))
+    async def read() -> "tuple[Sequence[Asked], Spent]":
+        journal = SpendingJournal(files_of(target.root))
+        return await journal.since(today - timedelta(days=days - 1)), await journal.spent_on(today)
 
-    asked = run(read)
-    spent = sum((each.spent for each in asked if each.day == today), Spent())
+    asked, spent = run(read)
     if as_json:
         emit(_document(target, asked, spent))
         return
@@ -63,6 +62,10 @@ def _print_today(spent: "Spent", config: "SpendingConfig") -> None:
     say(f"{bold('Today')}  {requests}, {spent.tokens:,}{tokens} tokens, ${spent.cost:,.4f}{cost}")
     if spent.unpriced:
         say(dim(f"       the price of {counted(spent.unpriced, 'request')} is not known"))
+    if spent.reserved:
+        say(dim(f"       {spent.reserved:,} tokens are reserved for requests that have not ended"))
+    if spent.over:
+        say(dim(f"       {spent.over:,} tokens are more than was allowed: a model did not keep to what it was told"))
     if why := refusal(spent, config, tokens=1):
         say(f"       The limit is reached: {why}. Memory goes on by rules until tomorrow.")
 
@@ -112,4 +115,5 @@ def _figures(spent: "Spent") -> "dict[str, JsonValue]":
         "output": spent.output,
         "cost": float(spent.cost),
         "unpriced": spent.unpriced,
+        "over": spent.over,
     }
