@@ -6,7 +6,7 @@ the same.
 """
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
@@ -14,6 +14,7 @@ from ricordo.errors import InvalidScope
 __all__ = ["Scope", "path_part"]
 
 _LONGEST = 200
+_PARTS = ("tenant", "user", "team", "project", "agent", "session")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +42,7 @@ class Scope:
 
     def parts(self) -> dict[str, str]:
         """Return the parts that are given, wide to narrow."""
-        named = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return {name: value for name, value in named if value is not None}
+        return {name: value for name in _PARTS if (value := getattr(self, name)) is not None}
 
     def __str__(self) -> str:
         """Write the parts for people, such as `user=me project=shop`."""

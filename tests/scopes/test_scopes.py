@@ -1,5 +1,7 @@
 """Scope: never empty, never ambiguous as a folder."""
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,3 +33,9 @@ def test_a_scope_is_written_from_wide_to_narrow() -> None:
     """Whatever the order it was given in."""
     scope = Scope(session="s1", agent="coder", project="shop", user="me")
     assert str(scope) == "user=me project=shop agent=coder session=s1"
+
+
+def test_the_parts_are_all_fields_from_wide_to_narrow() -> None:
+    given = {field.name: f"a {field.name}" for field in fields(Scope)}
+    assert [*Scope(**given).parts().items()] == [*given.items()]
+    assert Scope(session="s", tenant="t").parts() == {"tenant": "t", "session": "s"}

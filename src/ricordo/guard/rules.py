@@ -28,10 +28,27 @@ _RUN = b"r" * SHORTEST
 _TO_RUNS = bytes(ord("r") if chr(code) in RUN_CHARACTERS else ord(" ") for code in range(256))
 _FEWEST_DIFFERENT = 5
 
+# Texts in which nothing was found: names and kinds come with every entry, and a text passes the guard more than once
+# on its way to the disk. What holds a secret is not kept.
+_CLEAN: set[str] = set()
+_MOST_CLEAN = 512
+_LONGEST_CLEAN = 1_000
+
 
 def find_secrets(text: str) -> list[Span]:
     """The secrets in `text`, left to right, without overlaps; empty for clean text. Marks are never part of a value:
     to every rule they look like ends of lines."""
+    if text in _CLEAN:
+        return []
+    found = _found(text)
+    if not found and len(text) <= _LONGEST_CLEAN:
+        if len(_CLEAN) >= _MOST_CLEAN:
+            _CLEAN.clear()
+        _CLEAN.add(text)
+    return found
+
+
+def _found(text: str) -> list[Span]:
     if "[secret:" in text:
         text = MARK.sub(_as_line_ends, text)
     view = text.encode("ascii", "replace")

@@ -5,18 +5,19 @@ derived ever holds a secret. The values that callers hold are left as they are.
 """
 
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.guard.redact import Redactor, has_secret
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.jsontext import dumps, loads
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.redacted_text import clean_lines, clean_uri
 
 __all__ = ["redacted_entry", "redacted_message"]
 
 _P = TypeVar("_P", bound=Part)
+_D = TypeVar("_D", Entry, Source)
 
 
 def redacted_message(message: Message, redactor: Redactor) -> Message:
@@ -42,14 +43,14 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         raise InvalidEntry("The id and the names of the fields of an entry hold no secrets.")
     if entry.scope and any(map(has_secret, entry.scope.parts().values())):
         raise InvalidScope("The scope of an entry holds no secrets.")
-    source = replace(
+    source = _with(
         entry.source,
         session=entry.source.session and redactor.clean(entry.source.session),
         messages=tuple(map(redactor.clean, entry.source.messages)),
         quote=entry.source.quote and redactor.clean(entry.source.quote),
         origin=entry.source.origin and redactor.clean(entry.source.origin),
     )
-    return replace(
+    return _with(
         entry,
         content=redactor.clean(entry.content),
         kind=redactor.clean(entry.kind),
@@ -60,6 +61,11 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         supersedes=entry.supersedes and redactor.clean(entry.supersedes),
         extra=tuple((key, redactor.clean(value)) for key, value in entry.extra),
     )
+
+
+def _with(value: _D, **fields: Any) -> _D:
+    """Return `value` with these fields: itself where they are what it has, as they mostly are."""
+    return replace(value, **fields) if any(getattr(value, name) != field for name, field in fields.items()) else value
 
 
 def _part(part: Part, redactor: Redactor) -> Part:
