@@ -27,6 +27,8 @@ def fact(content: str, confidence: float, kind: str = "fact") -> Entry:
         "Nate has seen “Little Women” and liked it.",
         "Вера читает «Мастер и Маргарита» с детьми.",
         "娘は「ハイジ」を読む。",
+        "крышу будет делать бригада Савельева, начнут весной",
+        "वार्षिक परीक्षा होली के बाद होगी",
         "Joanna, asked “Where was that?”: It was at the falls behind the mill.",
     ],
 )
@@ -42,6 +44,7 @@ def test_a_fact_that_holds_what_nobody_can_work_out_or_answers_somebody_needs_to
         "They felt great after the trip (2026-04-09 to 2026-04-12), all of them.",
         "It was lovely. [shared a photo: a photo of 3 dogs in front of a house]",
         "It was lovely. [shows: chart.png with 20 bars]",
+        "今天大家都很开心，天气也好",
         "They asked why not, and went home.",
     ],
 )

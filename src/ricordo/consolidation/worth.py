@@ -2,7 +2,8 @@
 
 What somebody saved is always curated. What was extracted has to be of a kind that lasts, or a fact that is sure, was
 said more than once, holds what nobody can work out again (a number, an identifier, a title), or answers a question:
-of extracted facts people later ask for those as often as for the surest. A fact that speaks of a secret, or of where
+of extracted facts people later ask for those as often as for the surest. So is one in a script whose words no rule
+knows. A fact that speaks of a secret, or of where
 somebody is this week, stays in its ledger. The order changes where an entry was of use, and by nothing else that
 changes by itself.
 """
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import CORRECTION
+from ricordo.language import Script, dominant_script
 from ricordo.workspace.entry import Entry
 
 __all__ = ["MERGED", "REPLACED", "cited", "grade", "is_explicit", "is_worthwhile", "moment", "usefulness"]
@@ -52,6 +54,10 @@ _EXACT = re.compile(
     r"\d|\w[/_.@:]\w|`[^`\n]{1,80}`"
     r"|\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|„[^“”\n]{2,80}[“”]|«[^»\n]{2,80}»|「[^」\n]{1,80}」|『[^』\n]{1,80}』|《[^》\n]{1,80}》"
 )
+# rules have no words for these, so what is said in them is never very sure, and numbers are words as well
+_NOT_READ: frozenset[Script] = frozenset(
+    {"greek", "cyrillic", "hebrew", "arabic", "indic", "thai", "lao", "myanmar", "khmer", "hangul"}
+)
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -86,7 +92,9 @@ def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
 
 
 def _is_exact(content: str) -> bool:
-    """Tell whether a fact answers a question, or holds a number, an identifier or a title."""
+    """Tell whether a fact answers a question, holds a number, an identifier or a title, or can't be read for that."""
+    if dominant_script(content) in _NOT_READ:
+        return True
     return _EXACT.search(_BESIDE.sub("", content)) is not None
 
 
