@@ -17,6 +17,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit.forget import forget
 from ricordo.audit.usage import MemoryUsage, read_usage
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing
 from ricordo.files import ABSENT, FileStore
 from ricordo.maintenance.rules import Doomed, RetentionRule, doomed
@@ -59,14 +60,18 @@ async def leaving(files: FileStore, rules: Sequence[RetentionRule], *, now: date
 
 
 async def retain(
-    files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes
-) -> Leaving:
-    """Take it out, at most 500 memories at a time, and return what went. Raises: StorageError."""
+    files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes,
+    config: ConsolidationConfig | None = None,
+) -> Leaving:  # fmt: skip
+    """Take it out, at most 500 memories at a time, and return what went; MEMORY.md stays within the bounds of `config`.
+
+    Raises: StorageError.
+    """
     found = await leaving(files, rules, now=now)
     gone = []
     for each in found.memories[:_MOST]:
         with suppress(EntryNotFound):
-            await forget(files, changes, each.entry.id, key=key, who=_WHO, why=each.rule.text)
+            await forget(files, changes, each.entry.id, key=key, who=_WHO, why=each.rule.text, config=config)
             gone.append(each)
     for session in found.sessions:
         await _trash(files, changes, session, now)

@@ -104,7 +104,8 @@ def _steps(
     async def pruning() -> Mapping[str, int]:
         pruned = await prune(place.files, place.changes, now=clock.now(), config=config)
         rules = settings.retention.read
-        gone = await retain(place.files, place.changes, rules, now=clock.now(), key=place.key)
+        bounds = settings.consolidation
+        gone = await retain(place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds)
         by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
         trimmed = await retain_history(place.files, place.changes, now=clock.now(), config=settings.history)
         return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
