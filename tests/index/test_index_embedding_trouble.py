@@ -215,7 +215,7 @@ async def test_where_no_file_can_be_written_vectors_live_as_long_as_the_process(
 async def test_what_was_not_committed_is_embedded_by_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meanings, "_BATCH", 1)
+    monkeypatch.setattr(meanings, "_USUAL_BATCH", 1)
     home(tmp_path)
     left = 3
 

@@ -14,7 +14,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.index import nearness, vector_cache
 from ricordo.index.front import Front, cosines, made, turned
 from ricordo.index.keyword import KeywordIndex
-from ricordo.index.nearness import Bounded, Places, Scale, Whole
+from ricordo.index.nearness import Bounded, Places, Reading, Scale, Whole
 from ricordo.index.vector_cache import VectorCache
 from ricordo.workspace.layout import INDEX
 
@@ -84,7 +84,7 @@ def test_what_is_found_with_a_front_is_what_is_found_without(
     front = turned(rows[: int(covered * len(rows))], axes_of(rows, 12))
     places = places_of(random, len(rows), 500 if sparse else 400, sparse=sparse)
     vector = rows[3] if seed % 2 else uneven(random, 1, 24, fall)[0]
-    whole, bounded = Whole.of(rows, vector, places, SCALE), Bounded(rows, front, vector, places, SCALE)
+    whole, bounded = Whole.of(rows, vector, places, SCALE), Bounded(Reading(rows, vector, places, SCALE), front)
     every = np.arange(len(places.at))
     assert np.array_equal(bounded.knows(every), whole.knows(every))
     for mine, theirs in zip(
@@ -117,7 +117,7 @@ def test_few_vectors_are_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         return cosines(some, vector)
 
     monkeypatch.setattr(nearness, "cosines", watched)
-    found, _ = Bounded(rows, front, rows[7], places, SCALE).nearest(40)
+    found, _ = Bounded(Reading(rows, rows[7], places, SCALE), front).nearest(40)
     assert sum(read) < len(rows) // 4
     monkeypatch.undo()
     assert set(found) == set(Whole.of(rows, rows[7], places, SCALE).nearest(40)[0])
@@ -128,7 +128,7 @@ def test_equal_vectors_are_equally_near_wherever_they_stand() -> None:
     rows = uneven(random, 333, 24, 0.8)
     rows[[5, 77, 332]] = rows[100]
     places = places_of(random, 333, 333, sparse=False)
-    near = Bounded(rows, turned(rows, axes_of(rows, 12)), rows[8], places, SCALE)
+    near = Bounded(Reading(rows, rows[8], places, SCALE), turned(rows, axes_of(rows, 12)))
     assert len({*near.both(np.array([5, 77, 100, 332])).tolist()}) == 1
 
 

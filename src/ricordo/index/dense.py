@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ricordo.index.corpus import ENTRY, MESSAGE, Corpus
 from ricordo.index.front import cosines
-from ricordo.index.nearness import Bounded, Near, Places, Scale, Whole
+from ricordo.index.nearness import Bounded, Guided, Near, Places, Reading, Scale
 from ricordo.index.postings import Array
 from ricordo.index.vector_cache import Vectors
 
@@ -130,10 +130,12 @@ class Sense:
             return None
         places = self.standing.follow(corpus, self.vectors).places
         scale = Scale(least=self.least, most=self.most)
-        front = self.vectors.front
-        if front is None or not places.is_alone:
-            return Whole.of(self.vectors.rows, vector, places, scale)
-        return Bounded(self.vectors.rows, front, vector, places, scale)
+        reading = Reading(self.vectors.rows, vector, places, scale)
+        if self.vectors.guide is not None:
+            return Guided(reading, self.vectors.guide)
+        if self.vectors.front is not None and places.is_alone:
+            return Bounded(reading, self.vectors.front)
+        return reading.whole
 
     def lacking(self, corpus: Corpus, limit: int) -> tuple[list[int], int]:
         """Return the numbers of the newest rows without a vector, and how many there are."""

@@ -93,15 +93,17 @@ class KeywordIndex(Appending):
         busy_seconds: float = 5.0,
         patience_seconds: float = 2.0,
         embedder: "Embedder | None" = None,
+        ann_vectors: int = 0,
     ) -> "KeywordIndex":
         """Open the index at `database_path` over the workspace `folder` of `files`; its trouble shows in `freshness`.
 
         `busy_seconds` is how long another process is waited for, `patience_seconds` how long a search spends on taking
         in what changed before it reads the rest from the files. `commit` ends transactions, for tests. The vectors of
-        an `embedder` lie in a file of their own beside the index; `serve` and `refresh` make them.
+        an `embedder` lie in a file of their own beside the index; `serve` and `refresh` make them. From `ann_vectors`
+        of them on an approximate index is made, where the extra `ann` is installed; 0 is never.
         """
         file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds)
-        meanings = _meanings(embedder, database_path, commit) if embedder else None
+        meanings = _meanings(embedder, database_path, commit, ann_vectors) if embedder else None
         index = cls(file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings)
         await index._catch_up(await files.list(folder), EVERYTHING, seconds=0.0)
         return index
@@ -370,13 +372,13 @@ class KeywordIndex(Appending):
         return self._segments[1]
 
 
-def _meanings(embedder: "Embedder", database_path: Path, commit: Commit | None) -> "Meanings | None":
+def _meanings(embedder: "Embedder", beside: Path, commit: Commit | None, ann_vectors: int) -> "Meanings | None":
     """Return what makes and keeps vectors; None where there is no numpy, which is loaded where it is needed."""
     try:
         meanings = import_module("ricordo.index.meanings")
     except ImportError:
         return None
     made: Meanings = meanings.Meanings(
-        embedder, database_path.with_name(f"{database_path.stem}_vectors.db"), commit=commit
+        embedder, beside.with_name(f"{beside.stem}_vectors.db"), commit=commit, ann_vectors=ann_vectors
     )
     return made

@@ -64,11 +64,15 @@ class Meanings:
         commit: Commit | None = None,
         query_seconds: float = 0.15,
         batch_seconds: float = 10.0,
+        ann_vectors: int | None = None,
     ) -> None:
-        """Keep vectors at `path`. A query is waited for `query_seconds`, a batch of texts `batch_seconds`."""
+        """Keep vectors at `path`. A query is waited for `query_seconds`, a batch of texts `batch_seconds`.
+
+        From `ann_vectors` vectors on they are searched by an approximate index, as `VectorCache` says.
+        """
         self.lacking = 0
         self._embedder = embedder
-        self._cache = VectorCache(path, embedder.model_id, commit=commit)
+        self._cache = VectorCache(path, embedder.model_id, commit=commit, ann_vectors=ann_vectors)
         self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
         self._standing = Standing()
         self._at_work = anyio.Lock()
@@ -94,8 +98,8 @@ class Meanings:
         if not len(self._cache.now.meanings):
             return None
         self._searches += 1
-        if self._searches > _SEARCHES and self._standing.places.is_alone:
-            self._cache.sharpen()
+        if self._searches > _SEARCHES:
+            self._cache.sharpen(alone=self._standing.places.is_alone)
         if isinstance(self._embedder, WeighsWords):
             return self._sense(weighing=partial(self._weighed, self._embedder, text))
         vector = await self._query(text)

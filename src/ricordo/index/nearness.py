@@ -3,27 +3,34 @@
 A row's nearness is the mean of two: its own, and that with what stands beside it, which is the mean of its own cosine
 and theirs. `Whole` knows the cosine of every vector. `Bounded` knows what it can be at most, and reads only the vectors
 of rows that can be among the nearest, and of those that it is asked about. It is for rows that all stand alone: with
-neighbours too many can be among the nearest.
+neighbours too many can be among the nearest. `Guided` reads those that an approximate index names.
 
-Invariant: both tell the same, but for what 32-bit floats get wrong.
+Invariant: all tell the same of a row, and the first two name the same rows, but for what 32-bit floats get wrong.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.index.front import Front, cosines
+from ricordo.index.guide import Guide
 from ricordo.index.postings import Array
 
-__all__ = ["Bounded", "Near", "Places", "Scale", "Whole"]
+__all__ = ["Bounded", "Guided", "Near", "Places", "Reading", "Scale", "Whole"]
+
+Product: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
+"""The product of each row of a matrix with a vector."""
 
 _DIGITS = 6
 _ROUNDING = 2e-6
 _MORE = 1.125
+_TO_LOOK_AT, _TO_LOOK_AT_BESIDE = 2, 4
+"""How many times as many as are wanted an approximate index is asked for, where rows stand alone or not: it leads to
+what is near by itself."""
 _MOST_WANTED, _MOST_READ = 1 / 32, 1 / 8
 """Of which share of all rows it is quicker to look at all: that are wanted, or that can be among those."""
 
@@ -146,67 +153,141 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Bounded:
-    """How near rows are that stand alone: those are looked at that can be near by the `front` of their vectors."""
+class Reading:
+    """The vectors of rows, the `rows` of a matrix, read only of those rows that are asked about."""
 
     rows: NDArray[np.float32]
-    front: Front
     vector: NDArray[np.float32]
     places: Places
     scale: Scale
+
+    @cached_property
+    def whole(self) -> Whole:
+        """How near every row is."""
+        return Whole.of(self.rows, self.vector, self.places, self.scale)
 
     def knows(self, rows: Array) -> Array:
         """Tell of these rows whether anything is known."""
         return self.places.knows(rows)
 
     def sides(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours, which they have none of."""
-        near = self.scale.scaled(self._cosines(rows, _one_by_one))
-        return near, near
+        """Return how near these rows are, alone and with their neighbours."""
+        own, context = self._cosines(rows)
+        near = self.scale.scaled(own)
+        return near, near if context is None else self.scale.scaled(context)
 
     def both(self, rows: Array) -> Array:
         """Return how near these rows are, the mean of both sides."""
-        return self.sides(rows)[0]
+        return _mean(*self.sides(rows))
 
-    def nearest(self, wanted: int) -> tuple[Array, bool]:
-        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
-        count, nothing, most = len(self.places.at), self.scale.least, self.scale.most
-        if wanted > _MOST_WANTED * count:
-            return self._whole.nearest(wanted)
-        at_most, estimated = self._bounds()
-        # the nearest of some rows are not nearer than those of all
-        some = np.flatnonzero(estimated >= _nth(estimated, round(_MORE * wanted), nothing))
-        least = min(_nth(self._cosines(some, cosines), wanted, nothing), most) - _ROUNDING
-        rows = np.flatnonzero(at_most >= max(least, nothing))
-        if len(rows) > _MOST_READ * count:
-            return self._whole.nearest(wanted)
-        near = self._cosines(rows, cosines)
-        bound = min(_nth(near, wanted, nothing), most)
-        more = bound > nothing
-        rows = rows[near >= bound - _ROUNDING if more else near > nothing]
-        return rows[self.knows(rows)], more
+    def levels(self, rows: Array) -> tuple[Array, float, float]:
+        """Return what `_levels` does of these rows."""
+        return _levels(*self._cosines(rows), self.knows(rows), self.scale)
 
-    @cached_property
-    def _whole(self) -> Whole:
-        return Whole.of(self.rows, self.vector, self.places, self.scale)
-
-    def _bounds(self) -> tuple[Array, Array]:
-        """Return for each row what its cosine can be at most, and about what it is."""
-        at_most, estimated = self.front.bounds(self.vector)
-        if len(self.front) < len(self.rows):
-            later = cosines(self.rows[len(self.front) :], self.vector)
-            at_most = np.concatenate((at_most, later + np.float32(_ROUNDING)))
-            estimated = np.concatenate((estimated, later))
-        return self.places.own(at_most), self.places.own(estimated)
-
-    def _cosines(
-        self, rows: Array, product: Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
-    ) -> NDArray[np.float32]:
+    def own(self, rows: Array, product: Product) -> NDArray[np.float32]:
         """Return the cosines of these rows, 0 for one without a vector."""
-        at = self.places.at[rows]
+        return self._read(self.places.at[rows], product)
+
+    def _read(self, at: Array, product: Product) -> NDArray[np.float32]:
         found = product(self.rows.take(at, axis=0, mode="clip"), self.vector)
         found[at < 0] = 0
         return found
+
+    def _cosines(self, rows: Array) -> "tuple[Array, Array | None]":
+        """Return the cosines of these rows, alone and with their neighbours."""
+        own = self.own(rows, _one_by_one)
+        if self.places.is_alone:
+            return own, None
+        before, after = (np.where(side[rows] < 0, -1, self.places.at[side[rows]]) for side in self.places.beside)
+        total: Array = own + self._read(before, _one_by_one) + self._read(after, _one_by_one)
+        return own, total / self.places.counted[rows]
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """How near rows are that stand alone: those are looked at that can be near by the `front` of their vectors."""
+
+    reading: Reading
+    front: Front
+
+    def knows(self, rows: Array) -> Array:
+        """Tell of these rows whether anything is known."""
+        return self.reading.knows(rows)
+
+    def sides(self, rows: Array) -> tuple[Array, Array]:
+        """Return how near these rows are, alone and with their neighbours, which they have none of."""
+        return self.reading.sides(rows)
+
+    def both(self, rows: Array) -> Array:
+        """Return how near these rows are, the mean of both sides."""
+        return self.reading.both(rows)
+
+    def nearest(self, wanted: int) -> tuple[Array, bool]:
+        """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
+        reading, scale = self.reading, self.reading.scale
+        count, nothing, most = len(reading.places.at), scale.least, scale.most
+        if wanted > _MOST_WANTED * count:
+            return reading.whole.nearest(wanted)
+        at_most, estimated = self._bounds()
+        # the nearest of some rows are not nearer than those of all
+        some = np.flatnonzero(estimated >= _nth(estimated, round(_MORE * wanted), nothing))
+        least = min(_nth(reading.own(some, cosines), wanted, nothing), most) - _ROUNDING
+        rows = np.flatnonzero(at_most >= max(least, nothing))
+        if len(rows) > _MOST_READ * count:
+            return reading.whole.nearest(wanted)
+        near = reading.own(rows, cosines)
+        bound = min(_nth(near, wanted, nothing), most)
+        more = bound > nothing
+        rows = rows[near >= bound - _ROUNDING if more else near > nothing]
+        return rows[reading.knows(rows)], more
+
+    def _bounds(self) -> tuple[Array, Array]:
+        """Return for each row what its cosine can be at most, and about what it is."""
+        reading = self.reading
+        at_most, estimated = self.front.bounds(reading.vector)
+        if len(self.front) < len(reading.rows):
+            later = cosines(reading.rows[len(self.front) :], reading.vector)
+            at_most = np.concatenate((at_most, later + np.float32(_ROUNDING)))
+            estimated = np.concatenate((estimated, later))
+        return reading.places.own(at_most), reading.places.own(estimated)
+
+
+@dataclass(frozen=True)
+class Guided:
+    """How near rows are, of which those are looked at that a graph leads to: most of the nearest, and maybe not all."""
+
+    reading: Reading
+    guide: Guide
+
+    def knows(self, rows: Array) -> Array:
+        """Tell of these rows whether anything is known."""
+        return self.reading.knows(rows)
+
+    def sides(self, rows: Array) -> tuple[Array, Array]:
+        """Return how near these rows are, alone and with their neighbours."""
+        return self.reading.sides(rows)
+
+    def both(self, rows: Array) -> Array:
+        """Return how near these rows are, the mean of both sides."""
+        return self.reading.both(rows)
+
+    def nearest(self, wanted: int) -> tuple[Array, bool]:
+        """Return rows, ascending, among which are most of the `wanted` nearest, and whether there may be others."""
+        reading, places = self.reading, self.reading.places
+        if wanted > _MOST_WANTED * len(places.at):
+            return reading.whole.nearest(wanted)
+        near_by = np.zeros(len(reading.rows) + 1, dtype=np.bool_)
+        count = (_TO_LOOK_AT if places.is_alone else _TO_LOOK_AT_BESIDE) * wanted
+        near_by[self.guide.nearest(reading.rows, reading.vector, count)] = True
+        rows = np.flatnonzero(near_by[places.at])
+        if not places.is_alone:
+            rows = np.unique(np.append(rows, places.beside[:, rows]))
+            rows = rows[rows >= 0]
+        rows = rows[reading.knows(rows)]
+        near, nothing, most = reading.levels(rows)
+        bound = min(_nth(near, wanted, nothing), most)
+        more = bound > nothing
+        return rows[near >= bound if more else near > nothing], more
 
 
 def _mean(own: Array, context: Array) -> Array:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from ricordo.database.sqlite import Commit, Connection, Schema
 from ricordo.index.background import Background
 from ricordo.index.front import LEAST_NUMBERS, Front, made
+from ricordo.index.graph import Graph, graph_is_possible
+from ricordo.index.guide import Guide
 from ricordo.index.index_file import IndexFile
 from ricordo.index.postings import Array
 
@@ -47,13 +49,15 @@ _BEHIND = 1 / 8
 class Vectors:
     """Vectors as they were at one moment: the numbers of their texts, and a row of the length 1 for each.
 
-    Of one `generation` later ones have the same rows in front, and more behind them. The first rows may have a `front`.
+    Of one `generation` later ones have the same rows in front, and more behind them. The first rows may have a `front`,
+    or a `guide` to them.
     """
 
     generation: int
     meanings: Array
     rows: NDArray[np.float32]
     front: Front | None = None
+    guide: Guide | None = None
 
     @property
     def dimension(self) -> int:
@@ -78,14 +82,27 @@ class Vectors:
 class VectorCache:
     """The vectors of one model at one path. Not to be used by two tasks at once but for `now`."""
 
-    def __init__(self, path: Path, model: str, *, commit: Commit | None = None, busy_seconds: float = 5.0) -> None:
-        """Prepare the cache without touching a file."""
+    def __init__(
+        self,
+        path: Path,
+        model: str,
+        *,
+        commit: Commit | None = None,
+        busy_seconds: float = 5.0,
+        ann_vectors: int | None = None,
+    ) -> None:
+        """Prepare the cache without touching a file.
+
+        From so many vectors on an approximate index is made, where the extra `ann` is installed; None or 0 is never.
+        """
         self._file = IndexFile(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
         self._model = model
         self._number = 0
         self._changing = threading.Lock()
         self._background = Background()
         self._flat = 0
+        self._ann_vectors = ann_vectors
+        self._graph_path = path.with_suffix(".ann")
         self._meanings: Array = np.zeros(0, dtype=np.int64)
         self._rows: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
         self.now = Vectors(0, self._meanings, self._rows)
@@ -125,17 +142,32 @@ class VectorCache:
         )
         self._start(held.dimension)
         self._append(meanings, rows)
-        self.now = replace(self.now, front=front)
+        guide = held.guide and await anyio.to_thread.run_sync(self._guide, held.guide.graph, self.now)
+        self.now = replace(self.now, front=front, guide=guide)
         remove = partial(_remove, model=self._model, meanings=gone)
         await self._file.use(lambda database: database.write(remove))
 
-    def sharpen(self) -> None:
-        """Make beside everything else what makes many vectors quicker to search, as far as it is not there."""
-        now = self.now
-        if now.rows.size < LEAST_NUMBERS or len(now.meanings) < 2 * self._flat:
-            return
-        if now.front is None or len(now.meanings) - len(now.front) > _BEHIND * len(now.meanings):
+    def sharpen(self, *, alone: bool = True) -> None:
+        """Make beside everything else what makes many vectors quicker to search, as far as it is not there.
+
+        A front is only made where the rows that are searched stand `alone`.
+        """
+        if self._lacks_graph():
+            self._background.start(self._make_graph)
+        elif alone and self._lacks_front():
             self._background.start(self._make_front)
+
+    def _lacks_front(self) -> bool:
+        now = self.now
+        if now.guide is not None or now.rows.size < LEAST_NUMBERS or len(now.meanings) < 2 * self._flat:
+            return False
+        return now.front is None or len(now.meanings) - len(now.front) > _BEHIND * len(now.meanings)
+
+    def _lacks_graph(self) -> bool:
+        now, least = self.now, self._ann_vectors
+        if not least or len(now.meanings) < least:
+            return False
+        return now.guide is None or now.guide.is_old(len(now.meanings))
 
     async def sharpened(self) -> None:
         """Wait for what is being made beside."""
@@ -158,6 +190,34 @@ class VectorCache:
         with self._changing:
             if self.now.generation == now.generation and not stopped():
                 self.now = replace(self.now, front=front)
+
+    def _make_graph(self, stopped: Callable[[], bool]) -> None:
+        """Read the graph of another time, or make one for all vectors there are now, which may take minutes."""
+        now = self.now
+        if not graph_is_possible():
+            self._ann_vectors = None
+            return
+        graph = Graph.read(self._graph_path, self._model, now.dimension)
+        if graph is None or self._guide(graph, now).is_old(len(now.meanings)):
+            if self._lacks_front():
+                # that is quick to make, and to search by until then
+                self._make_front(stopped)
+            graph = Graph.made(self._graph_path, self._model, now.meanings, now.rows, stopped)
+        if graph is None:
+            # it can't be written, and would not be a second time
+            self._ann_vectors = None
+            return
+        while not stopped():
+            before = self.now
+            guide = self._guide(graph, before) if before.dimension == now.dimension else None
+            with self._changing:
+                if self.now.generation == before.generation:
+                    self.now = replace(self.now, guide=guide, front=None)
+                    return
+
+    @staticmethod
+    def _guide(graph: Graph, vectors: Vectors) -> Guide:
+        return Guide.of(graph, vectors.meanings, vectors.places)
 
     def _start(self, dimension: int) -> None:
         self._meanings = np.zeros(0, dtype=np.int64)

@@ -278,7 +278,10 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()
     embedder = None if isinstance(parts.embedder, str) else parts.embedder
-    index = await KeywordIndex.open(_index_path(root, parts), files, commit=parts.disk.commit, embedder=embedder)
+    index = await KeywordIndex.open(
+        _index_path(root, parts), files, commit=parts.disk.commit, embedder=embedder,
+        ann_vectors=parts.settings.ann_vectors,
+    )  # fmt: skip
     return Place(
         label=label,
         scope=owner,

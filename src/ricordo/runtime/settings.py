@@ -71,8 +71,9 @@ class Settings:
     `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `minilm`, `hashing` or
     provider:model,
     `auto` for `static` where it is installed; with None it is found by words alone. `reranker` (RICORDO_RERANKER) names
-    one that has a say in the order of the best, as an installed package offers it. With `usage` (RICORDO_USAGE) it
-    is noted when a memory is shown, used and confirmed.
+    one that has a say in the order of the best, as an installed package offers it. From `ann_vectors` vectors on
+    they are searched by an approximate index, where the extra `ann` is installed; 0 is never. With `usage`
+    (RICORDO_USAGE) it is noted when a memory is shown, used and confirmed.
 
     `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
     `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None.
@@ -97,6 +98,7 @@ class Settings:
     base_url: str | None = None
     embedder: str | None = None
     reranker: str | None = None
+    ann_vectors: int = 300_000
     usage: bool = True
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
@@ -133,7 +135,7 @@ class Settings:
             raise InvalidSetting(f"opt_in_tools can be {', '.join(OPT_IN_TOOLS)}, not {', '.join(unknown)}.")
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
-        for name in ("preamble_tokens", "recalled_memories", "workspace_tokens"):
+        for name in ("ann_vectors", "preamble_tokens", "recalled_memories", "workspace_tokens"):
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
 
