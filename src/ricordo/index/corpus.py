@@ -129,7 +129,8 @@ class Corpus:
     def find(self, term: str) -> list[tuple[Array, Array]]:
         """Return the positions that hold a term and their counts, as far as there are any, in ascending pieces."""
         found = [(base, *postings.find(term)) for base, postings in self._parts]
-        found.append((self._tail_at, *self._tail.find(term)))
+        if self.count > self._tail_at:
+            found.append((self._tail_at, *self._tail.find(term)))
         # arrays are indexed by whole words of the machine, and would be made so again at each use
         return [(rows.astype(np.int64) + base, counts) for base, rows, counts in found if len(rows)]
 

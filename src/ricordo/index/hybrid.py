@@ -18,7 +18,7 @@ from ricordo.index.lexical import search as lexical_search
 from ricordo.index.occurrences import Occurrences
 from ricordo.index.plan import Asked
 from ricordo.index.postings import Array
-from ricordo.index.scoring import STEPS, Statistics
+from ricordo.index.scoring import STEPS
 
 __all__ = ["MEANING", "search"]
 
@@ -28,8 +28,8 @@ MEANING = 0.75
 _FIRST = 64
 
 
-def search(corpus: Corpus, asked: Asked, sense: Sense, occurrences: Occurrences) -> tuple[Ranked, Statistics]:
-    """Return the rows that hold a word or are near in meaning, best first, and how common the words are."""
+def search(corpus: Corpus, asked: Asked, sense: Sense, occurrences: Occurrences) -> Ranked:
+    """Return the rows that hold a word or are near in meaning, best first."""
     lexical = scored(corpus, asked, occurrences)
     near = sense.near(corpus, dict(zip(asked.words.shown, lexical.weights, strict=True)))
     if near is None:
@@ -40,7 +40,7 @@ def search(corpus: Corpus, asked: Asked, sense: Sense, occurrences: Occurrences)
     scores = _together(union, lexical, near)
     ordered = spread(corpus, union, np.rint(scores * STEPS).astype(np.int64), len(union))
     rows = _kept(ordered, {*by_words[: asked.limit // 2], *by_meaning[: asked.limit // 4]}, asked.limit)
-    return _with_meaning(measured(corpus, np.array(rows, dtype=np.int64), lexical), lexical, near), lexical.statistics
+    return _with_meaning(measured(corpus, np.array(rows, dtype=np.int64), lexical), lexical, near)
 
 
 def _nearest(corpus: Corpus, asked: Asked, near: Near, limit: int) -> list[int]:

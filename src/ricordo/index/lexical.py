@@ -38,7 +38,8 @@ class Found:
 class Ranked:
     """Rows that were found, the best first, with what they were measured by: a column for each signal.
 
-    `held` tells by bits which of the `shown` words a row holds. `known` are the rows that have the signals `meaning`.
+    `held` tells by bits which of the `shown` words a row holds; `absent` are those that no row holds, and `silent` is
+    their share. `known` are the rows that have the signals `meaning`.
     """
 
     rows: Array
@@ -47,6 +48,7 @@ class Ranked:
     signals: Mapping[str, Array]
     held: Array
     shown: tuple[str, ...]
+    absent: tuple[str, ...]
     silent: float
     meaning: Mapping[str, Array] = field(default_factory=dict)
     known: "Array | None" = None
@@ -58,21 +60,31 @@ class Ranked:
     def each(self, places: "Array | None" = None) -> list[Found]:
         """Return one by one those that are ranked at these places, or all."""
         at = np.arange(len(self)) if places is None else places
-        names, columns = [*self.signals], [column[at].tolist() for column in self.signals.values()]
-        beside = [column[at].tolist() for column in self.meaning.values()]
+        names, columns = (*self.signals, "absent", *self.meaning), [column[at].tolist() for column in self._columns()]
+        without = len(names) - len(self.meaning)
         known = [False] * len(at) if self.known is None else self.known[at].tolist()
         codes = [int(code) for code in self.held[at].tolist()]
         # many rows hold the same words
         words = {code: tuple(word for nth, word in enumerate(self.shown) if code >> nth & 1) for code in {*codes}}
-        found = []
-        rows = zip(self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, strict=True)
-        for nth, (number, score, code, has_meaning) in enumerate(rows):
-            signals = {name: column[nth] for name, column in zip(names, columns, strict=True)}
-            signals["absent"] = self.silent
-            if has_meaning:
-                signals |= {name: column[nth] for name, column in zip(self.meaning, beside, strict=True)}
-            found.append(Found(number=number, measured=Measured(score=score, signals=signals, held=words[code])))
-        return found
+        rows = zip(
+            self.numbers[at].tolist(), self.scores[at].tolist(), codes, known, zip(*columns, strict=True), strict=True
+        )
+        return [
+            Found(
+                number=number,
+                measured=Measured(
+                    score=score, held=words[code],
+                    signals=dict(zip(names, values if has_meaning else values[:without], strict=False)),
+                ),
+            )
+            for number, score, code, has_meaning, values in rows
+        ]  # fmt: skip
+
+    def _columns(self) -> Iterator[Array]:
+        """Yield what each row is measured by."""
+        yield from self.signals.values()
+        yield np.full(len(self), self.silent)
+        yield from self.meaning.values()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,11 +99,11 @@ class Lexical:
     most: float
 
 
-def search(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> tuple[Ranked, Statistics]:
-    """Return the rows that hold a word, best first, and how common the words are."""
+def search(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> Ranked:
+    """Return the rows that hold a word, best first."""
     lexical = scored(corpus, asked, occurrences)
     rows = np.array(chosen(corpus, lexical, asked.limit), dtype=np.int64)
-    return measured(corpus, rows, lexical), lexical.statistics
+    return measured(corpus, rows, lexical)
 
 
 def scored(corpus: Corpus, asked: Asked, occurrences: Occurrences) -> Lexical:
@@ -237,11 +249,16 @@ def _best_first(corpus: Corpus, rows: Array, steps: Array) -> Array:
     """Return the order of these rows: of equals the newer first, then by the place in the files."""
     order = np.argsort(-steps, kind="stable")
     ordered = steps[order]
-    if not np.any(ordered[1:] == ordered[:-1]):
+    same = ordered[1:] == ordered[:-1]
+    if not np.any(same):
         return order
-    times, documents, lines, parts = (corpus[name][rows] for name in ("time", "document", "line", "part"))
+    # only equals change places among themselves, and mostly there are few
+    places = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    equals = order[places]
+    times, documents, lines, parts = (corpus[name][rows[equals]] for name in ("time", "document", "line", "part"))
     newest_first = np.where(times == NO_TIME, 0, -times)
-    return np.lexsort((parts, lines, corpus.path_order[documents], newest_first, -steps))
+    order[places] = equals[np.lexsort((parts, lines, corpus.path_order[documents], newest_first, -steps[equals]))]
+    return order
 
 
 def _heaps(corpus: Corpus, rows: Array) -> Array:
@@ -270,6 +287,7 @@ def _spread(corpus: Corpus, rows: Array, limit: int) -> list[int]:
 def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Ranked:
     """Return the signals of each row, those that hold no word too."""
     words, most = lexical.words, lexical.most
+    absent = lexical.statistics.absent(lexical.asked.words)
     weights = np.array(lexical.weights)
     own, every = np.zeros((len(words), len(rows))), np.zeros((len(words), len(rows)))
     for nth, word in enumerate(words):
@@ -286,5 +304,6 @@ def measured(corpus: Corpus, rows: Array, lexical: Lexical) -> Ranked:
         },
         held=(1 << np.arange(len(words))) @ (own > 0),
         shown=lexical.asked.words.shown,
-        silent=lexical.statistics.silent(lexical.asked.words),
+        absent=absent,
+        silent=lexical.statistics.silent(lexical.asked.words, absent),
     )  # fmt: skip

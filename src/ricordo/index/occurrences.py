@@ -22,6 +22,7 @@ __all__ = ["Occurrences", "Occurring"]
 
 _LEAST_KEPT = 2**18
 _TIMES_THE_ROWS = 4
+_MOST_UNKNOWN = 4_096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +48,7 @@ class Occurrences:
         self._hidden: tuple[int, ...] = ()
         self._words: OrderedDict[frozenset[str], Occurring] = OrderedDict()
         self._places: dict[str, int] = {}
+        self._related: dict[str, bool] = {}
         self._size = 0
 
     def find(
@@ -60,14 +62,11 @@ class Occurrences:
             self._corpus, self._revision, self._hidden = corpus, corpus.revision, hidden
             self._words.clear()
             self._places.clear()
+            self._related.clear()
             self._size = 0
         found = tuple(self._word(corpus, group) for group in words.groups)
         frequencies = {term: self._places[term] for term in words.terms}
-        related = {
-            term
-            for term, count in frequencies.items()
-            if not count and (start := stem(term)) and corpus.has_relative(start, hidden)
-        }
+        related = {term for term, count in frequencies.items() if not count and self._has_relative(corpus, term)}
         self._forget(len(words.groups), max(_LEAST_KEPT, _TIMES_THE_ROWS * corpus.count))
         return found, Statistics(frequencies=frequencies, related=frozenset(related))
 
@@ -82,6 +81,15 @@ class Occurrences:
         self._words[group] = made
         self._size += len(made.rows)
         return made
+
+    def _has_relative(self, corpus: Corpus, term: str) -> bool:
+        """Tell whether a term that stands nowhere has a relative that does."""
+        if term not in self._related:
+            if len(self._related) >= _MOST_UNKNOWN:
+                self._related.clear()
+            start = stem(term)
+            self._related[term] = bool(start) and corpus.has_relative(start, self._hidden)
+        return self._related[term]
 
     def _forget(self, needed: int, most: int) -> None:
         """Forget what was asked for longest ago, but for the words of this query."""

@@ -12,7 +12,7 @@ so is any other document; a word said often in one chunk counts three times.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ricordo.index.contract import Chunk, Match
@@ -103,10 +103,11 @@ class Statistics:
             if not count and share == 1.0 and not group & self.related
         )
 
-    def silent(self, words: Words) -> float:
+    def silent(self, words: Words, absent: Collection[str]) -> float:
         """Return the share that the absent words have in all that a query can reach."""
+        if not absent:
+            return 0.0
         weights = self.weights(words)
-        absent = self.absent(words)
         return _covered([word in absent for word in words.shown], weights) / (sum(weights) or 1.0)
 
     def _counted(self, words: Words) -> Iterable[tuple[int, float]]:
@@ -134,14 +135,14 @@ def ranked(
     rest.
     """
     weights = statistics.weights(words)
-    silent = statistics.silent(words)
+    absent = statistics.absent(words)
+    silent = statistics.silent(words, absent)
     found = []
     for candidate in candidates:
         measured = _measured(candidate, words, weights, silent)
         if measured.score > 0 and (neighbours or measured.held):
             found.append((measured, candidate.chunk))
     found.sort(key=lambda row: (-round(row[0].score * STEPS), -stamp(row[1].time), *_position(row[1])))
-    absent = statistics.absent(words)
     return [match(chunk, rank, measured, absent) for rank, (measured, chunk) in enumerate(_spread(found), 1)]
 
 

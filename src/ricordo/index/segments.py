@@ -30,7 +30,7 @@ from ricordo.index.occurrences import Occurrences
 from ricordo.index.plan import Asked
 from ricordo.index.postings import COLUMNS, NO_TIME, Array, Block, Builder, IndexedRow, Postings
 from ricordo.index.queries import chunks
-from ricordo.index.scoring import Statistics, as_they_come
+from ricordo.index.scoring import as_they_come
 
 __all__ = ["Segments", "from_bytes", "to_bytes"]
 
@@ -75,15 +75,15 @@ class Segments:
 
     def search(
         self, connection: Connection, asked: Asked, sense: Sense | None = None
-    ) -> tuple[list[tuple[Found, Chunk]], Statistics]:
-        """Return the rows that hold a word of the query with their chunks, best first, and how common its words are.
+    ) -> tuple[list[tuple[Found, Chunk]], tuple[str, ...]]:
+        """Return the rows that hold a word of the query with their chunks, best first, and its words that none holds.
 
         With `sense` they are joined by the rows that are near in meaning.
         """
         corpus = self._followed(connection)
-        ranked, statistics = self._ranked(corpus, asked, sense)
+        ranked = self._ranked(corpus, asked, sense)
         there = chunks(connection, ranked.numbers.tolist())
-        return [(one, there[one.number]) for one in ranked.each() if one.number in there], statistics
+        return [(one, there[one.number]) for one in ranked.each() if one.number in there], ranked.absent
 
     def newest(self, connection: Connection, asked: Asked) -> list[Chunk]:
         """Return the newest chunks that pass the filters, the newest first; those without a time last."""
@@ -98,17 +98,17 @@ class Segments:
 
     def candidates(
         self, connection: Connection, asked: Asked, sense: Sense | None, cut: Cut | None
-    ) -> tuple[list[tuple[Found, Chunk]], Statistics, float | None]:
+    ) -> tuple[list[tuple[Found, Chunk]], tuple[str, ...], float | None]:
         """Return what `search` does, without what `cut` leaves out, and how near the nearest of that is."""
         corpus = self._followed(connection)
-        ranked, statistics = self._ranked(corpus, asked, sense)
+        ranked = self._ranked(corpus, asked, sense)
         unseen = None
         if cut is None:
             found = ranked.each()
         else:
             found, unseen = worth_reading(corpus, ranked, cut, self._succeeding(connection, corpus))
         there = self._chunks(connection, [one.number for one in found])
-        return [(one, there[one.number]) for one in found if one.number in there], statistics, unseen
+        return [(one, there[one.number]) for one in found if one.number in there], ranked.absent, unseen
 
     def _chunks(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Chunk]:
         """Return what `chunks` does; what was read lately is at hand, as what a number stands for never changes.
@@ -125,7 +125,7 @@ class Segments:
         self._held.update((number, chunk) for number, chunk in read.items() if chunk.sort != "long")
         return held | read
 
-    def _ranked(self, corpus: Corpus, asked: Asked, sense: Sense | None) -> tuple[Ranked, Statistics]:
+    def _ranked(self, corpus: Corpus, asked: Asked, sense: Sense | None) -> Ranked:
         if sense is None:
             return search(corpus, asked, self._occurrences)
         return hybrid_search(corpus, asked, sense, self._occurrences)

@@ -56,8 +56,7 @@ def _holding(reader: Connection, segments: "Segments | None", asked: Asked, sens
     """Return what holds a word of the query: from the postings, and where there are none from the full-text table."""
     query, words = asked.query, asked.words
     if segments is not None:
-        found, common = segments.search(reader, asked, sense)
-        absent = common.absent(words)
+        found, absent = segments.search(reader, asked, sense)
         return [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
     likeliest = full_text(reader, query, words, max(asked.limit, _CANDIDATES))
     kept = [candidate for candidate in likeliest if candidate.chunk.path not in asked.skipped]
@@ -75,8 +74,7 @@ def candidates(
         return None
     matches, unseen = list[Match](), None
     if asked.words.groups:
-        found, common, unseen = segments.candidates(reader, asked, sense, cut)
-        absent = common.absent(asked.words)
+        found, absent, unseen = segments.candidates(reader, asked, sense, cut)
         matches = [match(chunk, rank, one.measured, absent) for rank, (one, chunk) in enumerate(found, 1)]
     matches = matches or _unindexed(reader, segments, asked)
     curated = Curated()
