@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -85,8 +84,9 @@ class LocalFiles:
                 self._put(real, header)
             descriptor = self._disk.open(real, os.O_RDWR | os.O_APPEND)
             try:
-                place = self._append_to(descriptor, data)
-                return replace(place, info=_info_of(safe_path(path), os.fstat(descriptor)))
+                offset = self._append_to(descriptor, data)
+                info = _info_of(safe_path(path), os.fstat(descriptor))
+                return Appended(offset=offset, length=len(data), info=info)
             finally:
                 os.close(descriptor)
 
@@ -181,7 +181,8 @@ class LocalFiles:
             raise _unreadable(error, path) from error
         return _info_of(safe_path(path), found)
 
-    def _append_to(self, descriptor: int, data: bytes) -> Appended:
+    def _append_to(self, descriptor: int, data: bytes) -> int:
+        """Append on a line of its own and return where."""
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         try:
@@ -191,7 +192,7 @@ class LocalFiles:
             with suppress(OSError):
                 self._disk.truncate(descriptor, size)
             raise
-        return Appended(offset=size + torn, length=len(data))
+        return size + torn
 
     def _replace(self, path: str, data: bytes, expected: str) -> str:
         with self._writing(path) as real:

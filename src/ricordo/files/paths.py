@@ -21,13 +21,20 @@ def safe_path(path: str) -> str:
 
     Raises: PathRefused if it has a `..` part or a character that is not allowed, or is longer than file systems take.
     """
-    if any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in path) or "\\" in path:
+    if not _is_shown(path) or "\\" in path:
         raise PathRefused(f"The path {path[:80]!r} holds a control character or a backslash.")
     parts = [_safe_name(part, path) for part in path.split("/") if part not in {"", "."}]
     joined = "/".join(parts)
     if len(joined) > _LONGEST_PATH:
         raise PathRefused(f"A path has at most {_LONGEST_PATH} characters, this one has {len(joined)}.")
     return joined
+
+
+def _is_shown(path: str) -> bool:
+    """Tell whether no character of `path` is a control or a format character, or ends a line."""
+    if path.isascii():
+        return path.isprintable()
+    return not any(unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in path)
 
 
 def _safe_name(part: str, path: str) -> str:

@@ -5,7 +5,7 @@ that, the next search finds it.
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ricordo.database.sqlite import Turn
 from ricordo.errors import RicordoError, StorageBusy
@@ -50,7 +50,7 @@ class Block:
         following = following_terms(rows) if self.document.sort == "transcript" else ""
         if not turn.write(lambda connection: append_document(connection, self.base, self.known, rows, following)):
             return None
-        return End(known=self.known, tail=tail_after(rows, replace(tail, lines=self.known.lines)))
+        return End(known=self.known, tail=tail_after(rows, tail, self.known))
 
 
 class Append:

@@ -129,12 +129,12 @@ def tail_of(connection: Connection, known: Known) -> Tail:
     return Tail(lines=known.lines, heading=row[0] if row else "", before=row[1] if row else "")
 
 
-def tail_after(rows: Sequence[Row], tail: Tail) -> Tail:
-    """Return what `tail_of` gives once these rows, which follow `tail`, are stored."""
+def tail_after(rows: Sequence[Row], tail: Tail, known: Known) -> Tail:
+    """Return what `tail_of` gives for a document that is `known` by now, whose last rows these are, after `tail`."""
     if not rows:
-        return tail
+        return Tail(lines=known.lines, heading=tail.heading, before=tail.before)
     last = rows[-1].chunk
-    return Tail(lines=tail.lines, heading=_storable(last.heading), before=_storable(f"{last.speaker}: {last.content}"))
+    return Tail(lines=known.lines, heading=_storable(last.heading), before=_storable(f"{last.speaker}: {last.content}"))
 
 
 def remove_document(connection: Connection, path: str, before: Known | None) -> None:
