@@ -99,7 +99,7 @@ async def measured(root: Path, size: int, queries: int, count: int, embedder: st
     figures |= await searches(index, asked, "search 10", limit=10)
     figures |= await searches(index, asked, "search 200, neighbours", limit=200, neighbours=True)
     figures["FTS5 bm25, top 10 ms"] = bare_search(root / "bare.db", texts, asked)
-    figures |= await adds(root, index, files, min(size, count))
+    figures |= await adds(root, index, min(size, count))
     await index.close()
     if embedder:
         figures |= await by_meaning(root, files, asked, embedder)
@@ -162,7 +162,7 @@ async def reopen(path: Path, files: LocalFiles, question: str, embedder: Embedde
     await index.close()
 
 
-async def adds(root: Path, index: KeywordIndex, files: LocalFiles, count: int) -> Figures:
+async def adds(root: Path, index: KeywordIndex, count: int) -> Figures:
     """Return how long adding takes, each found at once, from the first of a day to its last, and what can't be less.
 
     What can't be less is an append with fsync and a commit, both as ours are: what is durable is the file.
@@ -177,11 +177,7 @@ async def adds(root: Path, index: KeywordIndex, files: LocalFiles, count: int) -
             for number, text in enumerate(entries(count)):
                 block = bullet(f"{text} anew", 10_000_000 + number, BEGIN)
 
-                async def add(block: bytes = block) -> None:
-                    appended = await files.append(day, block)
-                    await index.index_appended(day, appended.offset, block)
-
-                ways["add"].append(await timed(add, scale=1e3))
+                ways["add"].append(await timed(partial(index.append, day, block), scale=1e3))
                 begun = time.perf_counter()
                 add_bare(block)
                 bare.append((time.perf_counter() - begun) * 1e3)
@@ -196,17 +192,23 @@ async def adds(root: Path, index: KeywordIndex, files: LocalFiles, count: int) -
 
 
 def added(name: str, moments: Sequence[tuple[float, float]], least: float) -> Figures:
-    """Return the figures of a way to add: alone, as a multiple of the least, and whether it grows with the day."""
+    """Return the figures of a way to add: alone, as a multiple of the least, and whether it grows with the day.
+
+    For that the first tenth of the day is compared with its last, by the clock and in this process.
+    """
     walls, cpus = zip(*moments, strict=True)
+    part = max(len(moments) // 10, 1)
     middle = statistics.median(walls)
+    first, last = statistics.median(walls[:part]), statistics.median(walls[-part:])
+    first_cpu, last_cpu = statistics.median(cpus[:part]), statistics.median(cpus[-part:])
     return {
         f"{name} ms": middle,
         f"{name} cpu ms": statistics.median(cpus),
         f"{name}, times the bare one": middle / least,
-        f"{name}, first 100 ms": statistics.median(walls[:100]),
-        f"{name}, last 100 ms": statistics.median(walls[-100:]),
-        f"{name}, last to first": statistics.median(walls[-100:]) / statistics.median(walls[:100]),
-        f"{name}, last to first, cpu": statistics.median(cpus[-100:]) / statistics.median(cpus[:100]),
+        f"{name}, first {part:,} ms": first,
+        f"{name}, last {part:,} ms": last,
+        f"{name}, last to first": last / first,
+        f"{name}, last to first, cpu": last_cpu / first_cpu,
     }
 
 
