@@ -55,6 +55,7 @@ async def test_messages_stand_beside_messages_and_pieces_beside_pieces(place: Pa
     long = "The beginning. " + "It is a long story. " * 80 + "The ending."
     await files.create(LOG, said("First a wombat.", long, "Then a quokka."))
     index = await KeywordIndex.open(place, files)
+    await index.refresh()
     before, after = await beside(index, "wombat")
     assert before is None
     assert after is not None
@@ -70,6 +71,7 @@ async def test_a_heading_holds_together_what_stands_under_it(place: Path) -> Non
     files = InMemoryFiles()
     await files.create("workspace/memory/topics/zoo.md", TOPIC)
     index = await KeywordIndex.open(place, files)
+    await index.refresh()
     assert await beside(index, "heron") == (None, "The stork nests.")
     assert await beside(index, "stork") == ("The heron stands.", None)
     assert await beside(index, "lynx") == (None, None)
@@ -81,6 +83,7 @@ async def test_a_ledger_holds_together_what_one_session_taught(place: Path) -> N
     rows = [("The heron.", ""), ("The stork.", ""), ("The lynx.", "s1"), ("The puma.", "s1"), ("The ibex.", "s2")]
     await files.create(LEDGER, saved(*rows))
     index = await KeywordIndex.open(place, files)
+    await index.refresh()
     assert await beside(index, "heron") == (None, None)
     assert await beside(index, "stork") == (None, None)
     assert await beside(index, "lynx") == (None, "The puma.")
@@ -94,6 +97,7 @@ async def test_what_was_superseded_is_shown_beside_nothing(place: Path) -> None:
     old = render_entry(Entry(content="The stork.", id=f"01jd{7:022d}", state="superseded"))
     await files.create("workspace/memory/topics/zoo.md", f"# Zoo\n\n- The heron.\n{old}".encode())
     index = await KeywordIndex.open(place, files)
+    await index.refresh()
     assert await beside(index, "heron") == (None, None)
     await index.close()
 

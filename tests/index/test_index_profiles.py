@@ -39,7 +39,9 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pyt
     if request.param == "table":
         monkeypatch.setitem(sys.modules, "ricordo.index.segments", None)
     place = Path("/dev/null/none.db") if request.param == "files" else tmp_path / "index.db"
-    return await KeywordIndex.open(place, await filled())
+    opened = await KeywordIndex.open(place, await filled())
+    await opened.refresh()
+    return opened
 
 
 async def test_only_the_profile_that_a_query_names_is_found(index: KeywordIndex) -> None:
