@@ -89,9 +89,11 @@ async def test_a_fact_of_the_profile_is_a_hit_like_a_memory(opened: Opened) -> N
 
 async def test_what_a_ledger_says_too_is_shown_once(opened: Opened) -> None:
     async with opened() as memory:
-        await memory.remember("Prefers oat milk in the coffee.")
-        write_facts(memory.root, profile_of(SHOP, memory.scope), fact("Prefers oat milk in the coffee."))
-        assert len(await memory.recall("oat milk")) == 1
+        saved = await memory.remember("Prefers oat milk in the coffee.")
+        # the ledger knows since when, the fact only when the profile was last looked at
+        told_later = fact("Prefers oat milk in the coffee.", confidence=1.0, updatedAt="2099-01-01T00:00:00Z")
+        write_facts(memory.root, profile_of(SHOP, memory.scope), told_later)
+        assert [hit.entry.id for hit in await memory.recall("oat milk")] == [saved.id]
         told = await memory.explain("oat milk")
         assert [each.reason for each in told.rejected] == ["duplicate"]
 

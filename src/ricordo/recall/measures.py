@@ -318,6 +318,9 @@ def _freshness(memory: Entry | None, chunk: Chunk, asked: Asked) -> float:
     """
     if memory is not None and memory.pinned:
         return 1.0
+    if chunk.sort == "profile":
+        # when a fact was written down or looked at again tells little of when it was said: the ledger has that
+        return 0.0
     time, confirmed = _time(memory, chunk), memory.confirmed if memory else None
     latest = max(time, confirmed) if time and confirmed else time or confirmed
     if latest is None:
