@@ -15,6 +15,7 @@ Rendered by `python benchmarks/simulated_year.py` from the numbers in `year.json
 and a clock that is turned by hand; nothing asks a model. Each day they have their sessions, some with the agent
 `offline`, the others taken in as they were recorded; in the evening the root is maintained. {facts} facts are planted
 in the first two thirds of the time, {changes} of them change later, and {restated} are said again in other words.
+{talk}
 
 Every evening these have to hold: MEMORY.md is within 200 lines, 4,000 tokens and 25,000 bytes; no two curated memories
 say the same; each planted fact is among the ten that are recalled for its question, and what is so now is the first;
@@ -54,14 +55,24 @@ _HOLDS = (
 def page(spans: Sequence[Json]) -> str:
     """Return the page as Markdown."""
     last = spans[-1]["evenings"][-1]
-    head = _HEAD.format(facts=last["planted"], changes=last["changed"], restated=last["restated"])
+    head = _HEAD.format(
+        facts=last["planted"], changes=last["changed"], restated=last["restated"], talk=_talk(spans[-1])
+    )
     titles = ("", *(f"{span['days']} days, {span['sessions']} sessions" for span in spans))
     rows = [(label, *(_number(_value(span["evenings"], key, most)) for span in spans)) for label, key, most in _ROWS]
     lines = [head, f"![{_told(spans[-1])}](year.png)", "", *_table(titles, rows), ""]
     lines += ["## Evenings on which something did not hold", "", *_table(titles, [*_held(spans)]), ""]
     lines += ["## Curated memory alone", "", f"{_CURATED} {_shares(spans[-1])}", ""]
     lines += [*_table(*_compared(spans[-1])), ""]
-    return "\n".join([*lines, "```sh", "python benchmarks/simulated_year.py", "```", ""])
+    return "\n".join([*lines, "```sh", "python benchmarks/simulated_year.py FILE...", "```", ""])
+
+
+def _talk(span: Json) -> str:
+    talk = span["talk"]
+    return (
+        f"In the longest time {talk['conversations']} sessions are conversations of the project's own set and of the files"
+        f" that were given,\n{talk['small talk']} are made-up small talk, and {talk['planted']} hold what is planted."
+    )
 
 
 _CURATED = """Questions of the conversations whose answer stands in one session, a sample of those that can be answered

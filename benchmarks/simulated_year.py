@@ -14,19 +14,18 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import anyio
 
-from retrieval_sets import Haystack, Json, load, load_own
-from simulated.calendar import made
+from retrieval_sets import Json, load, load_own
+from simulated.calendar import OWN, SMALL, Calendar, made
 from simulated.holding import Day, Watch
 from simulated.living import Life
 from simulated_page import draw, page
 
-__all__ = ["lived", "main"]
+__all__ = ["kinds", "lived", "main"]
 
 
 def main() -> None:
@@ -46,11 +45,13 @@ def main() -> None:
             began, worked = time.perf_counter(), time.process_time()
             where = given.root / str(days) if given.root else Path(folder)
             where.mkdir(parents=True, exist_ok=True)
-            found = anyio.run(partial(lived, haystacks, where, days=days, sessions=sessions))
+            calendar = made(haystacks, days=days, sessions=sessions)
+            found = anyio.run(partial(lived, calendar, where))
         failed = failed or any(day.faults for day in found)
         took = {"seconds": time.perf_counter() - began, "processor": time.process_time() - worked}
         rows = [day.to_json() for day in found]
-        spans.append({"days": days, "sessions": sessions, "others": len(given.files), **took, "evenings": rows})
+        talk = kinds(calendar)
+        spans.append({"days": days, "sessions": sessions, "talk": talk, **took, "evenings": rows})
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "year.json").write_text(json.dumps({"spans": spans}, separators=(",", ":")) + "\n", "utf-8")
     (given.out / "year.md").write_text(page(spans), "utf-8")
@@ -59,9 +60,16 @@ def main() -> None:
     sys.exit(failed)
 
 
-async def lived(haystacks: Sequence[Haystack], folder: Path, *, days: int, sessions: int) -> list[Day]:
+def kinds(calendar: Calendar) -> dict[str, int]:
+    """Return how many sessions are of each kind: had elsewhere, made up as small talk, and with what is planted."""
+    names = [visit.session.partition("-")[0] for visits in calendar.visits.values() for visit in visits]
+    made_up = {"small talk": names.count(SMALL), "planted": names.count(OWN)}
+    return {"conversations": len(names) - sum(made_up.values()), **made_up}
+
+
+async def lived(calendar: Calendar, folder: Path) -> list[Day]:
     """Return every evening of a life; what does not hold is told as soon as it is seen."""
-    life = Life(made(haystacks, days=days, sessions=sessions), folder)
+    life = Life(calendar, folder)
     watch = Watch(life)
     found: list[Day] = []
     told: set[str] = set()

@@ -15,10 +15,25 @@ from long_talk.talk import remarks
 from retrieval_sets import Haystack, Question, Turn
 from simulated.plants import ASIDES, CHANGES, FACTS, RESTATED, Change, Paraphrase, Plant
 
-__all__ = ["START", "USERS", "Calendar", "Changed", "Planted", "Restated", "Visit", "made", "own_session"]
+__all__ = [
+    "OWN",
+    "SMALL",
+    "START",
+    "USERS",
+    "Calendar",
+    "Changed",
+    "Planted",
+    "Restated",
+    "Visit",
+    "made",
+    "own_session",
+]
 
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 USERS = ("asta", "bodil", "casper", "ditte", "emil")
+SMALL, OWN = "small", "own"
+"""What the names of sessions begin with that are small talk, and in which something is planted."""
+
 _TALKED = 4
 _REMARKS = 3
 _PERSONAL = "-personal"
@@ -84,7 +99,7 @@ def made(haystacks: Sequence[Haystack], *, days: int, sessions: int, seed: int =
     told = [(_named(hay.id, name), items) for hay in haystacks for name, items in _sessions(hay)]
     random.shuffle(told)
     told = told[:sessions]
-    told += [(f"small-{number}", _small(number)) for number in range(sessions - len(told))]
+    told += [(f"{SMALL}-{number}", _small(number)) for number in range(sessions - len(told))]
     order = sorted(random.choices(range(days), k=sessions))
     random.shuffle(told)
     visits = [
@@ -125,7 +140,7 @@ def made(haystacks: Sequence[Haystack], *, days: int, sessions: int, seed: int =
 def own_session(day: int, said: str) -> str:
     """Return the name of the session in which something is said on a day; what is said of oneself is one person's."""
     personal = any(word in {"i", "my", "ich"} for word in said.casefold().split())
-    return f"own-{day}{_PERSONAL if personal else ''}"
+    return f"{OWN}-{day}{_PERSONAL if personal else ''}"
 
 
 def _own(said: Sequence[tuple[int, str]], random: Random) -> list[Visit]:
@@ -144,7 +159,7 @@ def _own(said: Sequence[tuple[int, str]], random: Random) -> list[Visit]:
 
 
 def _small(number: int) -> tuple[Turn, ...]:
-    return _items(f"small-{number}", remarks(_REMARKS, seed=number))
+    return _items(f"{SMALL}-{number}", remarks(_REMARKS, seed=number))
 
 
 def _items(session: str, texts: Sequence[str]) -> tuple[Turn, ...]:
