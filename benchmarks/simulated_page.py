@@ -70,8 +70,8 @@ def page(spans: Sequence[Json]) -> str:
 def _talk(span: Json) -> str:
     talk = span["talk"]
     return (
-        f"In the longest time {talk['conversations']} sessions are conversations of the project's own set and of the files"
-        f" that were given,\n{talk['small talk']} are made-up small talk, and {talk['planted']} hold what is planted."
+        f"In the longest time {talk['conversations']} sessions are conversations of the project's own set and of the"
+        f" files that were given,\n{talk['small talk']} are made-up small talk, and {talk['planted']} hold what is planted."
     )
 
 
