@@ -269,10 +269,10 @@ class _Arranging:
         joining = (part for name, group in groups.items() for part in (name, *(one.entry.id for one in group)))
         key = (path, *gone, "", *joining)
         if key not in self._made:
+            give_way()
             sheet = self._topics.get(path)
             sheet = sheet.without(gone) if sheet and gone else sheet
             for name, group in groups.items():
-                give_way()
                 sheet = sheet or parse_sheet(new_topic(name, [one.entry for one in group])[1], path)
                 # the place of a bullet is after the heading that is there, whoever wrote it
                 section = sheet.parts[-1].section if sheet.parts else ""
@@ -284,7 +284,8 @@ class _Arranging:
     def _described(self, path: str, sheet: Sheet) -> Sheet:
         """Return a topic with the description of its entries, if it had the one that we gave it."""
         before = self._written.get(path, b"")
-        if not self._is_told(path, before) or sheet.data == before:
+        # most topics stay as they are, and telling what was written of one takes reading it
+        if sheet.data == before or not self._is_told(path, before):
             return sheet
         entries = [entry for entry in sheet.entries if entry.state == "active"]
         line = description_line(read_topic(path, before).name, entries)
