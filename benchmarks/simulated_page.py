@@ -71,7 +71,8 @@ def _talk(span: Json) -> str:
     talk = span["talk"]
     return (
         f"In the longest time {talk['conversations']} sessions are conversations of the project's own set and of the"
-        f" files that were given,\n{talk['small talk']} are made-up small talk, and {talk['planted']} hold what is planted."
+        f" files that were given,\n{talk['small talk']} are made-up small talk,"
+        f" and {talk['planted']} hold what is planted."
     )
 
 
