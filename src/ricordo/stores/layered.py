@@ -31,7 +31,7 @@ from ricordo.clock import Clock, milliseconds
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
 from ricordo.index.contract import Query
-from ricordo.recall.hits import Hit, Source
+from ricordo.recall.hits import Hit
 from ricordo.recall.recall import recall
 from ricordo.recall.reranking import Reranker
 from ricordo.scopes import Scope
@@ -114,8 +114,9 @@ class Layered(Backend):
         if beyond or not self._place.scope.parts().items() <= wanted.items():
             raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
         return LayeredDriver(
-            self._place, self._wider, self._parts.clock, reranker=self._reranker, consolidation=self._consolidation
-        )
+            self._place, self._wider, self._parts.clock, scope=scope, reranker=self._reranker,
+            consolidation=self._consolidation,
+        )  # fmt: skip
 
 
 class LayeredDriver(Prefaces):
@@ -127,15 +128,17 @@ class LayeredDriver(Prefaces):
         wider: OpenWider,
         clock: Clock,
         *,
+        scope: Scope,
         reranker: Reranker | None = None,
         consolidation: ConsolidationConfig | None = None,
     ) -> None:
-        """Use `place` first and what `wider` opens after it; `clock` says which ledger is written to.
+        """Use `place` first and what `wider` opens after it, for `scope`; `clock` says which ledger is written to.
 
         `consolidation` has the bounds of MEMORY.md.
         """
         self._config = consolidation or ConsolidationConfig()
         self._place = place
+        self._scope = scope
         self._clock = clock
         self._open_wider = wider
         self._sessions = PlaceSessions(place)
@@ -173,7 +176,7 @@ class LayeredDriver(Prefaces):
         """Return what is found in these places; with the first one `look` is done, where that takes no trip more."""
         # what was forgotten hides messages, and nothing else
         said = "transcript" in query.sorts
-        sources = [await place.source() if said else Source(label=place.label, index=place.index) for place in places]
+        sources = [await place.source(self._scope, said=said) for place in places]
         first = replace(sources[0], beside=look)
         now = self._place.clock.now()
         return await recall([first, *sources[1:]], query, limit=limit, now=now, reranker=self._reranker)
