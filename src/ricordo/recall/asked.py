@@ -68,7 +68,9 @@ def read_asked(
     """Return what the passages are measured against, as far as the question and all of them tell it."""
     people = {speaker.casefold() for speaker in {passage.match.chunk.speaker for passage in passages}} - {""}
     spans = asked_spans(question.said, now.date()) if config.dates and question.said else ()
-    sessions, company = _companies(passages, question, config)
+    # an entry stands for itself, so where there are none but entries nobody asks for their company
+    alone = all(passage.match.chunk.markup for passage in passages)
+    sessions, company = ({}, {}) if alone else _companies(passages, question, config)
     return Asked(
         question=question,
         now=now,

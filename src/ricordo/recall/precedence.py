@@ -71,10 +71,10 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
 def _first_replaced(row: Scored, placed: Sequence[Scored], config: RecallConfig) -> int:
     """Return the place of the first that `row` takes the place of, the end where there is none."""
     if row.passage.match.chunk.markup:
-        time, corrects = row.time, _is_correction(row)
+        time, corrects, kind = row.time, _is_correction(row), _kind(row)
         for at, other in enumerate(placed):
-            # most are told apart by their time and their score
-            near = corrects or other.score - row.score <= config.near
+            # most are told apart by their time, their score and their kind
+            near = corrects or (other.score - row.score <= config.near and kind == _kind(other))
             if near and time > other.time and _replaces(row, other, config):
                 return at
     return len(placed)

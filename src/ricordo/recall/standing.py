@@ -80,6 +80,8 @@ def curated_place(passages: Sequence[Passage], curated: Curation) -> list[Passag
     """
     here = Curation(tuple(_curated(passages)))
     found = here.places
+    if not found and not curated.places:
+        return list(passages)
     shown = []
     for passage in passages:
         place = _first_place(_key(passage), curated, here) if passage.match.chunk.markup else None
