@@ -34,7 +34,7 @@ _USUAL_BATCH = 64
 _SILENT_SECONDS = 60.0
 """How long an embedder that failed or did not answer in time is not asked again."""
 _QUERIES_KEPT = 128
-_SCALES: Mapping[str, tuple[float, float]] = {"static": (0.1, 0.7), "hashing": (0.05, 0.6), "minilm": (0.1, 0.7)}
+_SCALES: Mapping[str, tuple[float, float]] = {"static": (0.1, 0.7), "hashing": (0.05, 0.6), "minilm": (0.2, 0.9)}
 """Between which cosines the vectors of a kind of embedder say something."""
 _USUAL_SCALE = (0.2, 0.8)
 _SEARCHES = 4
