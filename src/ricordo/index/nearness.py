@@ -96,6 +96,14 @@ class Places:
         """Return what was found of each vector for each row, 0 where it has none."""
         return found if self.is_straight else np.append(found, np.float32(0))[self.at]
 
+    def holding(self, vectors: Array, count: int) -> Array:
+        """Return the rows, ascending, that have one of these vectors, of which there are `count` in all."""
+        if self.is_straight:
+            return vectors
+        wanted = np.zeros(count + 1, dtype=np.bool_)
+        wanted[vectors] = True
+        return np.flatnonzero(wanted[self.at])
+
     @cached_property
     def counted(self) -> NDArray[np.float32]:
         """How many of a row and of those beside it have a vector, at least 1."""
@@ -230,26 +238,30 @@ class Bounded:
             return reading.whole.nearest(wanted)
         at_most, estimated = self._bounds()
         # the nearest of some rows are not nearer than those of all
-        some = np.flatnonzero(estimated >= _nth(estimated, round(_MORE * wanted), nothing))
+        some = self._rows(estimated >= _nth(estimated, round(_MORE * wanted), nothing))
         least = min(_nth(reading.own(some, cosines), wanted, nothing), most) - _ROUNDING
-        rows = np.flatnonzero(at_most >= max(least, nothing))
+        rows = self._rows(at_most >= max(least, nothing))
         if len(rows) > _MOST_READ * count:
             return reading.whole.nearest(wanted)
         near = reading.own(rows, cosines)
         bound = min(_nth(near, wanted, nothing), most)
         more = bound > nothing
         rows = rows[near >= bound - _ROUNDING if more else near > nothing]
-        return rows[reading.knows(rows)], more
+        return rows, more
+
+    def _rows(self, wanted: Array) -> Array:
+        """Return the rows that have one of the vectors for which it is true."""
+        return self.reading.places.holding(np.flatnonzero(wanted), len(wanted))
 
     def _bounds(self) -> tuple[Array, Array]:
-        """Return for each row what its cosine can be at most, and about what it is."""
+        """Return for each vector what its cosine can be at most, and about what it is."""
         reading = self.reading
         at_most, estimated = self.front.bounds(reading.vector)
         if len(self.front) < len(reading.rows):
             later = cosines(reading.rows[len(self.front) :], reading.vector)
             at_most = np.concatenate((at_most, later + np.float32(_ROUNDING)))
             estimated = np.concatenate((estimated, later))
-        return reading.places.own(at_most), reading.places.own(estimated)
+        return at_most, estimated
 
 
 @dataclass(frozen=True)
@@ -276,10 +288,9 @@ class Guided:
         reading, places = self.reading, self.reading.places
         if wanted > _MOST_WANTED * len(places.at):
             return reading.whole.nearest(wanted)
-        near_by = np.zeros(len(reading.rows) + 1, dtype=np.bool_)
         count = (_TO_LOOK_AT if places.is_alone else _TO_LOOK_AT_BESIDE) * wanted
-        near_by[self.guide.nearest(reading.rows, reading.vector, count)] = True
-        rows = np.flatnonzero(near_by[places.at])
+        named = self.guide.nearest(reading.rows, reading.vector, count)
+        rows = places.holding(np.sort(named), len(reading.rows))
         if not places.is_alone:
             rows = np.unique(np.append(rows, places.beside[:, rows]))
             rows = rows[rows >= 0]
