@@ -81,6 +81,10 @@ async def test_a_capability_has_only_what_its_protocol_names() -> None:
     assert isinstance(lists, Lists)
     assert await lists.entries() == [saved]
     assert await lists.get(saved.id) == saved
+    assert store.offers(Lists) is lists
+    other = Shelf().bind(SHOP).offers(Lists)
+    assert other is not None
+    assert await other.entries() == []
     assert {name for name in dir(lists) if not name.startswith("__")} == {"entries", "get"}
     for hook in ("write", "find", "preface", "shelf"):
         assert not hasattr(lists, hook)

@@ -81,6 +81,7 @@ class Store:
         """Use `Backend.bind` instead."""
         self._bound = driver
         self._parts = parts
+        self._views: dict[type, object] = {}
         self.scope = scope
 
     async def save(self, entry: Entry) -> Entry:
@@ -135,11 +136,13 @@ class Store:
 
         `capability` is a runtime-checkable protocol; one that names a method of `Driver` is never offered.
         """
-        names = _methods_of(capability)
-        if not names or names & _methods_of(Driver) or not isinstance(self._bound, capability):
-            return None
-        view = {name: _forwarding(getattr(self._bound, name)) for name in names}
-        return cast("_C", type(capability.__name__, (), {**view, "__slots__": ()})())
+        if capability not in self._views:
+            names = _methods_of(capability)
+            if not names or names & _methods_of(Driver) or not isinstance(self._bound, capability):
+                return None
+            view = {name: _forwarding(getattr(self._bound, name)) for name in names}
+            self._views[capability] = type(capability.__name__, (), {**view, "__slots__": ()})()
+        return cast("_C", self._views[capability])
 
     def _scope_of(self, entry: Entry) -> Scope:
         if entry.scope is None:
