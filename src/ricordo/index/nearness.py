@@ -28,6 +28,7 @@ Product: TypeAlias = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArra
 _DIGITS = 6
 _ROUNDING = 2e-6
 _MORE = 1.125
+_AT_ONCE = 512
 _TO_LOOK_AT, _TO_LOOK_AT_BESIDE = 2, 4
 """How many times as many as are wanted an approximate index is asked for, where rows stand alone or not: it leads to
 what is near by itself."""
@@ -197,7 +198,11 @@ class Reading:
         return self._read(self.places.at[rows], product)
 
     def _read(self, at: Array, product: Product) -> NDArray[np.float32]:
-        found = product(self.rows.take(at, axis=0, mode="clip"), self.vector)
+        found = np.empty(len(at), dtype=np.float32)
+        # what is copied stays small enough to be near at hand when it is multiplied
+        for start in range(0, len(at), _AT_ONCE):
+            block = self.rows.take(at[start : start + _AT_ONCE], axis=0, mode="clip")
+            found[start : start + _AT_ONCE] = product(block, self.vector)
         found[at < 0] = 0
         return found
 
