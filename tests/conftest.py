@@ -1,6 +1,6 @@
 """What holds for every test: isolation, a loop that never waits, seeded property tests, and claims that are counted."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis.configuration
@@ -61,9 +61,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     attach_claims(items)
 
 
-def pytest_collection_finish() -> None:
-    """From here on the collected tests stay; nothing is gained by going through them again."""
-    set_collected_apart()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the garbage collector what is collected."""
+    with set_collected_apart():
+        return (yield)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,4 +1,4 @@
-"""Spare the suite work that shows nothing: waiting for a disk, and looking through what no test lets go of.
+"""Spare the suite work that shows nothing: waiting for a disk, and looking for garbage in what no test lets go of.
 
 What a test writes is gone with it, so the folders of tests lie in memory where the system has room for them there; a
 kill of a process, which the tests are about, looks alike in both. Whoever names a place keeps it.
@@ -7,6 +7,8 @@ kill of a process, which the tests are about, looks alike in both. Whoever names
 import gc
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = ["keep_folders_in_memory", "set_collected_apart"]
@@ -25,7 +27,16 @@ def keep_folders_in_memory() -> None:
         os.environ[_TEMP_ROOT] = str(_IN_MEMORY)
 
 
-def set_collected_apart() -> None:
-    """Keep the thousands of collected tests out of what the garbage collector goes through each time."""
-    gc.collect()
-    gc.freeze()
+@contextmanager
+def set_collected_apart() -> Iterator[None]:
+    """Look for no garbage while tests are collected, and never in what is there then.
+
+    Modules and thousands of tests stay to the end, and to go through all of them again and again as they become more
+    took half of the time that collecting them took.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
