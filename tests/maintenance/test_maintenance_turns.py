@@ -164,6 +164,31 @@ def test_in_a_quiet_moment_nothing_stands_still(monkeypatch: pytest.MonkeyPatch)
     Patience(TurnsAtWork(), seconds=30.0, share=0.05).give_way()
 
 
+async def test_what_cannot_be_ended_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_module, "_SLICE", 0.0)
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it stood still"))
+    turns = TurnsAtWork()
+    run = turns.patience()
+    turns._running = 1
+    run.give_way()
+    alone = threading.Thread(target=run.give_way)
+    alone.start()
+    alone.join()
+
+
+async def test_a_run_that_looks_often_for_turns_reads_what_a_person_emptied(desk: Desk) -> None:
+    desk.go_on.set()
+    await desk.noted()
+    await desk.consolidator.consolidate(force=True)
+    lines = (await desk.curated()).splitlines(keepends=True)
+    version = (await desk.files.read(MEMORY)).version
+    await desk.files.replace(MEMORY, b"".join(line for line in lines if b"^" not in line), expected=version)
+    [other] = [Entry(content="We decided to use uv.", id=desk.ids.new(), kind="decision", by="user")]
+    await append_entries(desk.files, DAY, [other], Redactor(KEY))
+    await desk.consolidator.consolidate(force=True)
+    assert b"We decided to use uv." in await desk.curated()
+
+
 async def test_a_turn_that_has_just_ended_is_not_disturbed_while_it_is_told() -> None:
     turns = TurnsAtWork()
     with turns.turn("s"):

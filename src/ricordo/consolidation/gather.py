@@ -142,7 +142,8 @@ class Gatherer:
             after = next((one.after for one in change.files if one.path == MEMORY and change.act == ACT), None)
             if after is not None:
                 with suppress(FileMissing, DocumentInvalid):
-                    return held_sections(parse_sheet(await self.changes.content(after) or b"", MEMORY))
+                    left = await self.changes.content(after) or b""
+                    return held_sections(await run_sync(parse_sheet, left, MEMORY))
                 break
         return frozenset()
 

@@ -98,13 +98,17 @@ class Patience:
     def give_way(self) -> None:
         """Stand still while a turn runs; after the patience is over, work for a share of the time.
 
-        It looks once in two milliseconds, and ends the work where nobody waits for it any more.
+        It looks once in two milliseconds, and ends the work where nobody waits for it any more. What can't be ended,
+        such as a write in a thread of its own, goes on at once.
         """
         now = time.monotonic()
         worked = now - self._since
         if worked < _SLICE:
             return
-        check_cancelled()
+        try:
+            check_cancelled()
+        except RuntimeError:  # no worker thread of a loop: on a loop it would hold up the turn that it waits for
+            return
         began = now
         longest = self._left if self._left > 0 else worked * (1 / self._share - 1)
         while self._turns.at_work and (still := longest - (now - began)) > 0:
