@@ -196,6 +196,26 @@ async def test_a_pin_that_would_make_it_too_large_is_refused_where_nothing_can_b
     assert await root.changes.records() == []
 
 
+@pytest.mark.req("HE-C1-index")
+async def test_what_a_change_by_hand_lists_makes_no_file_larger_that_a_person_let_grow() -> None:
+    root = Root(ConsolidationConfig(max_lines=20))
+    own = of_a_person(40)
+    await root.index(f"# Memory\n\n{own}")
+    for number in range(15):
+        await root.topic(number)
+    kept, gone = await root.save("The harbour froze.", "The crane stands still.")
+    await root.consolidate()
+    before = await root.read()
+    assert before.count(b"\n") > 20
+    await forget(root.files, root.changes, gone.id, key=KEY, who="user", config=root.config)
+    await root.take_back("forget")
+    await forget(root.files, root.changes, kept.id, key=KEY, who="user", config=root.config)
+    after = await root.read()
+    assert after.count(b"\n") <= before.count(b"\n")
+    assert own.encode() in after
+    assert sorted([*await root.listed(), *await root.listed(FURTHER)]) == await root.topics()
+
+
 async def test_an_undo_brings_back_a_persons_own_lines_whatever_their_number() -> None:
     root = Root(ConsolidationConfig(max_lines=20))
     before = f"# Memory\n\n{of_a_person(60)}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from anyio.to_thread import run_sync
 
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.consolidation.placing import fits, is_movable, place
+from ricordo.consolidation.placing import is_movable, place
 from ricordo.consolidation.sheet import parse_sheet
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore, Stored
@@ -27,7 +27,7 @@ async def with_room(
 ) -> list[Edit]:
     """Return the edits, and those that move memories to topics where MEMORY.md would be larger than it may be.
 
-    Where that makes too little room, they are refused, but with `must` they are returned as they are.
+    Where that makes too little room, they are refused, but with `must` as much is moved as can be.
 
     Raises: IndexTooLarge.
     """
@@ -47,10 +47,8 @@ async def with_room(
             if one.data is None:
                 del topics[path]
     moved = await run_sync(_moved, edit.data, topics, config)
-    if not fits(moved[MEMORY], config):
-        if not must:
-            config.bounds.check(before, moved[MEMORY], advice=_ADVICE)
-        return [*edits]
+    if not must:
+        config.bounds.check(before, moved[MEMORY], advice=_ADVICE)
     for path, data in moved.items():
         if data != (edited[path].data if path in edited else topics.get(path)):
             expected = edited[path].expected if path in edited else _version(stored.get(path))
