@@ -113,3 +113,14 @@ async def test_the_index_and_the_files_count_places_alike(tmp_path: Path) -> Non
     assert by_index[0].content == by_files[0].content == SAID[0]
     assert by_index[0].score == pytest.approx(by_files[0].score, abs=0.05)
     await index.close()
+
+
+async def test_a_word_that_was_nowhere_is_absent_no_more_once_a_relative_of_it_is_written(tmp_path: Path) -> None:
+    files = InMemoryFiles()
+    await files.create("workspace/MEMORY.md", b"- The wombat lives here.\n")
+    index = await KeywordIndex.open(tmp_path / "index.db", files)
+    for _ in range(2):
+        assert [match.absent for match in await index.search("harvesting wombat")] == [("harvesting",)]
+    await files.create("workspace/more.md", b"It is a harvester.\n")
+    assert [match.absent for match in await index.search("harvesting wombat")] == [()]
+    await index.close()

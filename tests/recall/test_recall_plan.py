@@ -327,3 +327,20 @@ def test_a_memory_stands_for_the_message_below_it_that_it_says_most_of() -> None
     told = explain([learned, said], read_question("deploy"), limit=5, now=NOW, config=RecallConfig())
     ((reason, instead),) = [(each.reason, each.instead) for each in told.rejected]
     assert (reason, instead) == ("duplicate", f"{learned.match.path}:{learned.match.line_number}")
+
+
+def test_a_later_correction_goes_first_at_any_distance_and_of_any_kind() -> None:
+    old = memory("We deploy from the main branch.", 0.9, days=30)
+    new = memory("We deploy from the release branch.", 0.2, kind="decision", days=1, number=1)
+    tagged = replace(new, match=replace(new.match, chunk=replace(new.match.chunk, tags=("correction",))))
+    assert contents(ranked(old, new)) == [old.match.content, new.match.content]
+    assert contents(ranked(old, tagged)) == [new.match.content, old.match.content]
+
+
+def test_an_entry_that_only_a_ledger_gave_is_shown_where_curated_memory_holds_it() -> None:
+    found = memory("We deploy from main.", 0.5)
+    at = replace(found.match.chunk, path="workspace/MEMORY.md", line_number=7, end_line=7, sort="curated")
+    (hit,) = rank(
+        [found], read_question("deploy"), limit=3, now=NOW, config=RecallConfig(), curated=[passage(at, 0.0)]
+    )  # fmt: skip
+    assert (hit.path, hit.line_number) == ("workspace/MEMORY.md", 7)
