@@ -16,7 +16,8 @@ BENCHMARKS := $(filter-out %_adapter.py %_page.py %_sets.py benchmarks/answers.p
 SIZES ?= 1000,10000,100000
 # Quiet about warnings, which a machine's own settings can give for each package; errors are shown.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
-PYTEST := $(BIN)/python -m pytest -n auto
+# Bytecode is written: each worker and each process of a test would compile the package and its tests anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n auto
 
 .PHONY: help setup setup-runtime demo test check format-check lint types contracts site-check requirements bench bench-million bench-rest soak fuzz docs format clean
 
