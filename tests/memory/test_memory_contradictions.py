@@ -1,5 +1,6 @@
 """Two memories that can't both hold are shown together, each with a marker, until somebody decides."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,8 +99,13 @@ def test_every_look_at_memory_tells_of_the_pair(shop: Path) -> None:
     for command in (("memory", "show"), ("why",)):
         assert ricordo(*command, IDS[NEVER], "--json").document["contradicts"] == [IDS[ALWAYS]]
         told = " ".join(ricordo(*command, IDS[NEVER]).out.split())
-        assert f"contradicts {IDS[ALWAYS]}, not decided: {ALWAYS} `ricordo confirm` the one that holds" in told
+        assert f"contradicts {IDS[ALWAYS]}, not decided: {ALWAYS} decide by `ricordo confirm {IDS[NEVER]}`," in told
+        assert f"or {IDS[ALWAYS]}: that one holds; or `ricordo forget` one" in told
         assert "contradicts" not in ricordo(*command, IDS["Ana likes tea."]).out
+    looked_at = ricordo("doctor").out.splitlines()[1:]
+    assert [row[:22] for row in looked_at if "contradictions" in row] == ["  note  contradictions"]
+    widths = {len(found[0]) for row in looked_at if (found := re.match(r"  \S+ +\S+ +\S+", row))}
+    assert len(widths) == 1, "the counts stand in one column"
     checks = {check["name"]: check for check in ricordo("doctor", "--json").document["checks"]}
     assert (checks["contradictions"]["count"], checks["contradictions"]["ok"]) == (1, True)
     assert f"{IDS[NEVER]} and {IDS[ALWAYS]}" in checks["contradictions"]["detail"]
@@ -121,6 +127,8 @@ def test_confirming_one_says_what_comes_of_it_and_the_next_run_lets_it_take_the_
     assert (_contradicted(), len(_lines())) == (set(), 2)
     shown = ricordo("memory", "show", IDS[ALWAYS], "--json").document
     assert (shown["state"], shown["contradicts"]) == ("superseded", [])
+    assert ricordo("memory", "list").out.count("superseded") == 1
+    assert f"  {ALWAYS}\n  superseded by {IDS[NEVER]}\n" in ricordo("memory", "list").out
 
 
 def test_where_both_are_confirmed_both_stand_without_a_marker(shop: Path) -> None:

@@ -27,7 +27,8 @@ def print_contradictions(others: "Sequence[Entry]", entry_id: str) -> None:
     """Print what contradicts the memory with this id, and what decides it."""
     for other in others:
         say(wrapped(f"contradicts {other.id}, not decided: {_cut(other.content)}", "  "))
-        say(dim(wrapped(f"`ricordo confirm` the one that holds, `ricordo forget` the other: {entry_id}", "    ")))
+        told = f"decide by `ricordo confirm {entry_id}`, or {other.id}: that one holds; or `ricordo forget` one"
+        say(dim(wrapped(told, "    ")))
 
 
 def print_what_confirming_does(others: "Sequence[Entry]") -> None:

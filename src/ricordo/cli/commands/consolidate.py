@@ -132,7 +132,7 @@ def _print(told: _Told) -> None:
     if done.skipped:
         say(f"Nothing was changed: {shown(done.skipped)}")
     else:
-        say(f"Was {_counted(done.kept, done.merged, done.superseded, done.retired)}")
+        say(_counted(done.kept, done.merged, done.superseded, done.retired))
     if done.change_id:
         say(dim(f"  {done.change_id}  {shown(', '.join(done.files))}: `ricordo undo {done.change_id}` takes it back"))
     if done.cap:

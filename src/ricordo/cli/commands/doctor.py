@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["doctor"]
 
 _WORTH_A_NOTE = frozenset(
-    {"curated", "dangling", "duplicates", "journals", "junk", "profile", "stale", "states", "tasks", "topics"}
-)
+    {
+        "contradictions", "curated", "dangling", "duplicates", "journals", "junk", "profile", "stale", "states",
+        "tasks", "topics",
+    }
+)  # fmt: skip
 
 
 def doctor(
@@ -58,8 +61,9 @@ def doctor(
         emit({**place, "ok": well, "checks": documents})
     else:
         say(shown(store or str(target.root)))
+        width = max(len(check.name) for check in checks)
         for check in checks:
-            say(f"  {_verdict(check)}  {check.name:<10} {check.count:>6,}  {shown(_told(check))}")
+            say(f"  {_verdict(check)}  {check.name:<{width}} {check.count:>6,}  {shown(_told(check))}")
     if not well:
         raise typer.Exit(1)
 

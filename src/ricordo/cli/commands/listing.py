@@ -273,6 +273,8 @@ def _print_row(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
     say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
     if entry.rule:
         say(dim(wrapped(f"rule: {_rule(entry)}", "  ")))
+    if entry.state != "active":
+        say(dim(wrapped(_state(entry), "  ")))
     if contradicts:
         say(dim(wrapped(f"contradicts {', '.join(contradicts)}: not decided", "  ")))
 
@@ -299,6 +301,12 @@ def _fields(entry: "Entry", position: Position | None) -> list[tuple[str, str]]:
         ("file", str(position or "")),
         *entry.extra,
     ]
+
+
+def _state(entry: "Entry") -> str:
+    """Say that a memory holds no more, and what took its place."""
+    successor = dict(entry.extra).get("successor", "")
+    return shown(f"{entry.state} by {successor}" if successor else entry.state)
 
 
 def _rule(entry: "Entry") -> str:
