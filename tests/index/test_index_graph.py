@@ -1,8 +1,11 @@
 """The approximate index: most of the nearest are found by it, it is never the truth, and can be thrown away."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -249,3 +252,16 @@ async def test_where_it_can_not_be_written_it_is_not_tried_for_each_search(
 def test_the_extra_is_only_loaded_where_it_is_asked_for() -> None:
     assert "usearch" not in vars(graph)
     assert graph.graph_is_possible()
+
+
+def test_a_model_can_be_loaded_in_a_process_that_has_a_graph(kept: bytes, tmp_path: Path) -> None:
+    if find_spec("onnxruntime") is None:
+        pytest.skip("onnxruntime is not installed")
+    (tmp_path / FILE).write_bytes(kept)
+    told = (
+        "import sys; from pathlib import Path; from ricordo.index.graph import Graph;"
+        f"assert Graph.read(Path({str(tmp_path / FILE)!r}), {MODEL!r}, {DIMENSION}) is not None;"
+        "assert 'usearch.index' in sys.modules; import onnxruntime; print('loaded')"
+    )
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "loaded\n"), done.stderr

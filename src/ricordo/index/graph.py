@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 from zlib import crc32
 
 import numpy as np
@@ -123,8 +124,16 @@ class Graph:
         return cls(index, meanings, whole[:size]) if len(index) == len(meanings) else None
 
 
+@cache
+def _usearch() -> Any:
+    """Return the module of the extra. onnxruntime, where it is there, comes first: after usearch its import crashes."""
+    with suppress(ImportError):
+        import_module("onnxruntime")
+    return import_module("usearch.index")
+
+
 def _empty(dimension: int) -> _Index:
-    made = import_module("usearch.index").Index(
+    made = _usearch().Index(
         ndim=dimension, metric="ip", dtype="f16", connectivity=_LINKS, expansion_add=_LOOKED_AT_TO_ADD,
         expansion_search=_LOOKED_AT, enable_key_lookups=False,
     )  # fmt: skip
