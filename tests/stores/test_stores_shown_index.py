@@ -72,6 +72,19 @@ def test_the_item_of_a_preamble_that_holds_the_index_is_within_its_bounds(
     assert len(items[0].encode()) <= 25_000
 
 
+@pytest.mark.req("CC-INDEXCAP")
+def test_what_takes_more_tokens_in_the_prompt_than_in_the_file_is_within_its_room_too() -> None:
+    document = "".join(f"- <b>{number}</b> & so on.\n" for number in range(150)).encode()
+
+    def escaped(text: str) -> int:
+        return 3 * estimate_text(text)
+
+    found = shown_index([document], BOUNDS, 900, escaped)
+    assert 300 < escaped("\n".join(found.lines)) <= 900
+    assert found.cut is not None
+    assert (found.cut.cap, found.cut.most, found.cut.lines) == ("tokens", 900, 150 - len(found.lines))
+
+
 def test_a_file_within_its_bounds_is_shown_as_it_is() -> None:
     document = "".join(f"- Line {number}.\n" for number in range(200))
     assert shown(document) == (document.splitlines(), None)
@@ -95,6 +108,7 @@ def test_the_bound_that_acted_is_named_and_what_it_left_out_is_counted(
     assert cut.lines == cut.memories == 402 - len(lines)
 
 
+@pytest.mark.req("CC-INDEXCAP")
 def test_the_newest_and_what_a_person_added_last_are_shown_wherever_they_stand() -> None:
     facts = [bullet(f"Fact {number} of the shop.", number) for number in range(300)]
     by_hand = [f"- Rule {number} of mine.\n" for number in range(300)]
@@ -107,6 +121,7 @@ def test_the_newest_and_what_a_person_added_last_are_shown_wherever_they_stand()
     assert len(lines) == 200
 
 
+@pytest.mark.req("CC-INDEXCAP")
 def test_the_newest_is_begun_where_it_is_too_long_for_the_index() -> None:
     document = bullet("An older fact.", 1) + bullet("The newest fact " + "goes on and on " * 4_000, 2)
     lines, cut = shown(document)
@@ -115,6 +130,7 @@ def test_the_newest_is_begun_where_it_is_too_long_for_the_index() -> None:
     assert cut == IndexCut(cap="bytes", most=25_000, lines=1)
 
 
+@pytest.mark.req("CC-INDEXCAP")
 def test_topics_come_before_what_is_pinned_and_that_before_what_is_of_less_use() -> None:
     rows = [bullet(f"Extracted {number}.", number) for number in range(100)]
     rows += [bullet(f"Preference {number}.", 200 + number, kind="preference", by="user") for number in range(100)]
