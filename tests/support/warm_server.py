@@ -233,6 +233,8 @@ def _end(request: _Request) -> NoReturn:
 
 
 def _prepare() -> None:
+    # what is imported stays, so nothing is gained by going through it as it becomes more
+    gc.disable()
     sys.path.pop(0)
     for name in _IMPORTED:
         importlib.import_module(name)
@@ -242,8 +244,8 @@ def _prepare() -> None:
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
         if not name.endswith("__main__"):
             importlib.import_module(name)
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 if __name__ == "__main__":
