@@ -12,7 +12,9 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.conflicts import contradict
 from ricordo.consolidation.plan import Material, propose
 from ricordo.consolidation.polarity import opposed, stance
+from ricordo.consolidation.sheet import parse_sheet
 from ricordo.consolidation.types import Advice, Fresh, Proposal, Superseded
+from ricordo.consolidation.undecided import side_by_side
 from ricordo.scopes import Scope
 from ricordo.workspace.contradictions import contradicted, relinked, undecided
 from ricordo.workspace.entry import Author, Entry
@@ -138,6 +140,18 @@ def test_what_no_rule_decides_stays_and_both_lines_name_each_other_side_by_side(
     order = [one.id for one in memory(documents)]
     assert abs(order.index(old.id) - order.index(new.id)) == 1
     assert propose(Material(documents=documents, ledgers={LEDGER: b""}), CONFIG).documents == {}
+
+
+@pytest.mark.req("FC-CONFLICT")
+@pytest.mark.parametrize(
+    ("movable", "order"), [("1", "2314"), ("4", "1423"), ("14", "1423"), ("23", "1234"), ("", "1234")]
+)
+def test_of_two_that_contradict_each_other_the_one_that_may_move_moves_to_the_other(movable: str, order: str) -> None:
+    rows = {name: entry(int(name), f"Row {name}.") for name in "1234"}
+    sheet = parse_sheet("".join(render_entry(row) for row in rows.values()).encode(), MEMORY)
+    links = {rows["1"].id: (rows["4"].id,), rows["4"].id: (rows["1"].id,)}
+    moved = side_by_side(sheet, links, {rows[name].id for name in movable})
+    assert [one.content for one in moved.entries] == [f"Row {name}." for name in order]
 
 
 @pytest.mark.req("FC-CONFLICT")

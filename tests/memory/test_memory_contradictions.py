@@ -150,6 +150,7 @@ def test_a_line_that_a_person_deletes_or_rewrites_is_contradicted_by_nothing_at_
     assert _contradicted() == set()
 
 
+@pytest.mark.req("FC-CONFLICT")
 @pytest.mark.anyio
 async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_where_it_has_no_room(
     shop: Path, anyio_backend: str
