@@ -12,7 +12,9 @@ REQUIREMENTS = ROOT / "tests" / "requirements.toml"
 def _claims() -> Iterator[tuple[str, ast.expr]]:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mark.req"):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "req"):
+                continue
+            if ast.unparse(node.func).endswith("mark.req"):
                 for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                     yield f"{path.name}:{node.lineno}", argument
 
