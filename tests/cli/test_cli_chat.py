@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from command_line import Done, loopback_model, ricordo
 from command_line import chat as conversation
+from piped_processes import PipedProcess
 from ricordo.cli.chat_commands import Slash, cli_arguments, parsed
 from ricordo.cli.chat_turn import Screen
 from ricordo.cli.render import shown
@@ -400,14 +401,14 @@ def test_a_command_of_the_chat_is_one_of_the_command_line(line: str, arguments: 
 
 
 def test_ctrl_c_ends_a_script_with_what_came_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    with loopback_model([Held(Say("First second third."))], monkeypatch) as server:
-        command = [sys.executable, "-m", "ricordo", "chat", "Count."]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-            server.until_waiting(timeout=40)
-            assert process.stdout is not None
-            assert process.stdout.read(5) == "First"
-            process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=40)
+    with (
+        loopback_model([Held(Say("First second third."))], monkeypatch) as server,
+        PipedProcess(["ricordo", "chat", "Count."]) as process,
+    ):
+        server.until_waiting(timeout=40)
+        assert process.stdout.read(5) == "First"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=40)
     assert process.returncode == 130
     assert "third" not in out
     assert "Traceback" not in err
@@ -415,17 +416,13 @@ def test_ctrl_c_ends_a_script_with_what_came_so_far(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_signal_ends_a_chat_that_reads_from_a_pipe_and_what_was_said_is_learned() -> None:
-    command = [sys.executable, "-m", "ricordo", "chat"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"We decided to deploy only from main.\n")
+    with PipedProcess(["ricordo", "chat"]) as process:
+        process.stdin.write("We decided to deploy only from main.\n")
         process.stdin.flush()
-        assert process.stdout.readline().startswith(b"Noted.")
+        assert process.stdout.readline().startswith("Noted.")
         process.send_signal(signal.SIGTERM)
         assert process.wait(40) == 128 + signal.SIGTERM
-        assert process.stderr is not None
-        assert b"Learned 1 " in process.stderr.read()
+        assert "Learned 1 " in process.told()
     assert len(_remembered()) == 1
 
 
