@@ -18,6 +18,7 @@ from ricordo.messages.types import Message
 __all__ = ["Mark", "is_pinned", "mark_of", "marked", "pinned", "telling", "told_by"]
 
 Mark = Literal["summary", "memory", "notice", "cut", "reminder"]
+_MARKS: tuple[Mark, ...] = get_args(Mark)
 _KEY = "ricordo"
 _PINNED = "ricordo.pinned"
 _TOLD = "ricordo.told"
@@ -31,7 +32,7 @@ def marked(message: Message, mark: Mark) -> Message:
 def mark_of(message: Message) -> Mark | None:
     """Return the mark of a message; None when somebody said it."""
     found = message.metadata.get(_KEY)
-    return next((mark for mark in get_args(Mark) if mark == found), None)
+    return next((mark for mark in _MARKS if mark == found), None)
 
 
 def pinned(message: Message, *, on: bool = True) -> Message:
