@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from contextvars import copy_context
 from datetime import UTC, date, datetime, timedelta
 
 import anyio
@@ -365,6 +366,32 @@ async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_
             answered.set()
             await anyio.sleep(0.1)
             assert root.phases() == ALL[:3]
+    assert root.phases("finished") == ALL
+
+
+@pytest.mark.req("HE-C3-idle")
+@pytest.mark.parametrize("phase", ALL[:3])
+async def test_where_a_turn_begins_between_two_phases_the_next_one_waits_for_its_end(phase: str) -> None:
+    root, elsewhere = Root(), copy_context()
+    await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
+    turn, begun = root.turns.turn("s"), anyio.Event()
+
+    class Hearing(list[Event]):
+        def append(self, event: Event) -> None:
+            super().append(event)
+            if (event.stage, event.status) == (phase, "finished") and not begun.is_set():
+                elsewhere.run(turn.__enter__)
+                begun.set()
+
+    root.heard = Hearing()
+    root.consolidator = root.with_adviser(None)
+    async with anyio.create_task_group() as group:
+        group.start_soon(root.dream)
+        with anyio.fail_after(5):
+            await begun.wait()
+        await anyio.sleep(0.05)
+        assert root.phases() == ALL[: ALL.index(phase) + 1]
+        elsewhere.run(turn.__exit__, None, None, None)
     assert root.phases("finished") == ALL
 
 

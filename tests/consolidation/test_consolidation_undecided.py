@@ -175,6 +175,22 @@ def test_a_newer_statement_of_the_same_person_still_wins() -> None:
     assert (made.superseded, made.undecided) == ((Superseded(old=old.id, new=new.id),), ())
 
 
+@pytest.mark.req("FC-CONFLICT")
+@pytest.mark.parametrize(
+    "old",
+    [
+        replace(entry(1, NEVER, "user"), pinned=True),
+        entry(1, NEVER, "hand"),
+        replace(entry(1, NEVER, "user"), rule="deny shell(deploy*)"),
+    ],
+    ids=["pinned", "by hand", "a rule"],
+)
+def test_what_a_person_keeps_is_not_replaced_by_what_somebody_confirms(old: Entry) -> None:
+    new = replace(entry(2, ALWAYS, "user"), confirmed=NOW + timedelta(hours=1))
+    made = propose(material(old, new), CONFIG)
+    assert (made.superseded, made.undecided) == ((), (ids(old, new),))
+
+
 def _standing(*rows: Entry) -> dict[str, bytes]:
     return after(propose(material(*rows), CONFIG))
 
