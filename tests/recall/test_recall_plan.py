@@ -83,7 +83,10 @@ def test_of_equals_the_newer_comes_first_then_the_narrower_source() -> None:
 def test_of_equal_scores_the_newer_comes_first_in_whatever_order_they_were_found() -> None:
     # what is pinned does not age, so these differ in nothing but their time
     ages = {"Alder.": 3, "Birch.": 900, "Cedar.": 1, "Dogwood.": 40}
-    rows = [memory(text, 0.5, days=days, pinned=True, number=at) for at, (text, days) in enumerate(ages.items())]
+    rows = [
+        memory(text, 0.5, days=days, pinned=True, number=at, nearness=at % 3)
+        for at, (text, days) in enumerate(ages.items())
+    ]
     for found in (rows, rows[::-1], rows[2:] + rows[:2]):
         hits = ranked(*found)
         assert len({hit.score for hit in hits}) == 1
