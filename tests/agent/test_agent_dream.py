@@ -142,7 +142,8 @@ async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path:
     async with agent(root, held) as one:
         await one.send(FACT)
     assert (root / "workspace" / "memory" / ".consolidation_proposal").exists()
-    async with Memory.open(root, scope=SCOPE, settings=held) as memory:
+    # at this hour nothing is maintained, which would propose anew
+    async with Memory.open(root, scope=SCOPE, settings=held, clock=HandClock()) as memory:
         saved = await memory.remember("The gate code is on paper.")
         await memory.forget(saved.id)
     assert not (root / "workspace" / "memory" / ".consolidation_proposal").exists()
