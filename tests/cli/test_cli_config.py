@@ -131,7 +131,10 @@ def test_doctor_counts_the_settings_that_are_given_and_fails_on_one_that_can_not
     assert (check()["ok"], check()["count"]) == (True, before + 1)
     config.write_text("max_iters = 0\n", encoding="utf-8")
     assert (check()["ok"], check()["count"]) == (False, 1)
-    assert "config.toml:1" in check()["detail"]
+    config.write_text("preamble_tokens = 900\nmax_iters = 0\n", encoding="utf-8")
+    assert "config.toml:2" in check()["detail"]
+    assert "What else that file, or the environment, says is not used either" in check()["detail"]
+    assert _rows()["preamble_tokens"]["origin"]["kind"] == "default"
     done = ricordo("doctor")
     assert (done.code, done.err) == (1, "")
     assert [line.split()[1] for line in done.out.splitlines() if "FAIL" in line] == ["config"]

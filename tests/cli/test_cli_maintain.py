@@ -1,5 +1,6 @@
 """`maintain` and `spending`: what waits and what it cost, seen and worked off from the command line."""
 
+import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -112,6 +113,7 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     document = ricordo("spending", "--json").document
     assert document["today"] == {
         "requests": 4, "failed": 1, "input": 1407, "output": 110, "cost": 0.03, "unpriced": 1, "over": 0,
+        "reserved": 0,
     }  # fmt: skip
     assert [(each["purpose"], each["requests"]) for each in document["days"]] == [("flush", 2), ("summary", 2)]
     shown = ricordo("spending").out
@@ -119,8 +121,13 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     assert "the price of 1 request is not known" in shown
     assert "limit is reached" not in shown
     (ROOT / "config.toml").write_text("[spending]\ndaily_tokens = 1000\n", encoding="utf-8")
-    assert "1,517 of 1,000 tokens are used" in ricordo("spending").out
+    assert "The limit is reached: 1,517 of 1,000 tokens are used. Memory goes on" in ricordo("spending").out
     assert ricordo("spending", "--json").document["limit"] == {"tokens": 1000, "cost": 5.0, "reached": True}
+    held = {"at": f"{today}T01:00:00Z", "day": str(today), "id": "0123", "reserved": 4_200}
+    with (ROOT / "spending" / f"{today:%Y-%m}.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write(json.dumps(held) + "\n")
+    assert ricordo("spending", "--json").document["today"]["reserved"] == 4_200
+    assert "4,200 tokens are reserved for requests that have not ended" in ricordo("spending").out
 
 
 def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None:

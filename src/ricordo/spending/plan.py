@@ -60,13 +60,16 @@ def most_tokens(estimate: int) -> int:
 
 
 def refusal(spent: Spent, config: SpendingConfig, *, tokens: int = 0) -> str:
-    """Return why a request of about so many `tokens` is not to be made any more; empty when it may be."""
+    """Return why a request of about so many `tokens` is not to be made any more; empty when it may be.
+
+    1 asks for the smallest there is: whether anything is left.
+    """
     if config.daily_cost is not None and spent.cost >= Decimal(str(config.daily_cost)):
         return f"{spent.cost:.2f} of {config.daily_cost:.2f} dollars are spent"
     if config.daily_tokens is not None and spent.tokens + spent.reserved + tokens > config.daily_tokens:
         held = f" and {spent.reserved:,} reserved" if spent.reserved else ""
         used = f"{spent.tokens:,} of {config.daily_tokens:,} tokens are used{held}"
-        return f"{used}, and this would take about {tokens:,}"
+        return f"{used}, and this would take about {tokens:,}" if tokens > 1 else used
     return ""
 
 

@@ -107,7 +107,10 @@ def _settings(target: Target) -> "Check":
 
     if target.trouble:
         told = sentences(target.trouble)
-        detail = f"settings that can't be used: {told} The others hold, `ricordo config show` lists them"
+        rest = (
+            "What else that file, or the environment, says is not used either: `ricordo config show` lists what holds"
+        )
+        detail = f"settings that can't be used: {told} {rest}"
         return Check(name="config", ok=False, count=len(target.trouble), detail=detail)
     given = [origin for origin in target.settings.origins.values() if origin.kind in {"file", "environment"}]
     return Check(name="config", ok=True, count=len(given), detail="settings from config.toml and the environment")

@@ -104,7 +104,8 @@ def _document(target: Target, asked: "Sequence[Asked]", spent: "Spent") -> "dict
         "cost": config.daily_cost,
         "reached": bool(refusal(spent, config, tokens=1)),
     }
-    return {"root": str(target.root), "today": _figures(spent), "limit": limit, "days": days}
+    now: dict[str, JsonValue] = {**_figures(spent), "reserved": spent.reserved}
+    return {"root": str(target.root), "today": now, "limit": limit, "days": days}
 
 
 def _figures(spent: "Spent") -> "dict[str, JsonValue]":
