@@ -93,7 +93,7 @@ async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_w
     assert cut is not None
     assert (cut.cap, cut.most, cut.lines, cut.topics) == (cap, most, left, 0)
     assert reasons(events)[-1] == (f"of MEMORY.md no more is shown than its {cap} allow", left)
-    assert f"prompts show {checks_most(text, most, cap)} of it" in checks["curated"].detail
+    assert f"prompts show at most {checks_most(text, most, cap)} of it" in checks["curated"].detail
     assert "memory/topics/NAME.md" in checks["curated"].detail, "it is a person's own, so only they can move it"
 
 
@@ -196,5 +196,5 @@ def test_context_and_doctor_name_the_bound_and_what_to_do(tmp_path: Path, monkey
     tight = ricordo("context", "--budget", "300", "--json").document["left_out"]
     assert (tight["cap"], tight["most"]) == ("tokens", 300)
     doctor = ricordo("doctor").out
-    assert "MEMORY.md has 260 lines and prompts show 200 lines of it" in doctor
+    assert "MEMORY.md has 260 lines and prompts show at most 200 lines of it" in doctor
     assert IndexCut(**told).lines == 60

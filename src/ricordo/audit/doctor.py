@@ -159,8 +159,8 @@ def _bounds(memory: bytes | None, config: ConsolidationConfig) -> Check:
     parts = parse_sheet(document, MEMORY).parts
     by_hand = b"".join(part.data for part in parts if not is_movable(part))
     detail = (
-        f"MEMORY.md has {bounds.size(document, cap):,} {cap} and prompts show {bounds.most(cap):,} {cap} of it, without"
-        " what is of least use: `ricordo consolidate` moves what has no room to topics"
+        f"MEMORY.md has {bounds.size(document, cap):,} {cap} and prompts show at most {bounds.most(cap):,} {cap} of it,"
+        " without what is of least use: `ricordo consolidate` moves what has no room to topics"
     )
     if bounds.exceeded(by_hand):
         detail += ", but not what you wrote or pinned, which is too much by itself: put some of it into a topic of your"

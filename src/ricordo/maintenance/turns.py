@@ -16,10 +16,15 @@ from anyio.from_thread import check_cancelled
 __all__ = ["Patience", "TurnsAtWork", "turns_in"]
 
 _LOOK = 0.02
+"""Seconds between two looks whether a turn still runs."""
 _AFTER = 0.05
+"""Seconds after its end for which a turn is still being told."""
 _SLICE = 0.002
+"""Seconds of work between two looks whether one runs."""
 _PATIENCE = 30.0
+"""Seconds for which a run stands still in all."""
 _SHARE = 0.05
+"""The part of the time that it works after that while turns run."""
 _WITHIN: ContextVar[bool] = ContextVar("within_a_turn", default=False)
 _KNOWN: "WeakValueDictionary[str, TurnsAtWork]" = WeakValueDictionary()
 
