@@ -170,7 +170,7 @@ async def test_an_undo_is_refused_when_the_same_line_was_changed_since() -> None
         MEMORY, edited.replace(b"green", b"blue"), expected=(await room.files.read(MEMORY)).version
     )
     held = await room.state()
-    with pytest.raises(UndoRefused):
+    with pytest.raises(UndoRefused, match=r"undo that first, by its id, which `ricordo history` shows"):
         await room.undo(change.id)
     assert await room.state() == held
     assert door.content == "The door is red."

@@ -120,7 +120,10 @@ async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -
         base = _common_heading(ours, theirs)
     result = merged_document(base, ours, theirs) if is_profile(changed.path) else merged(base, ours, theirs)
     if result is None:
-        raise UndoRefused(f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first.")
+        raise UndoRefused(
+            f"{changed.path} was changed again in the same lines: edit it by hand, or undo that first, by its id, which"
+            " `ricordo history` shows."
+        )
     return Edit(path=changed.path, expected=version, data=result), before
 
 

@@ -29,7 +29,9 @@ def undo(
     change: Annotated[
         str | None,
         typer.Argument(
-            metavar="CHANGE", help="The id of a change, its beginning, or the id of a memory it added; else the newest."
+            metavar="CHANGE",
+            help="The id of a change, its beginning, or the id of a memory it added; else the newest that is no "
+            "consolidation.",
         ),
     ] = None,
     root: RootOption = None,
