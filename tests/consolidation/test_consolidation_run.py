@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -14,6 +15,7 @@ from ricordo.clock import MonotonicIds
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import BUSY, NOTHING_NEW, TOO_SOON, Consolidated, Consolidator
 from ricordo.consolidation.cursor import CURSOR
+from ricordo.courtesy import AtOnce
 from ricordo.errors import StorageError, StorageFailed
 from ricordo.files import FileInfo, FileStore
 from ricordo.files.disk import Disk
@@ -472,3 +474,21 @@ async def test_a_description_that_a_person_wrote_stays_whatever_is_forgotten() -
     after = await root.contents()
     assert b'description: "What I must not forget"' in after[TOPIC]
     assert b"1. [More facts](memory/topics/more-facts.md): What I must not forget" in after[MEMORY]
+
+
+async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_the_rest_by_the_next_run() -> None:
+    class Saving(AtOnce):
+        async def rest(self) -> None:
+            await root.save(f"Service {next(numbers)} listens on port {next(numbers)}.", kind="decision", by="user")
+
+    root, numbers = Root(), count(4000)
+    busy = Consolidator(
+        files=root.files, changes=root.changes, redactor=REDACTOR, clock=root.clock, key=KEY, courtesy=Saving
+    )
+    done = await busy.consolidate(force=True)
+    assert done.change_id
+    assert done.read > 0
+    await root.run()
+    ledger = parse_entries((await root.files.read(LEDGER)).data, LEDGER)
+    curated = (await root.files.read(MEMORY)).data
+    assert [one.entry.id for one in ledger if one.entry.id.encode() not in curated] == []

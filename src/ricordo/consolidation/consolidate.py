@@ -198,7 +198,7 @@ class Consolidator:
         await self._oriented(run)
         for left in reversed(range(_TRIES)):
             gathered = await self._gathered(run)
-            done, overtaken = await self._pass(run, gathered)
+            done, overtaken = await self._pass(run, gathered, last=not left)
             if done is not None:
                 break
             if not left:
@@ -234,8 +234,13 @@ class Consolidator:
             progress.counts.update(entries=gathered.read, waiting=gathered.waiting)
         return gathered
 
-    async def _pass(self, run: _Run, gathered: Gathered, *, told: bool = True) -> tuple[Consolidated | None, bool]:
-        """Decide, check and write once, and tell whether somebody wrote meanwhile; None if that was before it wrote."""
+    async def _pass(
+        self, run: _Run, gathered: Gathered, *, told: bool = True, last: bool = False
+    ) -> tuple[Consolidated | None, bool]:
+        """Decide, check and write once, and tell whether somebody wrote meanwhile; None if that was before it wrote.
+
+        The `last` one minds no ledger that only grew: what was added is read by the next run.
+        """
         emitter = self._emitter if told else Emitter(self._clock)
         await run.courtesy.rest()
         with emitter.stage("consolidate", self._scope) as progress:
@@ -266,7 +271,8 @@ class Consolidator:
             run.report(_step(3, f"writing {len(proposal.documents)} files"))
             try:
                 async with self._files.lock(_LOCK):
-                    await self._check_unchanged(gathered)
+                    if await self._changed_since(gathered, {}, growing=last):
+                        raise VersionConflict("Memory changed while it was consolidated.")
                     done = replace(done, change_id=await self._write(run, gathered, proposal))
             except VersionConflict:
                 progress.skipped = "memory changed meanwhile"
@@ -328,15 +334,17 @@ class Consolidator:
             await save_dreams(self._files, replace(run.dreams, refused=0))
         return change_id
 
-    async def _check_unchanged(self, gathered: Gathered) -> None:
-        if await self._changed_since(gathered, {}):
-            raise VersionConflict("Memory changed while it was consolidated.")
+    async def _changed_since(
+        self, gathered: Gathered, written: Mapping[str, bytes | None], *, growing: bool = False
+    ) -> bool:
+        """Tell whether others wrote to a ledger, or forgot something, since it was read; `written` is our own.
 
-    async def _changed_since(self, gathered: Gathered, written: Mapping[str, bytes | None]) -> bool:
-        """Tell whether others wrote to a ledger, or forgot something, since it was read; `written` is our own."""
+        With `growing` a ledger may be larger than it was.
+        """
         found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
         known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
-        if any(size != known.get(path) for path, size in found.items() if path not in gathered.unreadable):
+        sizes = [(known.get(path, 0), size) for path, size in found.items() if path not in gathered.unreadable]
+        if any(now < before if growing else now != before for before, now in sizes):
             return True
         return (await read_tombstones(self._files)).version != gathered.stones
 
