@@ -271,8 +271,7 @@ class Consolidator:
             run.report(_step(3, f"writing {len(proposal.documents)} files"))
             try:
                 async with self._files.lock(_LOCK):
-                    if await self._changed_since(gathered, {}, growing=last):
-                        raise VersionConflict("Memory changed while it was consolidated.")
+                    await self._check_unchanged(gathered, growing=last)
                     done = replace(done, change_id=await self._write(run, gathered, proposal))
             except VersionConflict:
                 progress.skipped = "memory changed meanwhile"
@@ -334,13 +333,14 @@ class Consolidator:
             await save_dreams(self._files, replace(run.dreams, refused=0))
         return change_id
 
+    async def _check_unchanged(self, gathered: Gathered, *, growing: bool) -> None:
+        if await self._changed_since(gathered, {}, growing=growing):
+            raise VersionConflict("Memory changed while it was consolidated.")
+
     async def _changed_since(
         self, gathered: Gathered, written: Mapping[str, bytes | None], *, growing: bool = False
     ) -> bool:
-        """Tell whether others wrote to a ledger, or forgot something, since it was read; `written` is our own.
-
-        With `growing` a ledger may be larger than it was.
-        """
+        """Tell if others wrote to a ledger, save to one that is `growing`, or forgot since; `written` is our own."""
         found = {info.path: info.size for info in await self._files.list(LEDGERS) if ledger_date(info.path)}
         known = {path: len(written.get(path) or data) for path, data in gathered.material.ledgers.items()}
         sizes = [(known.get(path, 0), size) for path, size in found.items() if path not in gathered.unreadable]
