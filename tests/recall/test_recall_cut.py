@@ -32,7 +32,7 @@ class Whole:
     """An index that can only be searched, so that all is read."""
 
     def __init__(self, index: SearchIndex) -> None:
-        self.refresh, self.index_appended = index.refresh, index.index_appended
+        self.refresh, self.append, self.index_appended = index.refresh, index.append, index.index_appended
         self.freshness, self.close, self.search = index.freshness, index.close, index.search
 
 
