@@ -12,6 +12,7 @@ from ricordo.files import FileStore
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import LEDGERS, MEMORY, is_memory
 from ricordo.workspace.ledger import read_entries
+from ricordo.workspace.profile import FACT_ID
 
 __all__ = ["SHORTEST_PART", "chosen_id", "find_entry", "located_by_id", "may_hold", "names"]
 
@@ -62,6 +63,8 @@ def chosen_id(ids: Sequence[str], wanted: str) -> str:
     matching = {wanted} if wanted in ids else {one for one in ids if names(wanted, one)}
     if len(matching) > 1:
         raise EntryNotFound(f"{len(matching)} memories have ids that begin or end with {wanted}: write more of the id.")
+    if not matching and wanted.startswith(FACT_ID):
+        raise EntryNotFound(f"{wanted} is a fact of the profile and no memory: `ricordo profile` edits and removes it.")
     if not matching:
         raise EntryNotFound(f"No memory has the id {wanted}: `ricordo memory list` shows the ids.")
     return matching.pop()

@@ -18,6 +18,7 @@ from ricordo.messages.types import JsonValue
 __all__ = [
     "CATEGORIES",
     "CORRECTION",
+    "FACT_ID",
     "HISTORY_LEVEL",
     "USER_LEVEL",
     "Fact",
@@ -30,6 +31,8 @@ __all__ = [
     "written",
 ]
 
+FACT_ID = "fact_"
+"""How the id of a fact begins."""
 USER_LEVEL = ("workContext", "personalContext", "topOfMind")
 """The summaries of the user level, by their names in the document."""
 HISTORY_LEVEL = ("recentMonths", "earlierContext", "longTermBackground")
@@ -131,7 +134,7 @@ def fact_id(content: str, taken: Collection[str]) -> str:
     The same content gets the same id as long as that is free.
     """
     said = content.encode("utf-8", "surrogatepass")
-    found = (f"fact_{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
+    found = (f"{FACT_ID}{blake2b(b'%d:' % attempt + said, digest_size=4).hexdigest()}" for attempt in count())
     return next(each for each in found if each not in taken)
 
 
