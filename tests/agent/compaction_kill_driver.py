@@ -20,7 +20,7 @@ import anyio
 from agents_at_work import is_valid, spoken, transcript
 from compacting_agents import NOTED, compacting, decided, learned, summed_up
 from dialect_validity import anthropic_faults, openai_faults
-from forking import Emit, drive, in_child
+from forking import Emit, Killing, drive, in_child
 from named_disks import NamedDisk
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
@@ -84,21 +84,6 @@ async def prepare(root: Path) -> None:
             await one.send(decided(number))
         # as a process that is killed leaves its inbox
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Killing:
-    """Tells each step, and ends this process at the one with this name and number."""
-
-    def __init__(self, step: str, at: int, emit: Emit) -> None:
-        self._step = step
-        self._left = at
-        self._emit = emit
-
-    def __call__(self, step: str) -> None:
-        self._emit(f"step {step}")
-        self._left -= step == self._step
-        if not self._left:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def live(root: Path, reached: Callable[[str], None]) -> None:

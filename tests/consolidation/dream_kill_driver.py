@@ -7,14 +7,12 @@ killed at each of these steps; without steps, at every one that there was. A ste
 """
 
 import json
-import os
 import shutil
-import signal
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-from forking import Emit, drive, in_child
+from forking import Emit, Killing, drive, in_child
 from hand_clock import HandClock
 from ricordo.audit import history, undo
 from ricordo.clock import MonotonicIds
@@ -127,21 +125,6 @@ async def noted(process: Process, contents: tuple[str, ...]) -> None:
             content=content, id=ids.new(), time=process.clock.now(), by="flush", confidence=0.9, kind="decision"
         )
         await append_entries(process.files, DAY, [entry], Redactor(KEY))
-
-
-class Killing:
-    """Tells each step, and ends this process at the one with this name and number."""
-
-    def __init__(self, step: str, at: int, emit: Emit) -> None:
-        self._step = step
-        self._left = at
-        self._emit = emit
-
-    def __call__(self, step: str) -> None:
-        self._emit(f"step {step}")
-        self._left -= step == self._step
-        if not self._left:
-            os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def look(root: Path, before: dict[str, str], emit: Emit) -> None:

@@ -6,6 +6,7 @@ A driver is a script of its own: forking wants a process without threads, and im
 import gc
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -17,13 +18,28 @@ import anyio
 import ricordo
 from piped_processes import start_script
 
-__all__ = ["Case", "Emit", "drive", "driven", "in_child"]
+__all__ = ["Case", "Emit", "Killing", "drive", "driven", "in_child"]
 
 Case: TypeAlias = dict[str, Any]
 """What a driver found in one case."""
 
 Emit: TypeAlias = Callable[[str], None]
 """Tells the parent one line, which a kill right after it does not lose."""
+
+
+class Killing:
+    """Tells each step, and ends this process at the one with this name and number."""
+
+    def __init__(self, step: str, at: int, emit: Emit) -> None:
+        self._step = step
+        self._left = at
+        self._emit = emit
+
+    def __call__(self, step: str) -> None:
+        self._emit(f"step {step}")
+        self._left -= step == self._step
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def in_child(work: Callable[[Emit], Awaitable[None]]) -> tuple[bool, list[str]]:

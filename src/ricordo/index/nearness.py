@@ -217,23 +217,29 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Bounded:
-    """How near rows are that stand alone: those are looked at that can be near by the `front` of their vectors."""
+class _Read:
+    """What is said of single rows, whose vectors are read for it."""
 
     reading: Reading
-    front: Front
 
     def knows(self, rows: Array) -> Array:
         """Tell of these rows whether anything is known."""
         return self.reading.knows(rows)
 
     def sides(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours, which they have none of."""
+        """Return how near these rows are, alone and with their neighbours; the same where they stand alone."""
         return self.reading.sides(rows)
 
     def both(self, rows: Array) -> Array:
         """Return how near these rows are, the mean of both sides."""
         return self.reading.both(rows)
+
+
+@dataclass(frozen=True)
+class Bounded(_Read):
+    """How near rows are that stand alone: those are looked at that can be near by the `front` of their vectors."""
+
+    front: Front
 
     def nearest(self, wanted: int) -> tuple[Array, bool]:
         """Return rows, ascending, among which are the `wanted` nearest, and whether there may be others."""
@@ -270,23 +276,10 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Guided:
+class Guided(_Read):
     """How near rows are, of which those are looked at that a graph leads to: most of the nearest, and maybe not all."""
 
-    reading: Reading
     guide: Guide
-
-    def knows(self, rows: Array) -> Array:
-        """Tell of these rows whether anything is known."""
-        return self.reading.knows(rows)
-
-    def sides(self, rows: Array) -> tuple[Array, Array]:
-        """Return how near these rows are, alone and with their neighbours."""
-        return self.reading.sides(rows)
-
-    def both(self, rows: Array) -> Array:
-        """Return how near these rows are, the mean of both sides."""
-        return self.reading.both(rows)
 
     def nearest(self, wanted: int) -> tuple[Array, bool]:
         """Return rows, ascending, among which are most of the `wanted` nearest, and whether there may be others."""
