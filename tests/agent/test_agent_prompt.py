@@ -24,7 +24,7 @@ from ricordo.middleware import Request, Turn
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.runtime.prompt import Prompt
-from ricordo.stores.preamble import preamble_text
+from ricordo.stores.preamble import preamble
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools import tool
@@ -305,7 +305,7 @@ class Remembering:
         self._saved = [("memory/a.md", Entry(id=str(at), content=text)) for at, text in enumerate(saved)]
 
     async def preamble(self, budget: Tokens | None = None) -> str:
-        return preamble_text(self._curated, self._saved, budget)
+        return preamble(self._curated, self._saved, budget).text
 
     def offers(self, capability: object) -> None:
         return None

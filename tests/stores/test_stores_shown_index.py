@@ -45,6 +45,7 @@ PARTS = st.one_of(
 )
 
 
+@pytest.mark.req("CC-INDEXCAP")
 @given(parts=st.lists(PARTS, max_size=25), times=st.integers(1, 30), room=st.integers(0, 1_500))
 def test_no_prompt_shows_more_than_each_bound_allows_whatever_grew_the_file(
     parts: list[str], times: int, room: int
@@ -119,6 +120,16 @@ def test_the_newest_and_what_a_person_added_last_are_shown_wherever_they_stand()
     assert cut is not None
     assert cut.cap == "lines"
     assert len(lines) == 200
+
+
+@pytest.mark.req("CC-INDEXCAP")
+@pytest.mark.parametrize("before", ["", "- Of no section.\n"])
+def test_a_line_that_brings_its_heading_along_goes_beyond_no_bound(before: str) -> None:
+    lines, cut = shown(before + "".join(f"## Part {number}\n- Line {number}.\n" for number in range(150)))
+    assert 198 <= len(lines) <= 200
+    assert all(f"## Part {line.split()[2]}"[:-1] in lines for line in lines if line.startswith("- Line"))
+    assert cut is not None
+    assert cut.cap == "lines"
 
 
 @pytest.mark.req("CC-INDEXCAP")

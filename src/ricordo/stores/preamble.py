@@ -18,7 +18,7 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.index_bounds import IndexBounds
 
-__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "CutsIndex", "Preamble", "Prefaces", "preamble", "preamble_text", "said"]
+__all__ = ["DEFAULT_BUDGET", "MOST_SAVED", "CutsIndex", "Preamble", "Prefaces", "preamble", "said"]
 
 DEFAULT_BUDGET = Tokens(4_000)
 """Tokens of the preamble when none are named: what DESIGN gives to curated memory."""
@@ -60,20 +60,6 @@ class Prefaces(ABC):
     @abstractmethod
     async def prefaced(self, budget: Tokens | None) -> Preamble:
         """Return the same, and what of MEMORY.md it leaves out."""
-
-
-def preamble_text(
-    curated: bytes | Sequence[bytes],
-    saved: Iterable[tuple[str, Entry]],
-    budget: Tokens | None = None,
-    *,
-    pinned: Iterable[tuple[str, Entry]] = (),
-    recent: Sequence[Quoted] = (),
-    unread: int = 0,
-    bounds: IndexBounds = _BOUNDS,
-) -> str:
-    """Return the text of `preamble`."""
-    return preamble(curated, saved, budget, pinned=pinned, recent=recent, unread=unread, bounds=bounds).text
 
 
 def preamble(
