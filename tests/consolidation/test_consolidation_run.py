@@ -271,7 +271,7 @@ async def test_a_hand_edit_during_a_run_survives_it(moment: tuple[str, str, int]
     assert await root.memory() == ["- by hand", "- We deploy only from main."]
 
 
-@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, ("read", TOMBSTONES, 2), ("replace", CURSOR, 1)])
+@pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK])
 async def test_what_is_forgotten_during_a_run_does_not_come_back(moment: tuple[str, str, int]) -> None:
     async def forgotten(root: Root) -> None:
         (found,) = parse_entries((await root.contents())[LEDGER], LEDGER)

@@ -298,8 +298,8 @@ async def test_profiles_of_different_people_never_meet(tmp_path: Path) -> None:
         assert (tmp_path / path).resolve().is_relative_to(tmp_path / "workspace")
     # what was locked is free, and no lock is made for each of them
     locks = {path.name for path in (tmp_path / "locks").iterdir() if not path.name.startswith("files-")}
-    assert locks == {"changes.lock", "profiles.lock"}
-    for name in ("changes", "profiles"):
+    assert locks == {"changes.lock", "consolidate.lock", "profiles.lock"}
+    for name in ("changes", "consolidate", "profiles"):
         with anyio.fail_after(5):
             async with LocalFiles(tmp_path, busy_seconds=0).lock(name):
                 pass

@@ -8,7 +8,7 @@ tombstone keeps extraction from learning the same again, and answers from quotin
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.audit.find import find_entry, located_by_id
+from ricordo.audit.find import find_entry, learned_alike, located_by_id
 from ricordo.audit.listing import with_listing
 from ricordo.audit.room import with_room
 from ricordo.audit.told_profiles import without_knowing
@@ -20,7 +20,7 @@ from ricordo.consolidation.undecided import unlinked
 from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
-from ricordo.workspace.changes import Change, ChangeSets, Edit
+from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
@@ -44,10 +44,10 @@ async def forget(
     files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
 ) -> Forgotten:  # fmt: skip
-    """Remove an entry from every document that holds it and leave a tombstone. Raises `EntryNotFound`.
+    """Remove an entry from every document that holds it and leave a tombstone.
 
     What has no room in MEMORY.md then, by the bounds of `config`, goes to topics: lines that stood for it get their own
-    words again, which may be longer.
+    words again, which may be longer. Raises: EntryNotFound; StorageBusy if a consolidation does not end in time.
     """
     found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
 
@@ -56,10 +56,20 @@ async def forget(
         standing = [one for one in located if one.entry.id == found.entry.id]
         if not standing:
             raise EntryNotFound(f"The memory {found.entry.id} was forgotten meanwhile.")
+        standing += await _alike(files, standing, key)
         return await with_room(files, await _removal(files, standing, key, bounds), bounds, must=True)
 
-    change = await changes.rebase(plan, act="forget", who=who, why=why)
+    # what others make of the entry is written before this, and so found here, or after it, and then it is left out
+    async with files.lock(CURATION_LOCK):
+        change = await changes.rebase(plan, act="forget", who=who, why=why)
     return Forgotten(entry=found.entry, path=found.path, change=change)
+
+
+async def _alike(files: FileStore, standing: Sequence[Located], key: bytes) -> list[Located]:
+    """Return where else the same words stand that were learned from messages, under ids of their own."""
+    ids = {one.entry.id for one in await learned_alike(files, [one.entry.content for one in standing], key)}
+    ids -= {one.entry.id for one in standing}
+    return [one for name in sorted(ids) for one in await located_by_id(files, name) if one.entry.id == name]
 
 
 async def _removal(

@@ -20,7 +20,7 @@ from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
 from ricordo.profile.contract import LEARNING
-from ricordo.workspace.changes import Change, ChangeSets, Edit, FileChange
+from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit, FileChange
 from ricordo.workspace.layout import is_profile
 from ricordo.workspace.merge import merged
 from ricordo.workspace.profile_merge import merged_document
@@ -28,7 +28,6 @@ from ricordo.workspace.profile_merge import merged_document
 __all__ = ["chosen_item", "undo"]
 
 _LOCK = "undo"
-_CURATING = "consolidate"
 
 
 async def undo(
@@ -75,7 +74,7 @@ async def undo(
         if not item.entries:
             return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
         # a consolidation that has read the entries would curate them after they are gone
-        async with files.lock(_CURATING):
+        async with files.lock(CURATION_LOCK):
             return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
 

@@ -31,7 +31,7 @@ from ricordo.files import ABSENT, FileStore, version_of
 from ricordo.guard.redact import Redactor
 from ricordo.scopes import Scope
 from ricordo.tasks import Progress, Report
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.changes import CURATION_LOCK, ChangeSets, Edit
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.tombstones import read_tombstones
@@ -60,7 +60,6 @@ WAITS = "a proposal waits for approval"
 NOTHING_WAITS = "no proposal waits"
 STALE = "memory changed since the proposal was made"
 
-_LOCK = "consolidate"
 _SUPERSEDED = b"[state:: superseded]"
 _TRIES = 8
 _STEPS = 4
@@ -270,7 +269,7 @@ class Consolidator:
                 return replace(done, skipped=WAITS), False
             run.report(_step(3, f"writing {len(proposal.documents)} files"))
             try:
-                async with self._files.lock(_LOCK):
+                async with self._files.lock(CURATION_LOCK):
                     await self._check_unchanged(gathered, growing=last)
                     done = replace(done, change_id=await self._write(run, gathered, proposal))
             except VersionConflict:

@@ -9,7 +9,7 @@ What somebody else learned from messages goes the same way, so no message is ext
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from zlib import crc32
 
@@ -30,6 +30,7 @@ from ricordo.guard.redact import Redactor
 from ricordo.language import words
 from ricordo.messages import Message, mark_of
 from ricordo.scopes import Scope
+from ricordo.workspace.changes import CURATION_LOCK
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
@@ -250,7 +251,7 @@ class Flusher:
         if not cursor.damaged and not cursor.next:
             return cursor
         async with self._lock(path):
-            return await settled_cursor(self.files, path, session)
+            return await settled_cursor(self.files, path, session, key=self.key)
 
     async def _entries(
         self,
@@ -260,9 +261,8 @@ class Flusher:
         new: Sequence[Message],
         scope: Scope | None,
     ) -> list[Entry]:
-        """Return what `findings` say of `new`, but for what was forgotten or saved while it was said."""
+        """Return what `findings` say of `new`, but for what was saved while it was said."""
         fresh = {message.id for message in new}
-        forgotten = (await read_tombstones(self.files)).digests
         saved = saved_words([*context, *new])
         now = self.clock.now()
         return [
@@ -280,10 +280,12 @@ class Flusher:
                 confidence=finding.confidence,
             )
             for finding in findings
-            if not fresh.isdisjoint(finding.message_ids)
-            and words(finding.content) not in saved
-            and (not forgotten or content_digest(finding.content, self.key) not in forgotten)
+            if not fresh.isdisjoint(finding.message_ids) and words(finding.content) not in saved
         ]
+
+    async def _unforgotten(self, entries: list[Entry]) -> list[Entry]:
+        forgotten = (await read_tombstones(self.files)).digests
+        return [entry for entry in entries if content_digest(entry.content, self.key) not in forgotten]
 
     async def _unknown(self, session: str, entries: list[Entry]) -> list[Entry]:
         """Leave out what was extracted from the same messages before."""
@@ -295,10 +297,18 @@ class Flusher:
         ]
 
     async def _write(self, cursor: Cursor, entries: list[Entry]) -> Block | None:
-        """Append the entries and move the cursor. Raises `VersionConflict` before when somebody else moved it."""
-        async with self._lock(cursor.at):
+        """Append the entries that were not forgotten and move the cursor.
+
+        Raises `VersionConflict` before when somebody else moved it.
+        """
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._lock(cursor.at))
             if (await load_cursor(self.files, cursor.at)).version != cursor.version:
                 raise VersionConflict(f"{cursor.at} changed since it was read.")
+            if entries:
+                # nothing is forgotten from here on until it is written
+                await stack.enter_async_context(self.files.lock(CURATION_LOCK))
+                entries = await self._unforgotten(entries)
             if not entries:
                 await save_cursor(self.files, cursor.settled())
                 return None

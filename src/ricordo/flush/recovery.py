@@ -13,32 +13,35 @@ from anyio.to_thread import run_sync
 from ricordo.errors import AlreadyExists, FileMissing
 from ricordo.files import FileStore
 from ricordo.flush.cursor import Cursor, load_cursor, save_cursor
-from ricordo.workspace.changes import replaced_memory
+from ricordo.workspace.changes import CURATION_LOCK, replaced_memory
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.ledger import read_memory
-from ricordo.workspace.tombstones import read_tombstones
+from ricordo.workspace.tombstones import content_digest, read_tombstones
 
 __all__ = ["ever_extracted", "settled_cursor"]
 
 _FIELDS = b" [at:: "
 
 
-async def settled_cursor(files: FileStore, at: str, session: str) -> Cursor:
+async def settled_cursor(files: FileStore, at: str, session: str, *, key: bytes) -> Cursor:
     """Return the cursor with its block whole in the ledger; the caller holds the lock of the session.
 
-    A damaged one is set aside as `<name>.broken-<n>` and made anew.
+    A damaged one is set aside as `<name>.broken-<n>` and made anew. `key` recognises what was forgotten meanwhile.
     """
     cursor = await load_cursor(files, at)
     if cursor.damaged:
         return await _rebuilt(files, cursor, session)
     if not cursor.next:
         return cursor
-    missing = await _never_appended(files, cursor)
-    if missing:
-        await _cut_torn(files, cursor, missing[0])
-        heading = cursor.path.rpartition("/")[2].removesuffix(".md")
-        await files.append(cursor.path, b"".join(missing), header=f"# {heading}\n\n".encode())
+    async with files.lock(CURATION_LOCK):
+        missing = await _never_appended(files, cursor)
+        if missing:
+            await _cut_torn(files, cursor, missing[0])
+            heading = cursor.path.rpartition("/")[2].removesuffix(".md")
+            wanted = await _unforgotten(files, missing, key)
+            if wanted:
+                await files.append(cursor.path, b"".join(wanted), header=f"# {heading}\n\n".encode())
     return await save_cursor(files, cursor.settled())
 
 
@@ -76,6 +79,12 @@ async def _never_appended(files: FileStore, cursor: Cursor) -> list[bytes]:
         seen |= (await read_tombstones(files)).ids
     written = max((number for number, (name, _) in enumerate(bullets, start=1) if name in seen), default=0)
     return [bullet for _, bullet in bullets[written:]]
+
+
+async def _unforgotten(files: FileStore, bullets: list[bytes], key: bytes) -> list[bytes]:
+    digests = (await read_tombstones(files)).digests
+    said = [content_digest(found.entry.content, key) for bullet in bullets for found in parse_entries(bullet, "")]
+    return [bullet for bullet, digest in zip(bullets, said, strict=True) if digest not in digests]
 
 
 async def _ever_remembered(files: FileStore) -> list[Located]:

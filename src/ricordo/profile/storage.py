@@ -19,10 +19,11 @@ from ricordo.clock import Clock, rfc3339
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch, VersionConflict
 from ricordo.files import ABSENT, FileInfo, FileStore, version_of
 from ricordo.guard.redact import Redactor
-from ricordo.profile.contract import Saved
+from ricordo.language import split_sentences
+from ricordo.profile.contract import LEARNING, Saved
 from ricordo.profile.independent import independent
 from ricordo.scopes import Scope
-from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.changes import CURATION_LOCK, ChangeSets, Edit
 from ricordo.workspace.layout import TOMBSTONES, profile_of
 from ricordo.workspace.profile import Fact, Profile, new_profile
 from ricordo.workspace.profile_codec import BrokenRecord, document_of, parse_profile, profile_in, written_json
@@ -49,6 +50,10 @@ class _Held:
     version: str
     mark: tuple[int, int, str] | None
     broken: tuple[BrokenRecord, ...] = ()
+
+
+class _ForgottenMeanwhile(VersionConflict):
+    """What is to be saved was forgotten since it was learned: it has to be learned anew."""
 
 
 class FileProfileStore:
@@ -97,6 +102,8 @@ class FileProfileStore:
                     return Saved(profile=independent(current.profile))
                 try:
                     return await self._written(merged, current, by=by, why=why, forget=forget)
+                except _ForgottenMeanwhile:
+                    raise
                 except VersionConflict:
                     # a person or another program wrote the file without our lock
                     self._held = None
@@ -171,10 +178,24 @@ class FileProfileStore:
         gone = [fact for fact in current.profile.facts if saved.fact(fact.id) is None] if forget else []
         if gone:
             edits.append(await self._forgotten(gone, saved))
-        change = await self._changes.apply(edits, act=_ACT, who=by, why=self._redactor.clean(why))
+        # nothing is forgotten between the look at what was and the write
+        async with self._files.lock(CURATION_LOCK):
+            if by == LEARNING and await self._says_forgotten(saved, current.profile):
+                raise _ForgottenMeanwhile(f"{self.path} would say again what was forgotten meanwhile.")
+            change = await self._changes.apply(edits, act=_ACT, who=by, why=self._redactor.clean(why))
         # what the file has now is read, so that nothing is served that somebody else has replaced already
         self._held = None
         return Saved(profile=independent(saved), change=change.id)
+
+    async def _says_forgotten(self, saved: Profile, current: Profile) -> bool:
+        """Tell whether `saved` adds to `current` what was forgotten."""
+        forgotten = await self.forgotten()
+        known = {fact.content for fact in current.facts}
+        added = [fact.content for fact in saved.facts if fact.content not in known]
+        for name, each in saved.summaries.items():
+            if each.summary != current.summaries[name].summary:
+                added += [sentence.text for sentence in split_sentences(each.summary)]
+        return any(map(forgotten, added))
 
     def _outward(self, profile: Profile) -> Profile:
         """Return a profile with marks in the place of secrets, in every text that it carries."""

@@ -30,6 +30,7 @@ from ricordo.workspace.profile_merge import merged_document
 __all__ = [
     "CHANGES",
     "CHANGES_LOCK",
+    "CURATION_LOCK",
     "OBJECTS",
     "PENDING",
     "Change",
@@ -44,6 +45,8 @@ CHANGES = "history/changes"
 PENDING = "history/pending"
 OBJECTS = "history/objects"
 CHANGES_LOCK = "changes"
+CURATION_LOCK = "consolidate"
+"""Held by what writes memory from what it read before, and by what forgets; it is taken before CHANGES_LOCK."""
 _TRIES = 24
 _LONGEST_PAUSE_MS = 20
 
