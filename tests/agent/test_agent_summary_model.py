@@ -29,7 +29,7 @@ def answering(name: str) -> ScriptedModel:
 
 
 @pytest.mark.req("AS-COMPACT-12")
-@pytest.mark.parametrize("named", ["", "a model", "own:small", "other:small"])
+@pytest.mark.parametrize("named", ["", "a model", "own:small", "other:small at its own"])
 async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_agents_own(
     tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,8 +41,10 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
         return other
 
     monkeypatch.setattr(reductions, "load_model", load)
-    model = other if named == "a model" else named or None
-    config = CompactionConfig(trigger_messages=12, keep_messages=4, model=model)
+    name = named.removesuffix(" at its own")
+    own_address = "http://127.0.0.1:8" if named != name else None
+    model = other if named == "a model" else name or None
+    config = CompactionConfig(trigger_messages=12, keep_messages=4, model=model, base_url=own_address)
     root = tmp_path / ".ricordo"
     given = replace(settings(root), base_url="http://127.0.0.1:9")
     async with HarnessAgent(own, workspace=root, scope=SCOPE, compaction=config, settings=given) as agent:
@@ -56,5 +58,5 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
     assert not any(map(asked_to_sum_up, left.requests))
     assert len(own.requests) == 7 + (0 if dedicated else len(summaries))
     # the agent's server is one of its own provider
-    address = given.base_url if named == "own:small" else None
-    assert reached == ([(named, address)] if ":" in named else [])
+    address = own_address or given.base_url
+    assert reached == ([(name, address)] if ":" in named else [])

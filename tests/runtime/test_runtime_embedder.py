@@ -15,6 +15,7 @@ from ricordo.runtime.serving import chosen_embedder
 pytestmark = pytest.mark.anyio
 
 ME = Scope(user="me", project="p")
+THESE = Settings.from_environment({})
 
 
 async def index_line(memory: Memory) -> str:
@@ -62,17 +63,17 @@ async def test_the_settings_name_the_embedder_and_an_argument_wins(tmp_path: Pat
 
 def test_a_name_of_the_embedder_is_checked() -> None:
     assert Settings.load(environment={"RICORDO_EMBEDDER": "none"}).embedder is None
-    assert chosen_embedder(None) is chosen_embedder("none") is None
-    assert isinstance(chosen_embedder("auto"), StaticEmbedder)
+    assert chosen_embedder(None, THESE) is chosen_embedder("none", THESE) is None
+    assert isinstance(chosen_embedder("auto", THESE), StaticEmbedder)
     with pytest.raises(ModelNotFound):
-        chosen_embedder("nothing")
+        chosen_embedder("nothing", THESE)
     with pytest.raises(InvalidSetting):
         Settings.load(arguments={"embedder": " "})
 
 
 def test_auto_is_none_where_the_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ricordo.models.static._PACKAGE", "a_package_that_is_not_there")
-    assert chosen_embedder("auto") is None
+    assert chosen_embedder("auto", THESE) is None
 
 
 async def test_what_waits_for_a_vector_can_be_waited_for(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ async def test_a_recommended_agent_finds_by_meaning_and_any_other_by_words(
     monkeypatch.delenv("RICORDO_EMBEDDER")
     chosen: list[object] = []
 
-    def choose(named: object) -> None:
+    def choose(named: object, *_: object) -> None:
         chosen.append(named)
 
     monkeypatch.setattr("ricordo.runtime.assembly.chosen_embedder", choose)

@@ -38,7 +38,7 @@ def _found_by(settings: "Settings") -> Finding:
     from ricordo.runtime.serving import chosen_embedder
 
     try:
-        embedder = chosen_embedder(settings.embedder)
+        embedder = chosen_embedder(settings.embedder, settings)
     except (ExtraMissing, InvalidInput, ModelError) as error:
         return Finding(embedder=None, told=f"by words alone: {error}", ok=False)
     if embedder is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ricordo.errors import InvalidSetting
 from ricordo.models import ChatModel
+from ricordo.models.naming import check_named_model
 from ricordo.tokens import estimate_text
 
 __all__ = ["ALWAYS", "LEDGER", "MEMORY", "MESSAGES", "NEVER", "ExtractionConfig", "FlushConfig", "throttled"]
@@ -77,7 +78,7 @@ class FlushConfig:
     `flush_trigger` is `ALWAYS`, `NEVER`, or `throttled(seconds)`: what comes sooner waits out the gap in the inbox.
     `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
     wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
-    rules extract what no summary learned from.
+    rules extract what no summary learned from. `base_url` is where the model of this name is reached.
 
     A request has at most `max_input_tokens` tokens in all; what does not fit is asked for in further ones. `reference`
     says which ledgers it carries beside MEMORY.md: that of `today`, or `all` as far as there is room. Of a message of
@@ -90,6 +91,7 @@ class FlushConfig:
     flush_trigger: str = ALWAYS
     flush_prompt: str | None = None
     model: str | ChatModel | None = None
+    base_url: str | None = None
     reference: str = "today"
     max_input_tokens: int = 16_000
     head_tail: int = 4_000
@@ -103,8 +105,7 @@ class FlushConfig:
             raise InvalidSetting(f"flush_trigger is always, never or throttled(seconds), not {self.flush_trigger!r}.")
         if self.min_gap == 0 and self.flush_trigger not in {ALWAYS, NEVER}:
             object.__setattr__(self, "flush_trigger", ALWAYS)
-        if isinstance(self.model, str) and not self.model.strip():
-            raise InvalidSetting("model names a model, or is None; this name is blank.")
+        check_named_model(self.model, self.base_url)
         if self.reference not in {"today", "all"}:
             raise InvalidSetting(f"reference is today or all, not {self.reference!r}.")
         for name, least, most in (

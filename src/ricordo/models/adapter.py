@@ -59,6 +59,7 @@ class ProviderModel:
     what the provider said when it was exceeded, which is believed before any table. `shortens` says that the server
     drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
     `reply_limit` is how many tokens a reply may take; None leaves it to the provider.
+    `base_url` is the address that was given for it, None for the provider's own.
     """
 
     name: str
@@ -70,6 +71,7 @@ class ProviderModel:
     shortens: bool = False
     caching: Caching = "none"
     reply_limit: int | None = None
+    base_url: str | None = None
     _unlimited: "ProviderModel | None" = field(default=None, repr=False)
 
     def limited(self, tokens: int) -> Self:

@@ -5,6 +5,7 @@ from typing import Self
 
 from ricordo.models.contract import ChatModel
 from ricordo.models.limits import limited
+from ricordo.models.reached import base_url_of
 
 __all__ = ["Around"]
 
@@ -24,6 +25,11 @@ class Around:
     def window(self) -> int | None:
         """The window of the model inside, in tokens."""
         return self.model.window
+
+    @property
+    def base_url(self) -> str | None:
+        """The address of the model inside, as far as it is known."""
+        return base_url_of(self.model)
 
     def limited(self, tokens: int) -> Self:
         """Return this model around the one inside with replies of at most so many tokens."""

@@ -47,6 +47,7 @@ def connect_model(
         keys=keys_of(providers, api_key),
         seconds=seconds,
         given_window=window,
+        base_url=base_url,
         shortens=name.startswith("ollama:"),
         caching=caching_of(model),
     )

@@ -56,6 +56,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
     settings = await run_sync(_settings, root) if given is None else given
     if given is None and options.recommended:
         settings = settings.finding_by_meaning()
+    if isinstance(options.model, str) and options.model != OFFLINE:
+        settings = settings.for_model(options.model)
     learns = await run_sync(remembers_in_root, options.store, settings, root)
     settings = settings if learns else replace(settings, consolidation=None)
     prompts = _Prompts()

@@ -131,7 +131,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     and `load_reranker`.
     """
     serving = Serving()
-    parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder))
+    parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder, parts.settings, parts.model))
     reranker = await run_sync(chosen_reranker, parts.reranker) if isinstance(parts.reranker, str) else parts.reranker
     with parts.emitter.stage("open", scope):
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)

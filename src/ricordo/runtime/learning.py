@@ -76,10 +76,8 @@ def _extraction(
 ) -> Extraction | None:
     """Return who asks a model; None where the rules do it all."""
     if isinstance(config.model, str) and config.model != OFFLINE:
-        name = model.name if model else settings.model or ""
-        alike = config.model.partition(":")[0] == name.partition(":")[0]
-        load = partial(load_model, config.model, base_url=settings.base_url if alike else None)
-        return _Named(load=load, made=made, rules=rules)
+        address = settings.address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
+        return _Named(load=partial(load_model, config.model, base_url=address), made=made, rules=rules)
     asked = model if config.model is None else config.model
     return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
 

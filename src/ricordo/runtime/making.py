@@ -98,7 +98,7 @@ class Making:
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
             real=RealPaths(self._folder, self.root / WORKSPACE), root=self.root,
         )  # fmt: skip
-        described = replace(options, model=model, sub_agents=await self._sub_agents(model))
+        described = replace(options, model=model, sub_agents=await self._sub_agents())
         tools = self._tools(described, compactions, on, beside, name)
         memories = self._memories(keeper, model)
         remind = Remind(memories.reminding(beside.remind) if memories else beside.remind)
@@ -224,7 +224,7 @@ class Making:
             recorded=self.keeps,
             original=keeper.recorded,
             metered=partial(self._metered, purpose="summary", session=name),
-            base_url=self.parts.settings.base_url,
+            address=partial(self.parts.settings.address, agent=self.parts.model),
             clock=self.parts.clock,
         )
 
@@ -336,16 +336,12 @@ class Making:
         owner = await owner_of(files, info)
         return self._user if owner is None else owner
 
-    async def _sub_agents(self, model: ChatModel) -> tuple[SubAgent | RemoteAgent, ...]:
-        """Return the sub-agents with their models, so that one that can't be loaded is told when the agent is opened.
-
-        The server that the settings name is that of the provider of `model`, the agent's.
-        """
+    async def _sub_agents(self) -> tuple[SubAgent | RemoteAgent, ...]:
+        """Return the sub-agents with their models, so that one that can't be loaded is told at the opening."""
         found: list[SubAgent | RemoteAgent] = []
         for each in self.options.sub_agents:
             if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
-                alike = each.model.partition(":")[0] == model.name.partition(":")[0]
-                url = self.parts.settings.base_url if alike else None
+                url = self.parts.settings.address(each.model, setting="", own=None, agent=self.parts.model)
                 found.append(replace(each, model=await run_sync(partial(load_model, each.model, base_url=url))))
             else:
                 found.append(each)

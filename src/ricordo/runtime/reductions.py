@@ -82,8 +82,8 @@ class Surroundings:
 
     Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
     its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and
-    `original` gives a message back as it was. `metered` counts what a model for summaries is asked for. A model for
-    summaries of the same provider is reached at `base_url`.
+    `original` gives a message back as it was. `metered` counts what a model for summaries is asked for. `address`
+    says where a model for summaries is reached, as `Settings.address` does.
     """
 
     redactor: Redactor
@@ -93,7 +93,7 @@ class Surroundings:
     recorded: bool = True
     original: Original | None = None
     metered: Callable[[ChatModel], ChatModel] | None = None
-    base_url: str | None = None
+    address: Callable[..., str | None]
     clock: Clock = field(default_factory=SystemClock)
 
 
@@ -172,8 +172,8 @@ async def _summary(config: CompactionConfig, model: ChatModel, around: Surroundi
     if config.model == OFFLINE or (config.model is None and model.name == OFFLINE):
         return DigestSummary()
     if isinstance(config.model, str):
-        alike = config.model.partition(":")[0] == model.name.partition(":")[0]
-        model = await run_sync(partial(load_model, config.model, base_url=around.base_url if alike else None))
+        address = around.address(config.model, setting="compaction.base_url", own=config.base_url)
+        model = await run_sync(partial(load_model, config.model, base_url=address))
     elif config.model is not None:
         model = config.model
     model = around.metered(model) if around.metered else model

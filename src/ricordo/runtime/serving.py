@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import anyio
 
 from ricordo.errors import ExtraMissing
-from ricordo.models import Embedder
+from ricordo.models import ChatModel, Embedder
 from ricordo.models.embedding import load_embedder
+from ricordo.models.naming import provider_of
+from ricordo.runtime.settings import Settings
 from ricordo.stores.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["Serving", "chosen_embedder", "embed_for"]
+__all__ = ["Serving", "chosen_embedder", "embed_for", "named_embedder"]
 
 
 @runtime_checkable
@@ -28,19 +30,30 @@ class Embeds(Protocol):
         ...
 
 
-def chosen_embedder(named: Embedder | str | None) -> Embedder | None:
+def chosen_embedder(
+    named: Embedder | str | None, settings: Settings, agent: ChatModel | None = None
+) -> Embedder | None:
     """Return the embedder of this name: `auto` is the static one where it is installed, `none` is none.
 
-    It imports and reads, so call it in a thread. Raises what `load_embedder` does.
+    It is reached where `settings` say; `agent` is the model of the agent, where there is one. It imports and reads, so
+    call it in a thread. Raises what `load_embedder` and `Settings.address` do.
     """
     if named is None or named == "none" or not isinstance(named, str):
         return None if isinstance(named, str) else named
     if named != "auto":
-        return load_embedder(named)
+        return named_embedder(named, settings, agent)
     try:
         return load_embedder("static")
     except (ExtraMissing, ImportError):
         return None
+
+
+def named_embedder(name: str, settings: Settings, agent: ChatModel | None = None) -> Embedder:
+    """Return the embedder of this name, reached where `settings` say. Raises as `chosen_embedder` does."""
+    if not provider_of(name):
+        return load_embedder(name)
+    own = settings.embedder_base_url
+    return load_embedder(name, base_url=settings.address(name, setting="embedder_base_url", own=own, agent=agent))
 
 
 async def embed_for(place: Place, *, seconds: float) -> int:

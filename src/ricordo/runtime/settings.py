@@ -25,15 +25,18 @@ from ricordo.compaction.config import (
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
+from ricordo.harness.offline import OFFLINE
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.maintenance.rules import RetentionConfig
+from ricordo.models import ChatModel
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.injection import InjectionConfig
 from ricordo.queue import InboxConfig
 from ricordo.recall.relevance import MOST_RECALLED
 from ricordo.runtime.config_file import ConfigFile, read_config
+from ricordo.runtime.endpoints import check_owner, endpoint
 from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
 from ricordo.spending import SpendingConfig
@@ -43,8 +46,9 @@ from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
 __all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
 
-OF_THIS_MACHINE = frozenset({"base_url", "cache", "data", "index", "root", "user"})
-"""Settings that a root's config.toml can't give: they say where memory lies, whose it is, and who is sent a key."""
+OF_THIS_MACHINE = frozenset({"base_url", "cache", "data", "embedder_base_url", "index", "root", "user"})
+"""Settings that a root's config.toml can't give: they say where memory lies, whose it is, and who is sent a key. So do
+the settings `base_url` of its tables."""
 
 _PREFIX = "RICORDO_"
 _NESTED = "__"
@@ -70,7 +74,8 @@ class Settings:
 
     `embedder` (RICORDO_EMBEDDER) makes memory be found by meaning too: `static`, `minilm`, `hashing` or
     provider:model,
-    `auto` for `static` where it is installed; with None it is found by words alone. `reranker` (RICORDO_RERANKER) names
+    `auto` for `static` where it is installed; with None it is found by words alone. `embedder_base_url`
+    (RICORDO_EMBEDDER_BASE_URL) is where it is reached. `reranker` (RICORDO_RERANKER) names
     one that has a say in the order of the best, as an installed package offers it. From `ann_vectors` vectors on
     they are searched by an approximate index, where the extra `ann` is installed; 0 is never. With `usage`
     (RICORDO_USAGE) it is noted when a memory is shown, used and confirmed.
@@ -97,6 +102,7 @@ class Settings:
     model: str | None = None
     base_url: str | None = None
     embedder: str | None = None
+    embedder_base_url: str | None = None
     reranker: str | None = None
     ann_vectors: int = 300_000
     usage: bool = True
@@ -123,7 +129,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse a blank model or address, no request at all, and a preamble of less than nothing."""
-        for name in ("model", "base_url", "embedder", "reranker"):
+        for name in ("model", "base_url", "embedder", "embedder_base_url", "reranker"):
             value = getattr(self, name)
             if value is not None and not value.strip():
                 raise InvalidSetting(f"{name} is a text that is not blank, or left out.")
@@ -133,6 +139,10 @@ class Settings:
             raise InvalidSetting(f"store: {error}") from error
         if unknown := sorted({*self.opt_in_tools}.difference(OPT_IN_TOOLS)):
             raise InvalidSetting(f"opt_in_tools can be {', '.join(OPT_IN_TOOLS)}, not {', '.join(unknown)}.")
+        for table in ("flush", "consolidation", "compaction"):
+            config = getattr(self, table)
+            if self.model and config and isinstance(config.model, str) and config.model != OFFLINE:
+                self.address(config.model, setting=f"{table}.base_url", own=config.base_url)
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
         for name in ("ann_vectors", "preamble_tokens", "recalled_memories", "workspace_tokens"):
@@ -141,7 +151,10 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Return where memory lives and whose it is by `environment` (the process's own); the rest at its defaults."""
+        """Return where memory lives, whose it is and where models are reached by `environment` (the process's own).
+
+        The rest is at its defaults.
+        """
         given = os.environ if environment is None else environment
         root, index = given.get("RICORDO_ROOT"), given.get("RICORDO_INDEX")
         return cls(
@@ -150,9 +163,12 @@ class Settings:
             data=Path(given.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
             cache=Path(given.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
+            model=given.get("RICORDO_MODEL") or None,
+            base_url=given.get("RICORDO_BASE_URL") or None,
+            embedder_base_url=given.get("RICORDO_EMBEDDER_BASE_URL") or None,
             origins={
                 name: Origin(kind="environment", name=variable_of(name))
-                for name in ("root", "user", "data", "cache", "index")
+                for name in ("root", "user", "data", "cache", "index", "model", "base_url", "embedder_base_url")
                 if given.get(variable_of(name))
             },
         )
@@ -177,12 +193,29 @@ class Settings:
         if root is not None:
             layers.add(_from_file(read_config(root)))
         layers.add(_from_environment(surroundings))
+        before = layers.values()
         layers.add(_from_arguments(arguments or {}))
         places = {
             each.name: getattr(cls.from_environment({}), each.name) for each in fields(cls) if _is_place(each.name)
         }
         values = places | layers.values()
+        if values.get("base_url") == before.get("base_url"):
+            check_owner(before.get("model"), values.get("model"), base_url=before.get("base_url"))
         return layers.blaming("", lambda: cls(**{**values, "origins": layers.origins()}))
+
+    def address(self, name: str, *, setting: str, own: str | None, agent: ChatModel | None = None) -> str | None:
+        """Return where the model `name` is reached, None for its provider's own address.
+
+        `setting` is the one that names it, empty for none; `own` is the address that was given for it, and `agent` the
+        model of the agent, where there is one. Raises: InvalidSetting where that is not clear.
+        """
+        variable = variable_of(setting) if setting else ""
+        return endpoint(name, variable=variable, own=own, base_url=self.base_url, owner=self.model, agent=agent)
+
+    def for_model(self, name: str) -> "Settings":
+        """Return these for an agent of the model `name`. Raises: InvalidSetting if `base_url` is another provider's."""
+        check_owner(self.model, name, base_url=self.base_url)
+        return replace(self, model=name)
 
     def finding_by_meaning(self) -> "Settings":
         """Return these with `auto` for the embedder, where nobody named one and nobody said that there is none."""
@@ -203,7 +236,7 @@ def _from_file(config: ConfigFile) -> list[Given]:
     given = []
     for key, value in config.values.items():
         origin = Origin(kind="file", name=str(config.path), line=config.line(key))
-        if key.partition(".")[0] in OF_THIS_MACHINE:
+        if key.partition(".")[0] in OF_THIS_MACHINE or key.rpartition(".")[2] == "base_url":
             raise InvalidSetting(
                 f"{origin}: {key} can't be set in a file that may come with a folder: set {variable_of(key)}."
             )

@@ -36,6 +36,7 @@ from ricordo.runtime.assembly import Parts, open_workspace
 from ricordo.runtime.guard_key import guard_key, new_key
 from ricordo.runtime.marker import claim_root, read_marker
 from ricordo.runtime.roots import nearest_root
+from ricordo.runtime.serving import named_embedder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.store_folders import at_home, refuse_file, refuse_foreign, refuse_no_memory
 from ricordo.scopes import Scope
@@ -260,6 +261,7 @@ class Opener:
             address=address, scope=self.scope, parts=parts, another=self.backend, folder=folder,
             files=self._files_of_others if address.scheme in _AS_IT_IS else self._files,
             embedder=self.embedder, index=KeywordIndex.open,
+            named_embedder=partial(named_embedder, settings=self.parts.settings, agent=self.parts.model),
         )  # fmt: skip
         async with factory(opening) as backend:
             yield backend

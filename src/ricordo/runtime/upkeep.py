@@ -132,9 +132,8 @@ def _adviser(settings: Settings, scope: Scope, model: ChatModel | None, meter: M
         return ModelAdviser(model=meter.metered(asked, "consolidation", scope=scope) if meter else asked, config=config)
 
     if isinstance(config.model, str) and config.model != OFFLINE:
-        name = model.name if model else settings.model or ""
-        alike = config.model.partition(":")[0] == name.partition(":")[0]
-        return _Named(load=partial(load_model, config.model, base_url=settings.base_url if alike else None), made=made)
+        address = settings.address(config.model, setting="consolidation.base_url", own=config.base_url, agent=model)
+        return _Named(load=partial(load_model, config.model, base_url=address), made=made)
     asked = model if config.model is None else config.model
     return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
 

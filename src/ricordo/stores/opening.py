@@ -22,6 +22,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.files import FileStore
 from ricordo.index.contract import SearchIndex
 from ricordo.models import Embedder
+from ricordo.models.embedding import load_embedder
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, StoreParts
 
@@ -64,8 +65,9 @@ class Opening:
 
     `files` returns the files of a folder, claimed for `scope`: a folder that is somebody else's is a `ScopeMismatch`.
     `folder` is where the address points, absolute; None for a backend without a place. `another` opens a further
-    address, for backends that stand on others. `embedder` is there where one is configured. `index` opens the
-    keyword index whose database lies at a path, over the `workspace/` of files.
+    address, for backends that stand on others. `embedder` is there where one is configured, and `named_embedder`
+    loads one by its name. `index` opens the keyword index whose database lies at a path, over the `workspace/` of
+    files.
     """
 
     address: Address
@@ -75,6 +77,7 @@ class Opening:
     another: Callable[[str], AbstractAsyncContextManager[Backend]]
     folder: Path | None = None
     embedder: Embedder | None = None
+    named_embedder: Callable[[str], Embedder] = load_embedder
     index: Callable[[Path, FileStore], Awaitable[SearchIndex]] | None = None
 
 

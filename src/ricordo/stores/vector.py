@@ -17,7 +17,6 @@ from ricordo.errors import InvalidSetting
 from ricordo.index.contract import Query
 from ricordo.index.vector import VectorIndex
 from ricordo.models import Embedder
-from ricordo.models.embedding import load_embedder
 from ricordo.models.hashing import HashingEmbedder
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
@@ -163,7 +162,7 @@ def _embedder(name: str | None, opening: Opening) -> Embedder:
     if name == _HASHING:
         return HashingEmbedder()
     if name:
-        return load_embedder(name)
+        return opening.named_embedder(name)
     if opening.embedder is None:
         raise InvalidSetting(
             "A vector store needs an embedder: vector:./notes?embedder=openai:text-embedding-3-small names one, "
