@@ -131,12 +131,13 @@ class CompactionConfig:
 
     `window` is the reasoning model's window in tokens where the model does not know it. `summary_prompt` replaces the
     built-in prompt and holds `{messages}`; `model` is the summary's own, a name or a model, else the agent's is asked;
-    `base_url` is where the model of this name is reached. A summary takes about `summary_tokens` at most, what the user
-    asked, word for word, about `carry_tokens` beside it, and one request to the model `summary_seconds`. With
+    `base_url` is where the model of this name is reached. A summary takes about `summary_tokens` at most, what the
+    user asked, word for word, about `carry_tokens` beside it, and one request to the model `summary_seconds`. With
     `combined` the request for the summary yields what was learned too, without it that is left to the inbox. After
     `breaker` failures in a row the model is not asked for a summary for `breaker_seconds`, and rules write it; 0 never
-    stops asking. Where a summary does not make enough room, whole groups of messages are dropped, unless `drop` is off. A request that overflows the model's window
-    is made again `overflow_retries` times, each after a forced compaction.
+    stops asking. Where a summary does not make enough room, whole groups of messages are dropped, unless `drop` is
+    off. A request that overflows the model's window is made again `overflow_retries` times, each after a forced
+    compaction.
     """
 
     trigger_messages: int = 50
