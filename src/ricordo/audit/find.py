@@ -5,7 +5,7 @@ A whole id stands in the bytes of its document, unless it is derived for a bulle
 both are taken.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from ricordo.errors import EntryNotFound, FileMissing, StorageError
@@ -14,9 +14,8 @@ from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import LEDGERS, MEMORY, is_memory
 from ricordo.workspace.ledger import read_entries
 from ricordo.workspace.profile import FACT_ID
-from ricordo.workspace.tombstones import content_digest
 
-__all__ = ["SHORTEST_PART", "chosen_id", "find_entry", "learned_alike", "located_by_id", "may_hold", "names"]
+__all__ = ["SHORTEST_PART", "chosen_id", "find_entry", "learned", "located_by_id", "may_hold", "names"]
 
 SHORTEST_PART = 6
 """How many characters of an id are needed at least."""
@@ -56,18 +55,17 @@ async def located_by_id(files: FileStore, entry_id: str) -> list[Located]:
     return found
 
 
-async def learned_alike(files: FileStore, contents: Collection[str], key: bytes) -> list[Located]:
-    """Return what was learned from messages and says one of `contents` in the same words, by path.
+async def learned(files: FileStore) -> list[Located]:
+    """Return what was learned from messages, by path; what a person or an agent saved is none of it.
 
-    What a person or an agent saved is none of it. A document that vanishes or can't be read is left out.
+    A document that vanishes or can't be read is left out.
     """
-    digests = {content_digest(content, key) for content in contents}
     found: list[Located] = []
     for info in await files.list(LEDGERS):
         if is_memory(info.path) and not info.path.startswith(f"{LEDGERS}/long/"):
             with suppress(FileMissing, StorageError):
                 found += await read_entries(files, info.path, only=lambda bullet: _LEARNED in bullet)
-    return [one for one in found if one.entry.by == "flush" and content_digest(one.entry.content, key) in digests]
+    return [one for one in found if one.entry.by == "flush"]
 
 
 def chosen_id(ids: Sequence[str], wanted: str) -> str:

@@ -8,7 +8,8 @@ tombstone keeps extraction from learning the same again, and answers from quotin
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.audit.find import find_entry, learned_alike, located_by_id
+from ricordo.audit.copies import Copies, copies_of
+from ricordo.audit.find import find_entry, learned, located_by_id
 from ricordo.audit.listing import with_listing
 from ricordo.audit.room import with_room
 from ricordo.audit.told_profiles import without_knowing
@@ -24,6 +25,7 @@ from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
+from ricordo.workspace.striking import repeats
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
 __all__ = ["Forgotten", "forget"]
@@ -56,8 +58,11 @@ async def forget(
         standing = [one for one in located if one.entry.id == found.entry.id]
         if not standing:
             raise EntryNotFound(f"The memory {found.entry.id} was forgotten meanwhile.")
-        standing += await _alike(files, standing, key)
-        return await with_room(files, await _removal(files, standing, key, bounds), bounds, must=True)
+        copies = await copies_of(files, [one.entry for one in standing], key=key)
+        if alike := await _alike(files, standing, copies.near, key):
+            standing += alike
+            copies = await copies_of(files, [one.entry for one in standing], key=key)
+        return await with_room(files, await _removal(files, standing, copies, key, bounds), bounds, must=True)
 
     # what others make of the entry is written before this, and so found here, or after it, and then it is left out
     async with files.lock(CURATION_LOCK):
@@ -65,15 +70,28 @@ async def forget(
     return Forgotten(entry=found.entry, path=found.path, change=change)
 
 
-async def _alike(files: FileStore, standing: Sequence[Located], key: bytes) -> list[Located]:
-    """Return where else the same words stand that were learned from messages, under ids of their own."""
-    ids = {one.entry.id for one in await learned_alike(files, [one.entry.content for one in standing], key)}
+async def _alike(
+    files: FileStore, standing: Sequence[Located], near: Collection[tuple[str, str]], key: bytes
+) -> list[Located]:
+    """Return where the same stands that was learned from messages, under ids of its own.
+
+    The same are the same words, and other words for it that were learned from the messages `near`.
+    """
+    contents = [one.entry.content for one in standing]
+    digests = {content_digest(content, key) for content in contents}
+    ids = set()
+    for one in await learned(files):
+        content, source = one.entry.content, one.entry.source
+        is_near = any((source.session or "", name) in near for name in source.messages)
+        is_same = content_digest(content, key) in digests
+        if is_same or (is_near and any(repeats(content, gone) for gone in contents)):
+            ids.add(one.entry.id)
     ids -= {one.entry.id for one in standing}
     return [one for name in sorted(ids) for one in await located_by_id(files, name) if one.entry.id == name]
 
 
 async def _removal(
-    files: FileStore, standing: Sequence[Located], key: bytes, config: ConsolidationConfig
+    files: FileStore, standing: Sequence[Located], copies: Copies, key: bytes, config: ConsolidationConfig
 ) -> list[Edit]:
     """Return the edits that cut an entry out wherever it stands now."""
     edits = []
@@ -84,17 +102,24 @@ async def _removal(
         edits.append(Edit(path=path, expected=stored.version, data=cut))
     edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
     edits = await with_listing(files, edits, config)
-    stones = await read_tombstones(files)
-    buried = dict.fromkeys(_tombstone(found.entry, key) for found in standing)
-    edits.append(Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(buried)))
-    contents = [*dict.fromkeys(found.entry.content for found in standing)]
-    edits += await without_telling(files, contents, {found.entry.id for found in standing})
-    edits += await without_knowing(files, [found.entry for found in standing], by_hand=True)
+    edits += await _told(files, [found.entry for found in standing], copies, key)
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     # what a model proposed may tell of it
     longs |= {PROPOSAL: None}
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
+
+
+async def _told(files: FileStore, entries: Sequence[Entry], copies: Copies, key: bytes) -> list[Edit]:
+    """Return the edits that take what entries say out of all that is not memory itself, and the tombstones."""
+    stones = await read_tombstones(files)
+    buried = [*dict.fromkeys(_tombstone(entry, key) for entry in entries), *copies.stones]
+    edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(dict.fromkeys(buried)))]
+    contents = [*dict.fromkeys(entry.content for entry in entries)]
+    sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
+    edits += await without_telling(files, contents, {entry.id for entry in entries}, sessions=sessions)
+    edits += await without_knowing(files, entries, by_hand=True, near=copies.near)
+    return [*edits, *copies.edits]
 
 
 async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:

@@ -4,32 +4,39 @@ Invariant: records that can't be read, and fields that have no name here, stay a
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.files import FileStore
-from ricordo.language import words
+from ricordo.language import content_words, words
 from ricordo.messages.types import JsonValue
-from ricordo.profile.forgetting import without_saying
+from ricordo.profile.forgetting import without_saying, without_saying_part
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import WORKSPACE, is_profile
 from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, Profile
 from ricordo.workspace.profile_codec import parse_profile, written_json
+from ricordo.workspace.striking import says_any, says_part
 
 __all__ = ["without_knowing"]
+
+_HALF = 0.5
+_TWICE = 2
 
 _LEVELS = {"user": USER_LEVEL, "history": HISTORY_LEVEL}
 
 
-async def without_knowing(files: FileStore, entries: Sequence[Entry], *, by_hand: bool) -> list[Edit]:
+async def without_knowing(
+    files: FileStore, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]] = ()
+) -> list[Edit]:
     """Return the edits that take what `entries` say out of the profiles of a root.
 
     A fact goes that says the same in the same words, or rests on the same words of the same message; with `by_hand`
-    one that a person gave too. A profile that can't be read stays.
+    one that a person gave too, and what says it in other words: most sentences of summaries, and facts that rest on
+    the messages `near`, as (session, id), need half of the words for that. A profile that can't be read stays.
     """
     edits = []
     for info in await files.list(WORKSPACE):
@@ -37,7 +44,7 @@ async def without_knowing(files: FileStore, entries: Sequence[Entry], *, by_hand
             continue
         try:
             stored = await files.read(info.path)
-            data = await run_sync(partial(_unknowing, stored.data, info.path, entries, by_hand=by_hand))
+            data = await run_sync(partial(_unknowing, stored.data, info.path, entries, by_hand=by_hand, near=near))
         except (DocumentInvalid, FileMissing, StorageError):
             continue
         if data != stored.data:
@@ -45,16 +52,20 @@ async def without_knowing(files: FileStore, entries: Sequence[Entry], *, by_hand
     return edits
 
 
-def _unknowing(data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool) -> bytes:
+def _unknowing(
+    data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]]
+) -> bytes:
     profile = parse_profile(data, path).profile
     gone = {
         fact.id
         for fact in profile.facts
-        if (by_hand or not fact.is_kept) and any(_says(fact, entry) for entry in entries)
+        if (by_hand or not fact.is_kept)
+        and any(_says(fact, entry) or (by_hand and _says_otherwise(fact, entry, near)) for entry in entries)
     }
     rest = profile
     for content in [entry.content for entry in entries] + [fact.content for fact in profile.facts if fact.id in gone]:
         rest = without_saying(rest, content)
+        rest = without_saying_part(rest, content) if by_hand else rest
     if not gone and rest == profile:
         return data
     return _written(json.loads(data), gone, rest)
@@ -66,6 +77,13 @@ def _says(fact: Fact, entry: Entry) -> bool:
     source, quote = fact.source, entry.source.quote or entry.content
     same = source.thread == entry.source.session and source.messages[:1] == entry.source.messages[:1]
     return same and bool(source.messages) and words(source.quote) == words(quote)
+
+
+def _says_otherwise(fact: Fact, entry: Entry, near: Collection[tuple[str, str]]) -> bool:
+    if any((fact.source.thread, name) in near for name in fact.source.messages):
+        return says_part(fact.content, [entry.content], least=_HALF) or says_any(fact.content, [entry.content])
+    brief = len(content_words(fact.content)) <= _TWICE * len(content_words(entry.content))
+    return brief and says_any(fact.content, [entry.content])
 
 
 def _written(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:

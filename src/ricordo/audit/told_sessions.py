@@ -14,8 +14,13 @@ from ricordo.workspace.striking import without_contents
 __all__ = ["without_telling"]
 
 
-async def without_telling(files: FileStore, contents: Sequence[str], ids: Collection[str]) -> list[Edit]:
-    """Return the edits that take entries, and what they say, out of the session files; one that can't be read stays."""
+async def without_telling(
+    files: FileStore, contents: Sequence[str], ids: Collection[str], *, sessions: Collection[str] = ()
+) -> list[Edit]:
+    """Return the edits that take entries, and what they say, out of the session files; one that can't be read stays.
+
+    The files of `sessions`, in which they were said, say nothing of it in other words either.
+    """
     edits = []
     for info in await files.list(SESSIONS):
         name = info.path.removeprefix(f"{SESSIONS}/")
@@ -25,13 +30,13 @@ async def without_telling(files: FileStore, contents: Sequence[str], ids: Collec
             stored = await files.read(info.path)
         except (FileMissing, StorageError):
             continue
-        data = await run_sync(_told, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids)
+        data = await run_sync(_told, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions)
         if data != stored.data:
             edits.append(Edit(path=info.path, expected=stored.version, data=data))
     return edits
 
 
-def _told(data: bytes, path: str, contents: Sequence[str], ids: Collection[str]) -> bytes:
+def _told(data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]) -> bytes:
     file = parse_session(data, path)
-    wanted = without_contents(file, contents, ids) if file else None
+    wanted = without_contents(file, contents, ids, near=file.session in sessions) if file else None
     return data if wanted is None or wanted == file else updated_session(data, path, wanted)

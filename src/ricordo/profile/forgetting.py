@@ -1,7 +1,6 @@
 """What is forgotten leaves the summaries too: the sentences that say it are taken out. Pure.
 
-Invariant: of a summary only whole sentences go, and only those that hold what was forgotten word for word, whatever
-their case, white space and sentence marks.
+Invariant: of a summary only whole sentences go.
 """
 
 import re
@@ -12,19 +11,34 @@ from dataclasses import replace
 from ricordo.language import split_sentences
 from ricordo.profile.types import ProfileUpdate
 from ricordo.workspace.profile import Profile
+from ricordo.workspace.striking import says_part
 
-__all__ = ["without_forgotten", "without_saying"]
+__all__ = ["without_forgotten", "without_saying", "without_saying_part"]
+
+_HALF = 0.5
 
 _BETWEEN = re.compile(r"[\W_]+")
 
 
 def without_saying(profile: Profile, content: str) -> Profile:
-    """Return the profile with no sentence in its summaries that says `content`; its facts stay."""
+    """Return the profile with no sentence in its summaries that says `content` word for word; its facts stay.
+
+    Case, white space and sentence marks don't count.
+    """
     said = _plain(content)
     if not said.strip():
         return profile
     summaries = {
         name: replace(each, summary=_without(each.summary, said)) if said in _plain(each.summary) else each
+        for name, each in profile.summaries.items()
+    }
+    return replace(profile, summaries=summaries)
+
+
+def without_saying_part(profile: Profile, content: str) -> Profile:
+    """Return the profile with no sentence in its summaries that has half of the words of `content`; its facts stay."""
+    summaries = {
+        name: replace(each, summary=rest) if (rest := _without_part(each.summary, content)) != each.summary else each
         for name, each in profile.summaries.items()
     }
     return replace(profile, summaries=summaries)
@@ -50,6 +64,12 @@ def _without(text: str, said: str) -> str:
     if len(kept) == len(sentences):
         return ""
     return " ".join(sentence.text for sentence in kept)
+
+
+def _without_part(text: str, content: str) -> str:
+    sentences = split_sentences(text)
+    kept = [each.text for each in sentences if not says_part(each.text, [content], least=_HALF)]
+    return text if len(kept) == len(sentences) else " ".join(kept)
 
 
 def _plain(text: str) -> str:

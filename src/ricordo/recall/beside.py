@@ -41,7 +41,7 @@ async def with_neighbours(sources: Sequence[Source], hits: Sequence[Hit]) -> lis
             continue
         for at, one in zip(places, told, strict=True):
             if one is not None:
-                shown[at] = _beside(shown[at], one, source.hidden)
+                shown[at] = _beside(shown[at], one, source)
     return shown
 
 
@@ -61,12 +61,12 @@ def _spot(hit: Hit) -> Spot:
     return Spot(path=hit.path, line_number=hit.line_number, content=hit.entry.content)
 
 
-def _beside(hit: Hit, told: Beside, hidden: frozenset[tuple[str, str]]) -> Hit:
-    return replace(hit, before=_neighbour(told.before, hidden), after=_neighbour(told.after, hidden))
+def _beside(hit: Hit, told: Beside, source: Source) -> Hit:
+    return replace(hit, before=_neighbour(told.before, source), after=_neighbour(told.after, source))
 
 
-def _neighbour(chunk: Chunk | None, hidden: frozenset[tuple[str, str]]) -> Neighbour | None:
-    if chunk is None or (chunk.session, chunk.message) in hidden:
+def _neighbour(chunk: Chunk | None, source: Source) -> Neighbour | None:
+    if chunk is None or source.hides(chunk):
         return None
     text = " ".join(chunk.content.split())
     if len(text) > MOST_BESIDE:

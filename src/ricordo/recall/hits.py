@@ -5,26 +5,35 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from ricordo.index.contract import Match, SearchIndex
+from ricordo.index.contract import Chunk, Match, SearchIndex
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.forgotten import Forgotten
 
 __all__ = ["Answer", "Explained", "Hit", "Neighbour", "Passage", "Rejected", "Source"]
+
+_RECORDED = frozenset({"transcript", "result"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """A visible workspace: the label that hits from it carry, such as `project`, and its index.
 
-    `profile` is the path of the one profile whose facts may be found, empty for none. `hidden` are messages, as
-    (session, id), that are passed over because what they taught was forgotten. `beside` is what else is to be done
-    in the thread in which the index is read; an index that is not read at once leaves it out.
+    `profile` is the path of the one profile whose facts may be found, empty for none. Messages and tool results that
+    say what was `forgotten` are passed over. `beside` is what else is to be done in the thread in which the index is
+    read; an index that is not read at once leaves it out.
     """
 
     label: str
     index: SearchIndex
-    hidden: frozenset[tuple[str, str]] = frozenset()
+    forgotten: Forgotten = field(default_factory=Forgotten)
     profile: str = ""
     beside: Callable[[], object] | None = None
+
+    def hides(self, chunk: Chunk) -> bool:
+        """Tell whether a passage was said, or returned by a tool, and says what was forgotten."""
+        if not self.forgotten or chunk.sort not in _RECORDED:
+            return False
+        return (chunk.session, chunk.message) in self.forgotten.messages or self.forgotten.says(chunk.content)
 
 
 @dataclass(frozen=True, kw_only=True)

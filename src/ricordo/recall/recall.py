@@ -162,9 +162,7 @@ async def _found(sources: Sequence[Source], asked: Query, most: int, cut: Cut | 
             trouble = error
             continue
         searched += 1
-        matches = found.matches
-        if source.hidden:
-            matches = [match for match in matches if (match.chunk.session, match.chunk.message) not in source.hidden]
+        matches = [match for match in found.matches if not source.hides(match.chunk)]
         passages.extend(Passage(label=source.label, nearness=nearness, match=match) for match in matches)
         unseen += [] if found.unseen is None else [found.unseen]
         if found.unseen is not None or any(match.chunk.entry_id for match in matches):

@@ -48,7 +48,7 @@ from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
 from ricordo.runtime.shown_profile import shown_profile
 from ricordo.runtime.standing import Beside, beside_window
-from ricordo.runtime.still_said import still_said
+from ricordo.runtime.still_said import hiding, still_said
 from ricordo.runtime.sub_agents import LocalWorker, workers
 from ricordo.runtime.tool_sets import ToolSet
 from ricordo.runtime.turn_memories import TurnMemories
@@ -91,8 +91,7 @@ class Making:
         compactions = self._compactions(keeper)
         prompt = self._prompt()
         inject = Inject(prompt)
-        flush = self._flush()
-        on = self._reductions(model)
+        flush, on = self._flush(), self._reductions(model)
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
         beside = beside_window(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
@@ -114,12 +113,13 @@ class Making:
         )
         renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
         profile = ShowProfile(prompt, prompt.known)
+        hide, watching = hiding(workspace, self.memory.store), self._watching
         update = UpdateMemory(prompt, inject, base=base, at_once=options.refresh == "step", where=self.memory.where)
         harness = Harness(
             model,
             tools=tools,
             instructions=base,
-            steps=[inject, remind, shrink, renewal, profile, update, remind.again, keeper.watch, *self._watching],
+            steps=[*hide, inject, remind, shrink, renewal, profile, update, remind.again, keeper.watch, *watching],
             turns=self._around(tally, flush),
             record=beside.shown.recording(keeper.record),
             gate=beside.gate,

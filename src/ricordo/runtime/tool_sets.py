@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ricordo.files import FileStore
 from ricordo.harness.compactions import Compactions
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
@@ -14,8 +15,9 @@ from ricordo.runtime.incognito import forgetful_tools
 from ricordo.runtime.reductions import Reductions
 from ricordo.scopes import path_part
 from ricordo.stores import Forgets, Lists
+from ricordo.stores.place import Place
 from ricordo.tools import Tool
-from ricordo.tools.expand import expand_tool
+from ricordo.tools.expand import Opened, expand_tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.file_tools import file_tools
 from ricordo.tools.forget import forget_tool
@@ -25,6 +27,7 @@ from ricordo.tools.memory_tools import OPT_IN_TOOLS, memory_tools
 from ricordo.tools.read_file import read_file_tool
 from ricordo.tools.session_tools import session_tools
 from ricordo.tools.task_tools import Tasks
+from ricordo.workspace.hiding import HidingFiles
 from ricordo.workspace.layout import DEFAULT_AGENT
 
 __all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet"]
@@ -129,13 +132,21 @@ class ToolSet:
     def _past(self) -> Sequence[Tool]:
         if not (self.options.session_tools or self._names(SESSION_TOOLS)) or self.workspace is None:
             return ()
-        return session_tools(self.workspace.place.files, agent=self._agent, user=self._user, expand=True)
+        return session_tools(self._shown(self.workspace.place), agent=self._agent, user=self._user, expand=True)
 
     def _expand(self, compactions: Compactions) -> Sequence[Tool]:
         if not self.options.session_tools:
             return ()
-        files = self.workspace.place.files if self.workspace else None
-        return (expand_tool(compactions.expand, files, agent=self._agent, user=self._user),)
+        place = self.workspace.place if self.workspace else None
+        if place is None:
+            return (expand_tool(compactions.expand, agent=self._agent, user=self._user),)
+
+        async def expand(handle: str) -> Opened:
+            opened, forgotten = await compactions.expand(handle), await place.forgotten()
+            messages = tuple(forgotten.without(message, self.session) for message in opened.messages)
+            return replace(opened, messages=messages)
+
+        return (expand_tool(expand, self._shown(place), agent=self._agent, user=self._user),)
 
     def _files(self) -> Sequence[Tool]:
         options, place = self.options, self.workspace.place if self.workspace else None
@@ -146,7 +157,7 @@ class ToolSet:
         if place is None or not (options.file_tools or options.shell):
             return ()
         return file_tools(
-            place.files,
+            self._shown(place),
             working_files(self.folder, self.root, self.parts),
             changes=place.changes,
             approve=options.approve,
@@ -157,6 +168,10 @@ class ToolSet:
             tasks=self.tasks,
             bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
         )
+
+    def _shown(self, place: Place) -> FileStore:
+        """Return the files of a root as a model reads them."""
+        return HidingFiles(place.files, place.key)
 
     def _evicted(self) -> Sequence[Tool]:
         """Return what reads the results that were evicted in this session, where there are no other file tools."""

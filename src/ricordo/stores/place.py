@@ -12,6 +12,7 @@ from ricordo.recall.hits import Source
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.forgotten import Forgotten
 from ricordo.workspace.layout import profile_of
 from ricordo.workspace.tombstones import read_tombstones
 
@@ -45,9 +46,13 @@ class Place:
 
         Messages whose teaching was forgotten are left out; what they are is only read where what was `said` is asked.
         """
-        hidden = (await read_tombstones(self.files)).messages if said else frozenset[tuple[str, str]]()
+        forgotten = await self.forgotten() if said else Forgotten()
         profile = profile_of(self.scope, scope) if self.finds_profile else ""
-        return Source(label=self.label, index=self.index, hidden=hidden, profile=profile)
+        return Source(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
+
+    async def forgotten(self) -> Forgotten:
+        """Return what recognises what was forgotten here."""
+        return Forgotten.of(await read_tombstones(self.files), self.key)
 
     def outward(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says."""

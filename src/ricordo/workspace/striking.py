@@ -1,7 +1,8 @@
 """Striking: how what was forgotten leaves a text that repeats it, also in other words. Pure.
 
 What is written as it was said is struck where it stands; of the rest each sentence in which three quarters of the words
-of a memory occur. That is a guess on the safe side: a sentence too many is a small loss, and undo brings it back.
+of a memory occur, of a short one all. That is a guess on the safe side: a sentence too many is a small loss, and undo
+brings it back. A sentence without the numbers, the codes and the single letters of a memory is about something else.
 """
 
 import re
@@ -10,22 +11,34 @@ from dataclasses import replace
 
 from ricordo.language.sentences import split_sentences
 from ricordo.language.similarity import containment
-from ricordo.language.words import content_words
+from ricordo.language.words import content_words, words
 from ricordo.workspace.session_file import SessionFile, digest
 
-__all__ = ["STRUCK", "says_any", "struck", "without_contents"]
+__all__ = ["STRUCK", "repeats", "says_any", "says_literally", "says_part", "struck", "without_contents"]
 
 STRUCK = "(forgotten)"
 """What stands in the place of what was forgotten."""
 
 _ALIKE = 0.75
 _FEWEST = 3
+_SHORT = 4
+_TWICE = 2
+_PLAIN = frozenset("ai")
+_PART = 0.4
+_HALF = 0.5
+_FEWEST_OF_A_PART = 2
 
 
-def struck(text: str, contents: Iterable[str]) -> str:
-    """Return `text` with a mark in the place of each passage that says one of `contents`."""
+def struck(text: str, contents: Iterable[str], *, near: bool = False) -> str:
+    """Return `text` with a mark in the place of each passage that says one of `contents`.
+
+    With `near` the text is known to rest on the same exchange, so half of the words of a memory are enough.
+    """
     for content in contents:
         text = _without_sentences(_literal(content).sub(STRUCK, text), content)
+        for sentence in reversed(split_sentences(text)) if near else ():
+            if says_part(text[sentence.start : sentence.end], [content], least=_HALF):
+                text = f"{text[: sentence.start]}{STRUCK}{text[sentence.end :]}"
     return text
 
 
@@ -34,28 +47,66 @@ def says_any(text: str, contents: Iterable[str]) -> bool:
     return any(_literal(content).search(text) or _without_sentences(text, content) != text for content in contents)
 
 
-def without_contents(file: SessionFile, contents: Sequence[str], ids: Collection[str]) -> SessionFile:
-    """Return what a session file says without these entries, and without what they say; a digest is made anew."""
+def says_literally(text: str, contents: Iterable[str]) -> bool:
+    """Tell whether `text` holds one of `contents` word for word."""
+    return any(_literal(content).search(text) for content in contents)
+
+
+def repeats(text: str, content: str) -> bool:
+    """Tell whether `text` has all words of `content`, the same numbers, codes and letters, and at most as many more."""
+    said, wanted = set(content_words(text)), set(content_words(content))
+    return wanted <= said and len(said) <= _TWICE * len(wanted) and _marks(text) == _marks(content)
+
+
+def says_part(text: str, contents: Iterable[str], *, least: float = _PART) -> bool:
+    """Tell whether a sentence of `text` has the `least` share of the words of one of `contents`, and two at least.
+
+    That is enough only where the text is known to rest on the content, such as the reply to what stated it.
+    """
+    sentences = [text[each.start : each.end] for each in split_sentences(text)]
+    return any(_has_part(sentence, content, least) for content in contents for sentence in sentences)
+
+
+def without_contents(
+    file: SessionFile, contents: Sequence[str], ids: Collection[str], *, near: bool = False
+) -> SessionFile:
+    """Return what a session file says without these entries, and without what they say; a digest is made anew.
+
+    With `near` its session is the one in which they were said.
+    """
     entries = tuple(entry for entry in file.entries if entry.id not in ids)
     made = file.pending and bool(file.entries)
     return replace(
         file,
         entries=entries,
-        summary=digest(entries) if made else struck(file.summary, contents),
-        open_threads=tuple(dict.fromkeys(struck(thread, contents) for thread in file.open_threads)),
+        summary=digest(entries) if made else struck(file.summary, contents, near=near),
+        open_threads=tuple(dict.fromkeys(struck(thread, contents, near=near) for thread in file.open_threads)),
     )
 
 
 def _literal(content: str) -> re.Pattern[str]:
-    words = content.strip().rstrip(".!?").split()
-    return re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)" if words else r"(?!)", re.IGNORECASE)
+    said = content.strip().rstrip(".!?").split()
+    return re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, said)) + r"(?!\w)" if said else r"(?!)", re.IGNORECASE)
+
+
+def _has_part(sentence: str, content: str, least: float) -> bool:
+    wanted = set(content_words(content))
+    shared = len(wanted & set(content_words(sentence)))
+    return shared >= max(_FEWEST_OF_A_PART, least * len(wanted)) and _marks(content) <= _marks(sentence)
+
+
+def _marks(text: str) -> set[str]:
+    """Return the words that tell two statements apart which are the same otherwise: numbers, codes, single letters."""
+    return {word for word in words(text) if any(map(str.isdigit, word)) or (len(word) == 1 and word not in _PLAIN)}
 
 
 def _without_sentences(text: str, content: str) -> str:
     wanted = set(content_words(content))
     if len(wanted) < _FEWEST:
         return text
+    least = 1.0 if len(wanted) <= _SHORT else _ALIKE
     for sentence in reversed(split_sentences(text)):
-        if containment(wanted, content_words(text[sentence.start : sentence.end])) >= _ALIKE:
+        said = text[sentence.start : sentence.end]
+        if containment(wanted, content_words(said)) >= least and _marks(content) <= _marks(said):
             text = f"{text[: sentence.start]}{STRUCK}{text[sentence.end :]}"
     return text

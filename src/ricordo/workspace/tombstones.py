@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 from ricordo.errors import FileMissing
@@ -82,13 +83,18 @@ async def read_tombstones(files: FileStore) -> Tombstones:
         stored = await files.read(TOMBSTONES)
     except FileMissing:
         return Tombstones()
-    rows = [row for line in stored.data.split(b"\n") if line.strip() and (row := _row(line))]
+    return _tombstones(stored.data, stored.version)
+
+
+@lru_cache(maxsize=8)
+def _tombstones(data: bytes, version: str) -> Tombstones:
+    rows = [row for line in data.split(b"\n") if line.strip() and (row := _row(line))]
     return Tombstones(
         ids=frozenset(row.id for row in rows),
-        digests=frozenset(row.digest for row in rows),
+        digests=frozenset(row.digest for row in rows if row.digest),
         messages=frozenset((row.session, row.message) for row in rows if row.message),
-        data=stored.data,
-        version=stored.version,
+        data=data,
+        version=version,
     )
 
 

@@ -1,0 +1,47 @@
+"""Forgotten: what a person had forgotten leaves the window of a running conversation, and of one that is taken up.
+
+Invariant: where nothing was forgotten since the last request, no message is another than it was in that request.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from anyio.to_thread import run_sync
+
+from ricordo.messages import Message
+from ricordo.middleware.contract import Request, Response, Step
+from ricordo.workspace.forgotten import Forgotten
+
+__all__ = ["HideForgotten"]
+
+
+class HideForgotten:
+    """Step middleware, outside of all that reads the window or shortens it."""
+
+    def __init__(self, forgotten: Callable[[], Awaitable[Sequence[Forgotten]]]) -> None:
+        """Hide what `forgotten` recognises; it is asked before each request, and cheap where nothing changed."""
+        self._forgotten = forgotten
+        self._known: Sequence[Forgotten] = ()
+        self._done: dict[str, Message] = {}
+
+    async def __call__(self, request: Request, step: Step) -> Response:
+        """Go on with a window that says nothing of it."""
+        known = await self._forgotten()
+        if known != self._known:
+            self._known = known
+            self._done = {}
+        new = [message for message in request.window if self._done.get(message.id) != message]
+        if new and any(known):
+            without = await run_sync(self._without, new, request.turn.session)
+            self._done |= {message.id: message for message in without.values()}
+            request = replace(request, window=tuple(without.get(id(each), each) for each in request.window))
+        return await step(request)
+
+    def _without(self, messages: Sequence[Message], session: str) -> dict[int, Message]:
+        found = {}
+        for message in messages:
+            rest = message
+            for each in self._known:
+                rest = each.without(rest, session)
+            found[id(message)] = rest
+        return found

@@ -1,0 +1,201 @@
+"""What was forgotten, wherever it is said again: found by digests, for tombstones hold no text. Pure.
+
+A statement is a text, a line of it, a sentence of a line, what follows the first colon of either, and each text in the
+arguments of a tool call. What is forgotten leaves a digest of each statement that says it, also in other words, see
+`copies`; so a statement is known again without keeping it, and nothing else of a message is touched.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ricordo.errors import InvalidMessage
+from ricordo.language.sentences import split_sentences
+from ricordo.messages.jsontext import dumps, loads
+from ricordo.messages.types import JsonValue, Message, Part, Text, ToolCall, ToolResult
+from ricordo.workspace.striking import STRUCK, says_any, says_part
+from ricordo.workspace.tombstones import Tombstones, content_digest
+
+__all__ = ["Forgotten", "copies", "texts_of"]
+
+_ITEM = re.compile(r"\s*(?:[-*+>\u2022]|\d{1,3}[.)])\s+")
+_KNOWN = 4096
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """Recognises what was forgotten, by digests made with `key`; `messages` are (session, id) pairs that said it."""
+
+    digests: frozenset[str] = frozenset()
+    messages: frozenset[tuple[str, str]] = frozenset()
+    key: bytes = b""
+
+    @classmethod
+    def of(cls, stones: Tombstones, key: bytes) -> "Forgotten":
+        """Return what these tombstones recognise."""
+        return cls(stones.digests, stones.messages, key)
+
+    def __bool__(self) -> bool:
+        """Tell whether anything was forgotten."""
+        return bool(self.digests or self.messages)
+
+    def says(self, text: str) -> bool:
+        """Tell whether a statement of `text`, which may hold the arguments of tool calls, was forgotten."""
+        return bool(self.digests) and _says(text, self.digests, self.key)
+
+    def found(self, text: str) -> list[str]:
+        """Return the statements of `text` that were forgotten."""
+        return [said for said in _statements(text) if content_digest(said, self.key) in self.digests]
+
+    def struck(self, text: str) -> str:
+        """Return `text` with a mark in the place of each statement that was forgotten."""
+        return _struck(text, lambda said: content_digest(said, self.key) in self.digests) if self.digests else text
+
+    def struck_json(self, value: JsonValue) -> JsonValue:
+        """Return a value with each text in it struck."""
+        return _mapped(value, self.struck)
+
+    def without(self, message: Message, session: str = "") -> Message:
+        """Return the message without what was forgotten of it.
+
+        One of which no statement is known, and which is known to have said it in `session`, says nothing then.
+        """
+        parts = tuple(_part(part, self.struck) for part in message.parts)
+        if parts == message.parts and (session, message.id) in self.messages:
+            parts = tuple(_part(part, lambda text: STRUCK if text.strip() else text) for part in parts)
+        return message if parts == message.parts else replace(message, parts=parts)
+
+
+def copies(texts: Sequence[str], contents: Sequence[str], *, near: bool = False) -> list[str]:
+    """Return the statements of `texts` that say one of `contents`, each once, also in other words.
+
+    With `near` the texts are from the same exchange as what is forgotten, so fewer of its words are enough.
+    """
+    found: dict[str, None] = {}
+    for text in texts:
+        if not (says_any(text, contents) or (near and says_part(text, contents))):
+            continue
+        if "\n" not in text and says_any(text, contents) and len(split_sentences(text)) == 1:
+            found[text] = None
+        for start, end in _sentences(text):
+            said = text[start:end]
+            if says_any(said, contents) or (near and says_part(said, contents)) or _is_of_a_long_one(said, contents):
+                found[said] = None
+    return list(found)
+
+
+def texts_of(message: Message) -> list[str]:
+    """Return all that a message says: its words, the texts in the arguments of its calls, and what tools returned."""
+    calls = [text for call in message.tool_calls for text in _in_json(call.arguments)]
+    return [text for text in (message.text, *calls, *(each.text for each in message.tool_results)) if text.strip()]
+
+
+def _is_of_a_long_one(said: str, contents: Sequence[str]) -> bool:
+    """Tell whether a sentence stands in one of several sentences, of which it tells a part."""
+    bare = _ITEM.sub("", said, count=1).strip()
+    return len(bare.split()) > 2 and any(bare in content and bare != content.strip() for content in contents)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _says(text: str, digests: frozenset[str], key: bytes) -> bool:
+    return any(content_digest(said, key) in digests for said in _statements(text))
+
+
+def _statements(text: str) -> Iterator[str]:
+    yield from (text[start:end] for start, end in _spans(text))
+    for line in text.split("\n"):
+        at = line.find("{")
+        for inner in _in_json(line[at:]) if at >= 0 else ():
+            yield from (inner[start:end] for start, end in _spans(inner))
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where statements stand in `text`, the larger ones first; none is empty."""
+    if not text.strip():
+        return
+    yield 0, len(text)
+    at = 0
+    for line in text.split("\n"):
+        if line.strip():
+            yield from _with_rest(text, at, at + len(line))
+        at += len(line) + 1
+    for start, end in _sentences(text):
+        yield from _with_rest(text, start, end)
+
+
+def _with_rest(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    yield start, end
+    item = _ITEM.match(text, start, end)
+    if item and text[item.end() : end].strip():
+        start = item.end()
+        yield start, end
+    colon = text.find(":", start, end)
+    if colon >= 0 and text[colon + 1 : end].strip():
+        yield colon + 1, end
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for line in text.split("\n"):
+        for each in split_sentences(line):
+            if line[each.start : each.end].strip():
+                yield at + each.start, at + each.end
+        at += len(line) + 1
+
+
+def _struck(text: str, is_forgotten: Callable[[str], bool]) -> str:
+    gone: list[tuple[int, int]] = []
+    for start, end in _spans(text):
+        if not any(start < other_end and end > other for other, other_end in gone) and is_forgotten(text[start:end]):
+            gone.append((start, end))
+    for start, end in sorted(gone, reverse=True):
+        blank = " " if text[start : start + 1].isspace() else ""
+        text = f"{text[:start]}{blank}{STRUCK}{text[end:]}"
+    return text
+
+
+def _part(part: Part, change: Callable[[str], str]) -> Part:
+    match part:
+        case Text():
+            return replace(part, text=change(part.text))
+        case ToolCall():
+            try:
+                value = loads(part.arguments)
+            except InvalidMessage:
+                return replace(part, arguments=change(part.arguments))
+            changed = _mapped(value, change)
+            return part if changed == value else replace(part, arguments=dumps(changed))
+        case ToolResult():
+            return replace(
+                part, parts=tuple(replace(e, text=change(e.text)) if isinstance(e, Text) else e for e in part.parts)
+            )
+        case _:
+            return part
+
+
+def _mapped(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
+    match value:
+        case str():
+            return change(value)
+        case list():
+            return [_mapped(each, change) for each in value]
+        case dict():
+            return {key: _mapped(each, change) for key, each in value.items()}
+        case _:
+            return value
+
+
+def _in_json(arguments: str) -> Collection[str]:
+    """Return the texts in a JSON text; none when it is not JSON."""
+    found: list[str] = []
+
+    def note(text: str) -> str:
+        found.append(text)
+        return text
+
+    try:
+        _mapped(loads(arguments), note)
+    except InvalidMessage:
+        return ()
+    return found

@@ -1,0 +1,120 @@
+"""Hiding: the files of a root as a model reads them, whose records say nothing that was forgotten.
+
+Transcripts, states and journals of compactions stay as they are; what is read of them has marks in the place of it.
+A line keeps its length, so a place in the file that is shown is a place in the file that lies there.
+"""
+
+import re
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import InvalidMessage
+from ricordo.files import Appended, FileInfo, FileStore, Stored
+from ricordo.messages import codec
+from ricordo.messages.jsontext import dumps, loads
+from ricordo.workspace.forgotten import Forgotten
+from ricordo.workspace.layout import TOMBSTONES, WORKSPACE, session_of
+from ricordo.workspace.tombstones import read_tombstones
+
+__all__ = ["HidingFiles"]
+
+_RECORD = re.compile(rf"{WORKSPACE}/agents/[^/]+/(?:state|compactions)/(.+?)\.jsonl?")
+_HELD = 4
+
+
+class HidingFiles:
+    """Passes every call on to `files`, and hides of the records what was forgotten; `key` is the root's."""
+
+    def __init__(self, files: FileStore, key: bytes) -> None:
+        """Read nothing yet."""
+        self._files = files
+        self._key = key
+        self._held: dict[tuple[str, str, str], bytes] = {}
+
+    async def read(self, path: str) -> Stored:
+        """Return the whole file, with the version of what lies there. Raises `FileMissing`."""
+        stored = await self._files.read(path)
+        session = _session(path)
+        if session is None:
+            return stored
+        stones = await read_tombstones(self._files)
+        forgotten = Forgotten.of(stones, self._key)
+        if not any(place == session for place, _ in forgotten.messages):
+            return stored
+        held = path, stored.version, stones.version
+        if held not in self._held:
+            while len(self._held) >= _HELD:
+                del self._held[next(iter(self._held))]
+            self._held[held] = await run_sync(
+                partial(_hidden, stored.data, forgotten, session, messages=session_of(path) is not None)
+            )
+        return replace(stored, data=self._held[held])
+
+    async def read_from(self, path: str, offset: int, length: int | None = None) -> bytes:
+        """Return up to `length` bytes from `offset` on. Raises `FileMissing`."""
+        if _session(path) is None or await self._files.info(TOMBSTONES) is None:
+            return await self._files.read_from(path, offset, length)
+        data = (await self.read(path)).data
+        return data[offset:] if length is None else data[offset : offset + length]
+
+    async def info(self, path: str) -> FileInfo | None:
+        """Return what is known of the file."""
+        return await self._files.info(path)
+
+    async def append(self, path: str, data: bytes, *, header: bytes = b"") -> Appended:
+        """Append to the file."""
+        return await self._files.append(path, data, header=header)
+
+    async def create(self, path: str, data: bytes) -> str:
+        """Create the file. Raises `AlreadyExists`."""
+        return await self._files.create(path, data)
+
+    async def replace(self, path: str, data: bytes, *, expected: str) -> str:
+        """Replace the file. Raises `VersionConflict`."""
+        return await self._files.replace(path, data, expected=expected)
+
+    async def delete(self, path: str, *, expected: str | None = None) -> None:
+        """Delete the file. Raises `FileMissing`, `VersionConflict`."""
+        await self._files.delete(path, expected=expected)
+
+    async def unreadable(self, prefix: str = "") -> tuple[str, ...]:
+        """Return the folders that can't be read."""
+        return await self._files.unreadable(prefix)
+
+    async def list(self, prefix: str = "") -> list[FileInfo]:
+        """Return the files below `prefix`."""
+        return await self._files.list(prefix)
+
+    def lock(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Hold the lock `name`."""
+        return self._files.lock(name)
+
+
+def _session(path: str) -> str | None:
+    """Return the session of a record; None for any other file."""
+    known = session_of(path.lstrip("/"))
+    match = _RECORD.fullmatch(path.lstrip("/"))
+    return known[1] if known else match[1].removesuffix(".cursor") if match else None
+
+
+def _hidden(data: bytes, forgotten: Forgotten, session: str, *, messages: bool) -> bytes:
+    return b"\n".join(_line(line, forgotten, session, messages=messages) for line in data.split(b"\n"))
+
+
+def _line(line: bytes, forgotten: Forgotten, session: str, *, messages: bool) -> bytes:
+    try:
+        if messages:
+            message = codec.decode(line)
+            shown = forgotten.without(message, session)
+            rest = line if shown == message else codec.encode(shown)
+        else:
+            value = loads(line)
+            struck = forgotten.struck_json(value)
+            rest = line if struck == value else dumps(struck).encode()
+    except InvalidMessage:
+        return line
+    rest = rest.rstrip(b"\n")
+    return rest.ljust(len(line)) if len(rest) <= len(line) else b" " * len(line)
