@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-__all__ = ["uncut", "uncut_in_thread"]
+__all__ = ["finish", "uncut", "uncut_in_thread"]
 
 _T = TypeVar("_T")
 
@@ -25,6 +25,14 @@ _T = TypeVar("_T")
 async def uncut(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
     """Return what `act` returns; a cancellation that comes meanwhile is raised when it has ended."""
     await anyio.lowlevel.checkpoint_if_cancelled()
+    return await finish(act)
+
+
+async def finish(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
+    """Do what `uncut` does, and run `act` even when the task is being cancelled already.
+
+    It is for what has to happen in any case, such as giving back a lock.
+    """
     cancelled: asyncio.CancelledError | None = None
     with anyio.CancelScope(shield=True):
         if not _on_asyncio():

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import anyio
-
 from ricordo.compaction.cancelled import unwrapped
 from ricordo.compaction.contract import Handover, Summary, Taken
 from ricordo.errors import RicordoError
 from ricordo.messages import Message
-from ricordo.uncut import uncut
+from ricordo.uncut import finish
 
 __all__ = ["Learning", "learning"]
 
@@ -50,8 +48,7 @@ class Learning:
         if taken is None:
             return
         try:
-            with anyio.CancelScope(shield=True):
-                await uncut(taken.release)
+            await finish(taken.release)
         except RicordoError as error:
             self.notes.append(f"the messages to learn from were not given back: {type(error).__name__}")
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 import anyio
 
@@ -19,6 +20,7 @@ from ricordo.beside import beside
 from ricordo.clock import Clock, rfc3339
 from ricordo.errors import FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore
+from ricordo.uncut import finish
 from ricordo.workspace.layout import LEDGERS
 
 __all__ = ["LEASE", "STALE", "lease"]
@@ -59,8 +61,8 @@ async def lease(files: FileStore, clock: Clock, *, heartbeat: float = _HEARTBEAT
             yield True
     finally:
         _HELD.discard(token)
-        with anyio.CancelScope(shield=True), suppress(StorageError, FileMissing):
-            await files.delete(LEASE, expected=held[0])
+        with suppress(StorageError, FileMissing):
+            await finish(partial(files.delete, LEASE, expected=held[0]))
 
 
 async def _taken(files: FileStore, clock: Clock, token: str) -> str | None:

@@ -18,7 +18,7 @@ from ricordo.database.migrations import Commit, Schema, end_transaction
 from ricordo.database.opening import Opening, connect, folder_lock, patiently, put_aside
 from ricordo.database.translate import translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageFailed
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import finish, uncut_in_thread
 
 __all__ = ["Commit", "Connection", "Database", "Schema", "Turn"]
 
@@ -157,9 +157,11 @@ class Database:
             if connection is not None:
                 connection.close()
 
-        with anyio.CancelScope(shield=True):
+        async def close_in_turn() -> None:
             async with self._in_turn:
                 await uncut_in_thread(close)
+
+        await finish(close_in_turn)
 
     def _look_at_file(self) -> None:
         """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""

@@ -20,6 +20,7 @@ from typing import ParamSpec, TypeVar
 from zlib import crc32
 
 import anyio
+import anyio.to_thread
 from filelock import FileLock, Timeout
 
 from ricordo.errors import (
@@ -35,7 +36,7 @@ from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_o
 from ricordo.files.disk import Disk, translated
 from ricordo.files.path_lock import locked
 from ricordo.files.paths import safe_path
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import finish, uncut_in_thread
 
 __all__ = ["LocalFiles"]
 
@@ -139,8 +140,7 @@ class LocalFiles:
         finally:
             # a cancellation may have come while a thread took the lock
             if held.is_locked:
-                with anyio.CancelScope(shield=True):
-                    await _in_thread(held.release)
+                await finish(partial(anyio.to_thread.run_sync, held.release))
 
     def _real(self, path: str) -> str:
         """Return the path on this disk, refused when a symbolic link leads out of the root or of its top folder.

@@ -27,7 +27,7 @@ from ricordo.scopes import Scope
 from ricordo.state import AgentState, Standing, StateStore
 from ricordo.state.merge import merged
 from ricordo.state.saved import SavedState
-from ricordo.uncut import uncut
+from ricordo.uncut import finish
 
 __all__ = ["Conversation", "Keeper"]
 
@@ -139,14 +139,12 @@ class Keeper:
         some 5 seconds. Raises: StorageError, VersionConflict among them, and then nothing has changed here; what
         `change` raises.
         """
-        with anyio.CancelScope(shield=True):
-            await uncut(partial(self._stand, change))
+        await finish(partial(self._stand, change))
         return self.standing
 
     async def save(self) -> None:
         """Keep the state durably; a cancellation waits for it. Raises `StorageError`."""
-        with anyio.CancelScope(shield=True):
-            await uncut(partial(self._stand, _as_it_is))
+        await finish(partial(self._stand, _as_it_is))
 
     async def _claim(self) -> None:
         """Save a new session, and so whose it is and whether it is learned from, before its first words.

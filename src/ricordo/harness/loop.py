@@ -40,7 +40,7 @@ from ricordo.middleware import (
 )
 from ricordo.models import ChatModel, Reply, Stop
 from ricordo.tools import Tool
-from ricordo.uncut import uncut
+from ricordo.uncut import finish
 
 __all__ = ["Harness"]
 
@@ -94,8 +94,7 @@ class _Going:
             self.window += tuple(message for message in stored if message.id not in known)
             self.added += stored
 
-        with anyio.CancelScope(shield=True):
-            await uncut(act)
+        await finish(act)
         await anyio.lowlevel.checkpoint_if_cancelled()
         return stored
 

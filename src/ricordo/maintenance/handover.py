@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-import anyio
-
 from ricordo.compaction.contract import Taken
 from ricordo.errors import InvalidInput, LeaseLost, RicordoError
 from ricordo.flush.types import Finding
@@ -21,7 +19,7 @@ from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.worker import Worker
 from ricordo.messages import Message
 from ricordo.queue import Job, Lease, Outcome, Queue
-from ricordo.uncut import uncut
+from ricordo.uncut import finish
 
 __all__ = ["CompactionHandover"]
 
@@ -63,8 +61,7 @@ class CompactionHandover:
         """
         taken: list[_Taken] = []
         try:
-            with anyio.CancelScope(shield=True):
-                await uncut(partial(self._take, [message.id for message in messages], taken))
+            await finish(partial(self._take, [message.id for message in messages], taken))
         except RicordoError as error:
             self._flush.emitter.failed("extract", self._flush.scope, error, "the inbox did not take the job")
         except BaseException:
@@ -110,16 +107,14 @@ class _Taken:
         lease, self._lease = self._lease, None
         if lease is None:
             return
-        with anyio.CancelScope(shield=True):
-            await uncut(partial(self._accept, lease, lessons))
+        await finish(partial(self._accept, lease, lessons))
 
     async def release(self) -> None:
         """Let the workers do it, at once; an inbox that can't be written to is reported."""
         lease, self._lease = self._lease, None
         if lease is None:
             return
-        with anyio.CancelScope(shield=True):
-            await uncut(partial(self._give_back, lease))
+        await finish(partial(self._give_back, lease))
 
     async def _accept(self, lease: Lease, lessons: Sequence[Finding]) -> None:
         job = lease.job

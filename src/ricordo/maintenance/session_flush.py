@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import anyio
-
 from ricordo.errors import RicordoError
 from ricordo.events import Emitter
 from ricordo.flush.config import FlushConfig
@@ -20,6 +18,7 @@ from ricordo.flush.types import Finding
 from ricordo.queue import Job
 from ricordo.scopes import Scope
 from ricordo.stores.place import Place
+from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import DEFAULT_AGENT
 from ricordo.workspace.ledger import Block
@@ -63,8 +62,8 @@ class SessionFlush:
         try:
             return await self._all(job)
         except BaseException:
-            with anyio.CancelScope(shield=True), suppress(RicordoError):
-                await self._throttle.give_back(self._slot(job))
+            with suppress(RicordoError):
+                await finish(partial(self._throttle.give_back, self._slot(job)))
             raise
 
     async def may_learn(self, job: Job) -> bool:

@@ -25,6 +25,7 @@ from ricordo.maintenance.plan import ConsolidationDue, Signal, backoff, not_with
 from ricordo.queue import Job, JobRecord, Lease, Outcome, Queue
 from ricordo.queue.plan import key_of
 from ricordo.scopes import Scope
+from ricordo.uncut import finish
 
 __all__ = ["MAINTAIN", "Drained", "Pace", "Worker"]
 
@@ -347,21 +348,20 @@ class Worker:
                 self._report(error)
 
     async def _settled(self, lease: Lease, counts: Mapping[str, int]) -> None:
-        with anyio.CancelScope(shield=True):
-            try:
-                await self._queue.settle(lease, Outcome(state="done", counts=counts))
-            except (LeaseLost, StorageError) as error:
-                self._report(error)
+        try:
+            await finish(partial(self._queue.settle, lease, Outcome(state="done", counts=counts)))
+        except (LeaseLost, StorageError) as error:
+            self._report(error)
 
     async def _given_back(self, lease: Lease, error: BaseException) -> None:
         """Let the job wait: for a while with the error it failed with, as it was when it was cancelled."""
         failed = isinstance(error, Exception)
         after = self._clock.now() + backoff(lease.job.attempts) if failed else None
-        with anyio.CancelScope(shield=True):
-            try:
-                await self._queue.release(lease, error=type(error).__name__ if failed else None, after=after)
-            except (LeaseLost, StorageError) as trouble:
-                self._report(trouble)
+        give_back = partial(self._queue.release, lease, error=type(error).__name__ if failed else None, after=after)
+        try:
+            await finish(give_back)
+        except (LeaseLost, StorageError) as trouble:
+            self._report(trouble)
 
     async def _ask_for_consolidation(self) -> None:
         self._learned = False

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
@@ -15,7 +14,7 @@ from ricordo.messages import Message, mark_of
 from ricordo.middleware.contract import Turn, TurnHandler, TurnResult
 from ricordo.queue import InboxConfig, Job, Queue
 from ricordo.scopes import Scope
-from ricordo.uncut import uncut
+from ricordo.uncut import finish
 
 __all__ = ["FLUSH", "FlushJobs"]
 
@@ -85,8 +84,7 @@ class FlushJobs:
 
     async def _ask(self, scope: Scope, job: Job, said: Sequence[Message] = ()) -> None:
         try:
-            with anyio.CancelScope(shield=True):
-                await uncut(partial(self._put, job, said))
+            await finish(partial(self._put, job, said))
         except RicordoError as error:
             self._emitter.failed("extract", scope, error, "the inbox did not take the job")
 

@@ -24,6 +24,7 @@ from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
 from ricordo.queue.plan import is_same_work, widened
 from ricordo.queue.tables import SCHEMA, stamp
 from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, hasten, listed, renew, settle, take
+from ricordo.uncut import finish
 
 __all__ = ["Inbox"]
 
@@ -134,12 +135,15 @@ class Inbox:
 
     async def close(self) -> None:
         """Close the inbox for good; a second time does nothing."""
-        self._closed = True
-        with anyio.CancelScope(shield=True):
+
+        async def close() -> None:
             async with self._opening:
                 database, self._database = self._database, None
                 if database is not None:
                     await database.close()
+
+        self._closed = True
+        await finish(close)
 
     async def _made(self, asked: Job, act: Callable[[Connection], _T]) -> _T:
         """Return what a write returns, in a file that is made when there is none."""

@@ -19,7 +19,6 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, Ids
@@ -43,6 +42,7 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.opening import SCHEMES, Address, Opening, StoreFactory, parse_address
+from ricordo.uncut import finish
 from ricordo.workspace.layout import PROJECT, WORKSPACE
 
 __all__ = [
@@ -227,8 +227,7 @@ async def close_store(store: Store) -> None:
     """Write what the store holds back, also when the task is being cancelled. Raises `StorageError`."""
     closes = store.offers(Closes)
     if closes:
-        with anyio.CancelScope(shield=True):
-            await closes.close()
+        await finish(closes.close)
 
 
 @dataclass(frozen=True, kw_only=True)

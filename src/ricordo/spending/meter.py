@@ -12,9 +12,8 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
-
-import anyio
 
 from ricordo.clock import Clock, rfc3339
 from ricordo.errors import SpendingLimitReached, StorageError
@@ -31,6 +30,7 @@ from ricordo.spending.config import SpendingConfig
 from ricordo.spending.journal import Asked, Reserved, SpendingJournal
 from ricordo.spending.plan import LEAST_REPLY, Spent, allowed_reply, most_tokens, refusal
 from ricordo.tokens import estimate_message, estimate_request, estimate_text
+from ricordo.uncut import finish
 
 if TYPE_CHECKING:
     from datetime import date
@@ -122,12 +122,11 @@ class Meter:
 
     async def note(self, asked: Asked) -> None:
         """Write a request down, which settles what was reserved for it; a cancellation waits until that is done."""
-        with anyio.CancelScope(shield=True):
-            try:
-                await self._journal.note(asked)
-            except StorageError as error:
-                _LOG.warning("A request of memory was not written down: %s", error)
-                self._unwritten[asked.day] = self._unwritten.get(asked.day, Spent()) + asked.spent
+        try:
+            await finish(partial(self._journal.note, asked))
+        except StorageError as error:
+            _LOG.warning("A request of memory was not written down: %s", error)
+            self._unwritten[asked.day] = self._unwritten.get(asked.day, Spent()) + asked.spent
             self._held.pop(asked.settles, None)
 
     def request(self, model: str, purpose: str, scope: Scope | None) -> Asked:

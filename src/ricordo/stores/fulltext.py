@@ -24,6 +24,7 @@ from ricordo.stores.ledgers import DEFAULT_NEWEST, Ledgers, newest_option, newes
 from ricordo.stores.opening import Opening
 from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
 from ricordo.tokens import Tokens
+from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import WORKSPACE
@@ -131,8 +132,7 @@ async def open_fulltext(opening: Opening) -> AsyncIterator[Backend]:
         try:
             yield store
         finally:
-            with anyio.CancelScope(shield=True):
-                await store.close()
+            await finish(store.close)
 
 
 def _hits(matches: list[Match], located: Mapping[str, Located]) -> list[Hit]:

@@ -22,7 +22,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import DocumentInvalid, PathRefused, StorageError, StorageFailed, StorageFull, StorageReadOnly
 from ricordo.files.disk import Disk, translated
-from ricordo.uncut import uncut
+from ricordo.uncut import finish, uncut
 
 __all__ = ["KvDatabase"]
 
@@ -79,8 +79,7 @@ class KvDatabase:
 
     async def close(self) -> None:
         """Let the file go."""
-        with anyio.CancelScope(shield=True):
-            await run_sync(self._environment.release)
+        await finish(partial(run_sync, self._environment.release))
 
     async def _in_thread(self, act: Callable[[], _T]) -> _T:
         return await uncut(partial(run_sync, act, limiter=self._limiter))

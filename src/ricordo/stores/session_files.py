@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidSetting, StorageError
@@ -30,6 +29,7 @@ from ricordo.stores.session_drafts import Draft, RunningSessions, SessionDrafts
 from ricordo.stores.session_preamble import session_preamble
 from ricordo.stores.session_shelf import SessionShelf
 from ricordo.tokens import Tokens
+from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import derived_id
 from ricordo.workspace.session_index import SessionRow
@@ -242,8 +242,7 @@ async def open_session_files(opening: Opening) -> AsyncIterator[Backend]:
         try:
             yield store
         finally:
-            with anyio.CancelScope(shield=True):
-                await store.close()
+            await finish(store.close)
 
 
 def _searched(row: SessionRow) -> str:

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidSetting
@@ -27,6 +26,7 @@ from ricordo.stores.nearest import by_vector, merged, passes_of
 from ricordo.stores.opening import Opening
 from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
 from ricordo.tokens import Tokens
+from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry
 
 __all__ = ["VectorStore", "open_vector"]
@@ -154,8 +154,7 @@ async def open_vector(opening: Opening) -> AsyncIterator[Backend]:
             await store.catch_up(opening.scope)
             yield store
         finally:
-            with anyio.CancelScope(shield=True):
-                await store.close()
+            await finish(store.close)
 
 
 def _embedder(name: str | None, opening: Opening) -> Embedder:

@@ -20,7 +20,7 @@ from ricordo.events import Emitter
 from ricordo.scopes import Scope
 from ricordo.tasks.contract import Progress, Task, TaskStore, Work
 from ricordo.tasks.plan import advanced, bounded, cancelled, completed, failed, live
-from ricordo.uncut import uncut
+from ricordo.uncut import finish, uncut
 
 __all__ = ["Keeping", "TaskPace", "in_words", "tracked"]
 
@@ -164,8 +164,7 @@ class Keeping:
                 raise StorageBusy("The end of a task could not be written in time.")
 
         try:
-            with anyio.CancelScope(shield=True):
-                await uncut(act)
+            await finish(act)
         except (StorageError, TaskNotFound) as error:
             self._trouble(error)
 

@@ -30,7 +30,7 @@ from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.tools.head_and_tail import HeadAndTail
 from ricordo.tools.task_tools import COMES_BY_ITSELF, Tasks, as_title, short_id
-from ricordo.uncut import uncut
+from ricordo.uncut import finish, uncut
 
 __all__ = ["shell_tool", "without_secrets"]
 
@@ -202,8 +202,7 @@ async def _end(process: anyio.abc.Process) -> bool:
     """Leave nothing of a command running, whoever cancels, and tell whether it had to be stopped."""
     runs = process.returncode is None
     _kill(process)
-    with anyio.CancelScope(shield=True):
-        await process.aclose()
+    await finish(process.aclose)
     return runs
 
 
