@@ -244,6 +244,33 @@ async def test_a_broken_cache_is_put_aside_and_made_anew(tmp_path: Path) -> None
         assert (tmp_path / f"notes.db.broken-{number}").read_bytes() == b"garbage" * 1000
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"CREATE TABLE note", b"CREATE TABLE n\xffte"),
+        (b"note (text", b"note (tXxt"),
+        (b"tablenotenote", b"tableXoteXote"),
+    ],
+)
+@pytest.mark.parametrize("cache", [True, False])
+async def test_a_damaged_schema_is_damage_whatever_the_driver_makes_of_it(
+    tmp_path: Path, old: bytes, new: bytes, *, cache: bool
+) -> None:
+    path = tmp_path / "notes.db"
+    await (await Database.open(path, schema=NOTES)).close()
+    broken = path.read_bytes().replace(old, new)
+    path.write_bytes(broken)
+    if not cache:
+        with pytest.raises(DocumentInvalid):
+            await (await Database.open(path, schema=NOTES)).read(texts)
+        return
+    database = await Database.open(path, schema=NOTES, cache=True)
+    assert database.quarantined == "notes.db.broken-1"
+    assert (tmp_path / "notes.db.broken-1").read_bytes() == broken
+    assert await database.read(texts) == []
+    await database.close()
+
+
 async def test_a_database_removed_under_its_connection_is_reported_instead_of_written_to(tmp_path: Path) -> None:
     database = await Database.open(tmp_path / "notes.db", schema=NOTES)
     (tmp_path / "notes.db").unlink()

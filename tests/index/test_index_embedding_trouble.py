@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from concepts import Concepts
+from newer_databases import VECTORS_OWNER, write_newer_database
 from ricordo.database.sqlite import Connection
 from ricordo.errors import ModelOverflow, ModelUnavailable
 from ricordo.files.local import LocalFiles
@@ -205,7 +206,7 @@ async def test_a_vector_that_is_damaged_in_the_file_is_made_again(tmp_path: Path
 
 async def test_where_no_file_can_be_written_vectors_live_as_long_as_the_process(tmp_path: Path) -> None:
     home(tmp_path)
-    (tmp_path / VECTORS).mkdir()
+    write_newer_database(tmp_path / VECTORS, VECTORS_OWNER)
     async with opened(tmp_path, Concepts()) as index:
         await index.refresh()
         assert contents(await index.search("puppy")) == DOG

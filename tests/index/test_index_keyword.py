@@ -118,7 +118,7 @@ async def test_a_search_returns_at_most_so_many_matches_best_first_with_their_pl
 @pytest.mark.parametrize("broken", [False, True])
 async def test_two_chinese_characters_inside_a_sentence_find_it(tmp_path: Path, *, broken: bool) -> None:
     place(tmp_path, MEMORY, "- 我们昨天在东京讨论了数据库的迁移计划。\n- Nothing else.\n")
-    index = await KeywordIndex.open(tmp_path if broken else tmp_path / INDEX, LocalFiles(tmp_path))
+    index = await KeywordIndex.open(tmp_path / (f"{MEMORY}/{INDEX}" if broken else INDEX), LocalFiles(tmp_path))
     for query in ("东京", "迁移", "数据", "猫", "昨"):
         assert places(await index.search(query)) == ([] if query == "猫" else [(MEMORY, 1)]), query
     await index.close()
@@ -199,7 +199,7 @@ async def test_filters_let_through_what_they_say(tmp_path: Path, *, broken: bool
     )
     place(tmp_path, LOG, said("wombat four"))
     place(tmp_path, "workspace/large_tool_results/s1/grep-1.txt", "wombat five")
-    index = await KeywordIndex.open(tmp_path if broken else tmp_path / INDEX, LocalFiles(tmp_path))
+    index = await KeywordIndex.open(tmp_path / (f"{LEDGER}/{INDEX}" if broken else INDEX), LocalFiles(tmp_path))
     assert await filtered(index) == ["five", "four", "one", "three", "two"]
     assert await filtered(index, kinds=("decision", "lesson")) == ["one", "three"]
     assert await filtered(index, tags=("zoo",)) == ["three", "two"]

@@ -162,10 +162,9 @@ async def test_a_full_disk_leaves_searching_and_freshness_true(tmp_path: Path) -
     await index.close()
 
 
-@pytest.mark.parametrize("place_of_index", ["workspace", "workspace/MEMORY.md/memory_index.db"])
-async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path, place_of_index: str) -> None:
+async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path) -> None:
     zoo(tmp_path, 3)
-    index = await KeywordIndex.open(tmp_path / place_of_index, LocalFiles(tmp_path))
+    index = await KeywordIndex.open(tmp_path / MEMORY / "memory_index.db", LocalFiles(tmp_path))
     assert places(await index.search("wombat")) == [(MEMORY, 1)]
     assert index.freshness().state == "broken"
     assert (await index.refresh()).failed

@@ -23,6 +23,7 @@ from ricordo.workspace.layout import INDEX
 pytestmark = [pytest.mark.anyio, pytest.mark.may_block("the test acts behind the back of the index")]
 
 SHOP = Scope(user="me", project="shop")
+MEMORY = "workspace/MEMORY.md"
 TOPICS = "workspace/memory/topics"
 VECTORS = "memory_index_vectors.db"
 ANIMALS = ("wombat", "quokka", "numbat", "bilby", "dingo")
@@ -232,14 +233,16 @@ QUERIES = {
 @pytest.mark.parametrize("way", ["index", "files", "recall"])
 async def test_no_query_is_too_long_or_too_strange(kind: str, way: str, tmp_path: Path) -> None:
     query, finds = QUERIES[kind]
-    place(tmp_path, "workspace/MEMORY.md", "- The mascot is a wombat.\n")
+    place(tmp_path, MEMORY, "- The mascot is a wombat.\n")
     begun = time.process_time()
     if way == "recall":
         async with Memory.open(tmp_path, scope=SHOP) as memory:
             found = [hit.entry.content for hit in await memory.recall(query)]
             assert [hit.entry.content for hit in await memory.search(query)] == found
     else:
-        index = await KeywordIndex.open(tmp_path / (INDEX if way == "index" else "."), LocalFiles(tmp_path))
+        index = await KeywordIndex.open(
+            tmp_path / (INDEX if way == "index" else f"{MEMORY}/{INDEX}"), LocalFiles(tmp_path)
+        )
         found = await contents(index, query)
         await index.close()
     assert time.process_time() - begun < 5

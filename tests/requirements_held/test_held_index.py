@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from command_line import ricordo
+from newer_databases import write_newer_database
 from ricordo import Memory, Message, Scope
 from ricordo.files.contract import Stored
 from ricordo.files.local import LocalFiles
@@ -216,8 +217,7 @@ async def test_an_index_that_is_behind_or_being_built_says_so_and_the_files_are_
 async def test_a_broken_index_says_so_and_recall_answers_as_before(opened: Opened, root: Path) -> None:
     async with opened() as memory:
         await memory.remember("The mascot is a wombat.")
-    await anyio.Path(root / INDEX).unlink()
-    await anyio.Path(root / INDEX).mkdir()
+    write_newer_database(root / INDEX)
     async with opened() as memory:
         assert await contents(memory, "wombat") == ["The mascot is a wombat."]
         await memory.remember("The deputy is a quokka.")
@@ -232,8 +232,7 @@ async def test_a_broken_index_says_so_and_recall_answers_as_before(opened: Opene
 @pytest.mark.req("FC-STALE")
 def test_the_status_of_a_broken_index_is_shown(root: Path) -> None:
     ricordo("remember", "The mascot is a wombat.", "--root", root)
-    (root / INDEX).unlink()
-    (root / INDEX).mkdir()
+    write_newer_database(root / INDEX)
     assert "broken" in ricordo("--root", root).out
     assert ricordo("recall", "wombat", "--root", root, "--json").document["hits"][0]["entry"]["content"] == (
         "The mascot is a wombat."

@@ -7,11 +7,13 @@ owner, or one that a newer Ricordo wrote, is left alone.
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ricordo.errors import DocumentInvalid, StorageFailed
 
-__all__ = ["Commit", "Schema", "end_transaction", "migrate", "steps_taken"]
+__all__ = ["Commit", "Schema", "end_transaction", "migrate", "refuse_other_shape", "steps_taken"]
 
 Commit = Callable[[sqlite3.Connection], None]
 
@@ -68,3 +70,33 @@ def steps_taken(connection: sqlite3.Connection, schema: Schema) -> int:
     if taken > len(schema.steps):
         raise StorageFailed("The database was written by a newer version of Ricordo.")
     return taken
+
+
+def refuse_other_shape(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Refuse a database that lacks a table, a column, an index or a trigger of its schema.
+
+    Raises: DocumentInvalid. No statement of ours fails for another reason then but for damage that SQLite names.
+    """
+    missing = _shape_of(schema) - _shape(connection)
+    if missing:
+        raise DocumentInvalid(f"The database lacks {', '.join(sorted(' '.join(part) for part in missing)[:3])}.")
+
+
+@lru_cache
+def _shape_of(schema: Schema) -> frozenset[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for number in range(len(schema.steps)):
+            _take(connection, schema, number)
+        return _shape(connection)
+
+
+def _shape(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    """Return the kind and name of everything in a database, and the table, name and type of each column."""
+    things: list[tuple[str, str]] = connection.execute("SELECT type, name FROM sqlite_master").fetchall()
+    columns = [
+        ("column", table, str(name), str(declared))
+        for kind, table in things
+        if kind == "table"
+        for name, declared in connection.execute("SELECT name, type FROM pragma_table_info(?)", (table,))
+    ]
+    return frozenset([*things, *columns])

@@ -1,5 +1,6 @@
 """Opening a database file safely while other processes do the same.
 
+What stands in a database's place and is none, such as a folder, a pipe or a link, is broken as a damaged file is.
 Creating the file, switching it to write-ahead logging and migrating it happen under a lock on its folder, so that no
 two openers meet half-way: SQLite's own busy handler does not cover the switch. The file and its -wal and -shm get
 mode 0600.
@@ -10,6 +11,7 @@ closing one drops every POSIX lock that the process holds on the file (https://w
 
 import os
 import sqlite3
+import stat
 import sys
 import threading
 import time
@@ -19,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ricordo.database.migrations import Commit, Schema, migrate, steps_taken
-from ricordo.database.translate import is_busy, translated, translated_os
+from ricordo.database.migrations import Commit, Schema, migrate, refuse_other_shape, steps_taken
+from ricordo.database.translate import DRIVER_ERRORS, is_busy, translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageBusy, StorageError, StorageFailed, StorageReadOnly
 
 if sys.platform != "win32":
@@ -37,7 +39,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """How a database is opened; `cache` says that a broken one may be put aside and made anew."""
+    """How a database is opened.
+
+    `cache` says that a broken one may be put aside and made anew, `verify` that all of it is read to find damage.
+    """
 
     path: Path
     schema: Schema
@@ -45,6 +50,7 @@ class Opening:
     synchronous: str
     commit: Commit
     cache: bool
+    verify: bool = False
 
 
 def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
@@ -58,7 +64,7 @@ def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
         how.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with folder_lock(how.path.parent, how.busy_seconds):
             return _connect(how)
-    except sqlite3.Error as error:
+    except DRIVER_ERRORS as error:
         raise _opening_error(error, how.path) from error
     except OSError as error:
         raise translated_os(error, str(how.path)) from error
@@ -66,10 +72,10 @@ def connect(how: Opening) -> tuple[sqlite3.Connection, str]:
 
 def _connect(how: Opening) -> tuple[sqlite3.Connection, str]:
     try:
-        _refuse_links(how.path)
+        _refuse_other_things(how.path)
         _make_file(how.path)
         return _open(how), ""
-    except (sqlite3.DatabaseError, DocumentInvalid) as error:
+    except (*DRIVER_ERRORS, DocumentInvalid) as error:
         broken = error if isinstance(error, DocumentInvalid) else translated(error, str(how.path))
         if not how.cache or not isinstance(broken, DocumentInvalid):
             raise
@@ -143,10 +149,12 @@ def _flock(descriptor: int, folder: Path, busy_seconds: float) -> None:
             return
 
 
-def _refuse_links(path: Path) -> None:
-    """Refuse a database that a link leads to: a root from a repository must not make us write elsewhere."""
-    if any(path.with_name(path.name + suffix).is_symlink() for suffix in ("", *_SIDE_FILES)):
-        raise DocumentInvalid(f"{path} is a symbolic link.")
+def _refuse_other_things(path: Path) -> None:
+    """Refuse what is no file: a pipe would be waited for, and a link from a repository made us write elsewhere."""
+    for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(name.lstat().st_mode):
+                raise DocumentInvalid(f"{name} is not a file.")
 
 
 def _narrow_modes(path: Path) -> None:
@@ -185,6 +193,9 @@ def _open(how: Opening) -> sqlite3.Connection:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA trusted_schema = OFF")
         patiently(lambda: migrate(connection, how.schema, how.commit), how.busy_seconds)
+        patiently(lambda: refuse_other_shape(connection, how.schema), how.busy_seconds)
+        if how.verify:
+            patiently(lambda: _refuse_damage(connection, how.path), how.busy_seconds)
     except BaseException:
         connection.close()
         raise
@@ -198,13 +209,19 @@ def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:
         raise DocumentInvalid(f"{path} was cut off.")
 
 
+def _refuse_damage(connection: sqlite3.Connection, path: Path) -> None:
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != ("ok",):
+        raise DocumentInvalid(f"{path} is damaged: {found and found[0]}.")
+
+
 def _switch_to_wal(connection: sqlite3.Connection, path: Path) -> None:
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise StorageFailed(f"{path} lies on a file system without write-ahead logging (it says {mode!r}).")
 
 
-def _opening_error(error: sqlite3.Error, path: Path) -> StorageError:
+def _opening_error(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StorageError:
     found = translated(error, str(path))
     if isinstance(found, StorageFailed) and not os.access(path.parent, os.W_OK):
         return StorageReadOnly(f"{path} can't be written to.")

@@ -16,7 +16,7 @@ import anyio
 
 from ricordo.database.migrations import Commit, Schema, end_transaction
 from ricordo.database.opening import Opening, connect, folder_lock, patiently, put_aside
-from ricordo.database.translate import translated, translated_os
+from ricordo.database.translate import DRIVER_ERRORS, translated, translated_os
 from ricordo.errors import DocumentInvalid, StorageFailed
 from ricordo.uncut import finish, uncut_in_thread
 
@@ -77,11 +77,13 @@ class Database:
         synchronous: Literal["NORMAL", "FULL"] = "NORMAL",
         commit: Commit | None = None,
         cache: bool = False,
+        verify: bool = False,
     ) -> "Database":
         """Open the database at `path`, creating and migrating it if need be.
 
         `commit` ends each transaction in place of SQLite's own statement, so that a test can make it fail. With
-        `cache` a broken file is put aside and made anew.
+        `cache` a broken file is put aside and made anew. With `verify` all of the file is read to find damage, which
+        takes time in proportion to its size.
 
         Raises:
             DocumentInvalid: the file is damaged or not ours, and no cache.
@@ -94,6 +96,7 @@ class Database:
             synchronous=synchronous,
             commit=commit or end_transaction,
             cache=cache,
+            verify=verify,
         )
         made: list[Database] = []
 
@@ -128,7 +131,7 @@ class Database:
             self._look_at_file()
             try:
                 return act(Turn(self._how, self._connection))
-            except sqlite3.Error as error:
+            except DRIVER_ERRORS as error:
                 raise translated(error, str(self._how.path)) from error
 
         # it has ended when this ends, so nobody else uses the connection meanwhile

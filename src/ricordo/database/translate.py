@@ -16,14 +16,21 @@ from ricordo.errors import (
     StorageReadOnly,
 )
 
-__all__ = ["is_busy", "translated", "translated_os"]
+__all__ = ["DRIVER_ERRORS", "is_busy", "translated", "translated_os"]
 
 _BUSY, _LOCKED, _PROTOCOL = 5, 6, 15
 _READ_ONLY, _CORRUPT, _FULL, _NOT_A_DATABASE = 8, 11, 13, 26
 
+DRIVER_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What the driver raises: the second when a damaged name in the file is part of what SQLite says."""
 
-def translated(error: sqlite3.Error, path: str) -> StorageError:
+_NOT_TEXT = "Could not decode to UTF-8"
+
+
+def translated(error: sqlite3.Error | UnicodeDecodeError, path: str) -> StorageError:
     """Return the error to raise for a driver's `error`; `DocumentInvalid` means that the file itself is broken."""
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith(_NOT_TEXT):
+        return DocumentInvalid(f"{path} is not a sound database: it holds text that is not UTF-8.")
     code = _primary(error)
     if is_busy(error):
         return StorageBusy(f"{path} is locked by another process.")

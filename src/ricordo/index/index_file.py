@@ -1,6 +1,8 @@
 """The index's database as a thing that may fail: opened when needed, made anew when damaged, else done without.
 
-Invariant: no error of the database leaves here; whoever uses it gets None and reads the files instead.
+Invariant: no error of the database leaves here; whoever uses it gets None and reads the files instead. Rows of another
+kind than were written are damage too: what fails on them is tried again with a new file, and an error of the program
+itself fails there as well.
 """
 
 import time
@@ -11,12 +13,13 @@ from typing import TypeVar
 import anyio
 
 from ricordo.database.sqlite import Commit, Database, Schema
-from ricordo.errors import DocumentInvalid, StorageError
+from ricordo.errors import DocumentInvalid, RicordoError, StorageError
 from ricordo.index.tables import SCHEMA
 
 __all__ = ["IndexFile"]
 
 _RETRY_SECONDS = 5.0
+_ODD_ROWS = (ArithmeticError, LookupError, TypeError, ValueError)
 _T = TypeVar("_T")
 
 
@@ -44,7 +47,7 @@ class IndexFile:
         A database that turns out to be damaged or gone is made anew and `act` repeated once. One that could not be
         opened is tried again after five seconds, at once when `patient`.
         """
-        for _ in range(2):
+        for is_made_anew in (False, True):
             database = await self._ready(patient=patient)
             if database is None:
                 return None
@@ -56,6 +59,11 @@ class IndexFile:
             except StorageError as error:
                 self.trouble = str(error)
                 return None
+            except _ODD_ROWS as error:
+                if is_made_anew or isinstance(error, RicordoError):
+                    raise
+                self.trouble = f"{self._path} holds what can't be read: {error}."
+                await self._discard(database)
             else:
                 self.trouble = ""
                 return result

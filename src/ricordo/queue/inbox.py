@@ -7,6 +7,7 @@ The files do not tell for whom: what was lost names no user, until somebody asks
 Invariant: a job that `put` returned waits, runs or has ended in the file on the medium, whoever is killed when.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -176,7 +177,7 @@ class Inbox:
         async with self._opening:
             if self._closed:
                 raise StorageFailed(f"{self._path} is closed.")
-            if self._database is None and (asked or await anyio.to_thread.run_sync(self._path.exists)):
+            if self._database is None and (asked or await anyio.to_thread.run_sync(self._is_needed)):
                 self._database = await self._opened(asked)
             return self._database
 
@@ -188,6 +189,7 @@ class Inbox:
             synchronous="FULL",
             commit=self._commit,
             cache=True,
+            verify=True,
         )
         try:
             await self._refill(database, asked)
@@ -213,6 +215,10 @@ class Inbox:
 
         await database.write(act)
         self._not_before = anyio.current_time() + _MOMENT
+
+    def _is_needed(self) -> bool:
+        """Tell whether there is a file, or one was put aside whose jobs were not asked for again."""
+        return os.path.lexists(self._path) or (self._lost is not None and self._was_put_aside())
 
     def _was_put_aside(self) -> bool:
         return any(self._path.parent.glob(f"{self._path.name}.broken-*"))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 from ricordo.database.sqlite import Connection, Schema
+from ricordo.errors import DocumentInvalid
 from ricordo.queue.contract import Job, JobRecord, JobState, Outcome
 
 __all__ = ["COLUMNS", "SCHEMA", "Row", "Value", "found", "stamp", "time_of", "written"]
@@ -119,47 +120,52 @@ def found(connection: Connection, where: str, values: Mapping[str, Value]) -> li
 
 
 def _row(row: Mapping[str, Value]) -> Row:
-    created, changed = time_of(_number(row["created"])), time_of(_number(row["changed"]))
-    assert created is not None
-    assert changed is not None
+    """Return the job of a row. Raises: DocumentInvalid for a row that nobody wrote."""
+    try:
+        return _read_row(row)
+    except (ValueError, OverflowError) as error:
+        raise DocumentInvalid(f"The inbox holds a job that can't be read: {error}") from error
+
+
+def _read_row(row: Mapping[str, Value]) -> Row:
     state = _state(row["state"])
     record = JobRecord(
         job=_job(row),
         state=state,
-        created=created,
-        changed=changed,
+        created=_EPOCH + timedelta(microseconds=_number(row, "created")),
+        changed=_EPOCH + timedelta(microseconds=_number(row, "changed")),
         outcome=_outcome(state, row),
-        until=time_of(_number(row["until"])),
+        until=time_of(_number_or_none(row, "until")),
     )
     return Row(
-        number=_number(row["number"]) or 0,
+        number=_number(row, "number"),
         record=record,
-        failures=_number(row["failures"]) or 0,
-        token=_text(row["token"]),
-        holder=_text(row["holder"]) or "",
+        failures=_number(row, "failures"),
+        token=_text_or_none(row, "token"),
+        holder=_text(row, "holder"),
     )
 
 
 def _job(row: Mapping[str, Value]) -> Job:
     return Job(
-        kind=_text(row["kind"]) or "",
-        agent=_text(row["agent"]) or "",
-        session=_text(row["session"]) or "",
-        user=_text(row["user"]) or "",
-        first=_text(row["first_message"]),
-        last=_text(row["last_message"]),
-        after=time_of(_number(row["due"])),
-        deadline=time_of(_number(row["deadline"])),
-        key=_text(row["key"]) or "",
-        signals=frozenset((_text(row["signals"]) or "").split()),
-        trace=_text(row["trace"]) or "",
-        id=_text(row["id"]) or "",
-        attempts=_number(row["attempts"]) or 0,
+        kind=_text(row, "kind"),
+        agent=_text(row, "agent"),
+        session=_text(row, "session"),
+        user=_text(row, "user"),
+        first=_text_or_none(row, "first_message"),
+        last=_text_or_none(row, "last_message"),
+        after=time_of(_number_or_none(row, "due")),
+        deadline=time_of(_number_or_none(row, "deadline")),
+        key=_text(row, "key"),
+        signals=frozenset(_text(row, "signals").split()),
+        trace=_text(row, "trace"),
+        id=_text(row, "id"),
+        attempts=_number(row, "attempts"),
     )
 
 
 def _outcome(state: JobState, row: Mapping[str, Value]) -> Outcome | None:
-    error = _text(row["error"])
+    error = _text_or_none(row, "error")
     ended: Literal["done", "failed", "dropped"]
     match state:
         case "done" | "failed" | "dropped":
@@ -168,7 +174,14 @@ def _outcome(state: JobState, row: Mapping[str, Value]) -> Outcome | None:
             ended = "failed"
         case _:
             return None
-    return Outcome(state=ended, counts=json.loads(_text(row["counts"]) or "{}"), error=error)
+    return Outcome(state=ended, counts=_counts(row), error=error)
+
+
+def _counts(row: Mapping[str, Value]) -> dict[str, int]:
+    counts: object = json.loads(_text(row, "counts") or "{}")
+    if not isinstance(counts, dict) or not all(isinstance(count, int) for count in counts.values()):
+        raise ValueError("its counts are no numbers.")
+    return counts
 
 
 def _state(value: Value) -> JobState:
@@ -179,9 +192,29 @@ def _state(value: Value) -> JobState:
             raise ValueError(f"A job has no state {value!r}.")
 
 
-def _text(value: Value) -> str | None:
-    return value if isinstance(value, str) else None
+def _text(row: Mapping[str, Value], name: str) -> str:
+    value = _text_or_none(row, name)
+    if value is None:
+        raise ValueError(f"it has no {name}.")
+    return value
 
 
-def _number(value: Value) -> int | None:
-    return value if isinstance(value, int) else None
+def _text_or_none(row: Mapping[str, Value], name: str) -> str | None:
+    value = row[name]
+    if isinstance(value, str) or value is None:
+        return value
+    raise ValueError(f"its {name} is no text.")
+
+
+def _number(row: Mapping[str, Value], name: str) -> int:
+    value = _number_or_none(row, name)
+    if value is None:
+        raise ValueError(f"it has no {name}.")
+    return value
+
+
+def _number_or_none(row: Mapping[str, Value], name: str) -> int | None:
+    value = row[name]
+    if isinstance(value, int) or value is None:
+        return value
+    raise ValueError(f"its {name} is no number.")
