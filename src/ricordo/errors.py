@@ -296,14 +296,23 @@ class ModelRefused(ModelError):
 class ModelOverflow(ModelError):
     """The request is larger than the model's window.
 
-    `window` is the model's window and `size` what was sent, in tokens; None where the provider did not say.
+    `window` is the model's window and `size` the prompt that was sent, in tokens; None where the provider did not say.
+    `messages` is how many messages a request may have, where there were more; else None.
     """
 
-    def __init__(self, message: str | None = None, *, window: int | None = None, size: int | None = None) -> None:
-        """Take what the provider said of the sizes, in tokens."""
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        window: int | None = None,
+        size: int | None = None,
+        messages: int | None = None,
+    ) -> None:
+        """Take what the provider said of the sizes, in tokens and in messages."""
         super().__init__(message)
         self.window = window
         self.size = size
+        self.messages = messages
 
 
 class ModelRateLimited(ModelError):

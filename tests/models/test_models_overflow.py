@@ -47,7 +47,7 @@ OVERFLOWS |= {
     ),
     "anthropic with its output": (
         facts(400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease them"),
-        said(200_000, 210_000),
+        said(200_000, 190_000),
     ),
     "anthropic bytes": (facts(413, "Request exceeds the maximum size", kind="request_too_large"), said()),
     "anthropic bytes in a stream": (facts(None, "Request exceeds the maximum size", kind="request_too_large"), said()),

@@ -85,7 +85,8 @@ async def test_a_reminder_is_the_end_of_a_valid_request_and_changes_nothing_befo
             await ask(model, (*window, REMINDER), stream=stream, tools=[WEATHER])
     sent = server.requests
     for after_what, bare, reminded in zip(WINDOWS, sent[::2], sent[1::2], strict=True):
-        before, after = pieces(bare), pieces(reminded)
+        # without a reminder, who is asked to go on stands where the assistant spoke last
+        before, after = [each for each in pieces(bare) if '"Go on."' not in each[0]], pieces(reminded)
         assert [text for text, _ in after[:-1]] == [text for text, _ in before], after_what
         assert json.dumps(REMINDER.text) in after[-1][0]
         faults = anthropic_faults if name.startswith("anthropic:") else openai_faults

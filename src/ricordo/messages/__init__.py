@@ -3,7 +3,7 @@
 from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import count_fingerprints, fingerprint, with_ids, with_parents
 from ricordo.messages.marks import Mark, is_pinned, mark_of, marked, pinned, telling, told_by
-from ricordo.messages.pairs import Group, Pairing, Place, cut_points, groups, orphans, pair, safe_cut
+from ricordo.messages.pairs import Group, Pairing, Place, count_items, cut_points, groups, orphans, pair, safe_cut
 from ricordo.messages.types import (
     JsonValue,
     Media,
@@ -37,6 +37,7 @@ __all__ = [
     "Unknown",
     "Usage",
     "count_fingerprints",
+    "count_items",
     "cut_points",
     "decode",
     "encode",

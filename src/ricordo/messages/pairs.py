@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from ricordo.messages.types import Message, ToolCall, ToolResult
 
-__all__ = ["Group", "Pairing", "Place", "cut_points", "groups", "orphans", "pair", "safe_cut"]
+__all__ = ["Group", "Pairing", "Place", "count_items", "cut_points", "groups", "orphans", "pair", "safe_cut"]
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -72,6 +72,14 @@ def pair(messages: Sequence[Message]) -> Pairing:
         abandoned=tuple(place for place in left if place.message < live),
         pending=tuple(place for place in left if place.message >= live),
     )
+
+
+def count_items(message: Message) -> int:
+    """Return for how many messages a provider may count `message`: each call and each result may be one, and so may
+    what is said or thought beside them. At least 1."""
+    beside = [part for part in message.parts if not isinstance(part, ToolCall | ToolResult)]
+    others = len(beside) if message.role == "assistant" else min(1, len(beside))
+    return max(1, len(message.parts) - len(beside) + others)
 
 
 def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:

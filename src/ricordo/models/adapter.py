@@ -1,34 +1,28 @@
 """The one adapter to every provider, over pydantic-ai's requests without agents.
 
-This module and `vectors` import vendors' packages and take a second to load; `provider` and `embedding` load them when
-a model is asked for.
+This module, `replies` and `vectors` import vendors' packages and take a second to load; `provider` and `embedding`
+load them when a model is asked for.
 
 Invariant: what leaves here is a whole reply in our types or one of our errors. A stream whose provider never said that
 it ended is no reply.
 """
 
 import copy
-import json
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NoReturn, Self
 
 import httpx2
+from anyio.to_thread import run_sync
+from pydantic import ValidationError
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import AgentRunError, UserError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelResponse,
-    ModelResponseStreamEvent,
-    PartDeltaEvent,
-    PartStartEvent,
-    TextPart,
-    TextPartDelta,
-    ThinkingPart,
-    ThinkingPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
@@ -36,19 +30,32 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from ricordo.errors import ModelOverflow, ModelRefused, ReplyInvalid
-from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, Usage
-from ricordo.messages.dialects.pydantic_ai import from_pydantic_ai, to_pydantic_ai
+from ricordo.messages import JsonValue, Message, Part, ToolSpec, Unknown, Usage
+from ricordo.messages.dialects.pydantic_ai import to_pydantic_ai
 from ricordo.models.caching import Caching, cache_settings, with_breakpoint
-from ricordo.models.contract import Delta, Finished, Reply, ReplyEvent, Stop, TextDelta, ThinkingDelta
+from ricordo.models.contract import Finished, Reply, ReplyEvent
+from ricordo.models.encodable import encodable_spec
 from ricordo.models.failures import fail
-from ricordo.models.overflow import WINDOW_STOP, was_shortened
+from ricordo.models.overflow import was_shortened
+from ricordo.models.plan import LEAST_REPLY, REPLY_MARGIN, reply_tokens
+from ricordo.models.replies import cost_of, delta_of, has_ended, read_reply, stop_of
+from ricordo.models.rules import RequestRules, rules_of
+from ricordo.models.sendable import count_sent, sendable
 from ricordo.models.structured import ANSWER_TOOL, parse_answer
 from ricordo.tokens import estimate_request
 
 __all__ = ["ProviderModel", "failures_of_packages"]
 
-_STOPS: dict[str, Stop] = {"stop": "end", "tool_call": "tools", "length": "length", "content_filter": "refused"}
-_COUNTS = frozenset({"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"})
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A request that can be written: its messages and tools as they are sent, and the settings."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    written: list[ModelMessage]
+    parameters: ModelRequestParameters
+    settings: ModelSettings
 
 
 @dataclass(kw_only=True)
@@ -56,7 +63,8 @@ class ProviderModel:
     """A `ChatModel` at a provider.
 
     `keys` are never shown in an error. `given_window` is what the user said the window is, in tokens; `told_window` is
-    what the provider said when it was exceeded, which is believed before any table. `shortens` says that the server
+    what the provider said when it was exceeded, which is believed before any table, until a larger request is answered.
+    `shortens` says that the server
     drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
     `reply_limit` is how many tokens a reply may take; None leaves it to the provider.
     `base_url` is the address that was given for it, None for the provider's own.
@@ -87,6 +95,21 @@ class ProviderModel:
         known = [size for size in (self.given_window, self.told_window) if size]
         return min(known) if known else self.model.context_window
 
+    @property
+    def declared_window(self) -> int | None:
+        """The window in tokens as it was given, else by the tables, whatever a provider said of one request."""
+        return self.given_window or self.model.context_window
+
+    @property
+    def most_messages(self) -> int | None:
+        """How many messages one request may have; None where no limit is known."""
+        return self.rules.most_messages
+
+    @property
+    def rules(self) -> RequestRules:
+        """What the provider takes in a request."""
+        return rules_of(self.model)
+
     async def complete(
         self,
         messages: Sequence[Message],
@@ -95,14 +118,15 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> Reply:
         """Return the reply to `messages`; see `ChatModel` for the errors."""
-        written, parameters = self._written(messages, tools), self._parameters(tools, schema)
+        asked = await self._asked(messages, tools, schema)
         try:
-            response = await model_request(
-                self.model, written, model_settings=self._settings(messages, tools), model_request_parameters=parameters
-            )
-        except failures_of_packages() as error:
-            self._fail(error)
-        return self._reply(response, messages, tools, schema)
+            response = await self._completed(asked)
+        except ModelOverflow as overflow:
+            shorter = self._with_shorter_reply(asked, overflow)
+            if shorter is None:
+                raise
+            response = await self._completed(shorter)
+        return self._reply(response, asked, schema)
 
     async def stream(
         self,
@@ -112,25 +136,74 @@ class ProviderModel:
         schema: Mapping[str, JsonValue] | None = None,
     ) -> AsyncIterator[ReplyEvent]:
         """Give the reply as it comes; see `ChatModel` for the errors."""
-        written, parameters = self._written(messages, tools), self._parameters(tools, schema)
+        asked = await self._asked(messages, tools, schema)
+        begun = False
+        shorter: _Asked | None = None
+        try:
+            async for event in self._streamed(asked, schema):
+                begun = True
+                yield event
+        except ModelOverflow as overflow:
+            shorter = None if begun else self._with_shorter_reply(asked, overflow)
+            if shorter is None:
+                raise
+        if shorter is not None:
+            async for event in self._streamed(shorter, schema):
+                yield event
+
+    async def _completed(self, asked: _Asked) -> ModelResponse:
+        try:
+            return await model_request(
+                self.model, asked.written, model_settings=asked.settings, model_request_parameters=asked.parameters
+            )
+        except failures_of_packages() as error:
+            self._fail(error)
+
+    async def _streamed(self, asked: _Asked, schema: Mapping[str, JsonValue] | None) -> AsyncIterator[ReplyEvent]:
         try:
             async with model_request_stream(
-                self.model, written, model_settings=self._settings(messages, tools), model_request_parameters=parameters
+                self.model, asked.written, model_settings=asked.settings, model_request_parameters=asked.parameters
             ) as events:
                 async for event in events:
-                    delta = _delta(event)
+                    delta = delta_of(event)
                     if delta is not None:
                         yield delta
                 response = events.get()
         except failures_of_packages() as error:
             self._fail(error)
-        if not _has_ended(response):
+        if not has_ended(response):
             raise ReplyInvalid(f"{self.name}: the stream broke off before the reply was whole.")
-        yield Finished(reply=self._reply(response, messages, tools, schema))
+        yield Finished(reply=self._reply(response, asked, schema))
 
-    def _written(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> list[ModelMessage]:
-        marked = with_breakpoint(self.caching, messages, tools)
-        return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(marked))
+    async def _asked(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
+    ) -> _Asked:
+        """Return the request as it is written, made in a worker thread: a large conversation takes long.
+
+        Raises: InvalidMessage for one in which nobody says anything, ModelOverflow for one of too many messages.
+        """
+        return await run_sync(partial(self._prepared, messages, tools, schema))
+
+    def _prepared(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
+    ) -> _Asked:
+        rules = self.rules
+        sent = sendable(messages, rules, provider=self.model.system)
+        count = count_sent(sent, rules)
+        if rules.most_messages is not None and count > rules.most_messages:
+            raise ModelOverflow(
+                f"{self.name} takes at most {rules.most_messages:,} messages in a request, and this one has {count:,}: "
+                "compact the session, or begin a new one.",
+                messages=rules.most_messages,
+            )
+        specs = tuple(map(encodable_spec, tools))
+        return _Asked(
+            messages=sent,
+            tools=specs,
+            written=_written(with_breakpoint(self.caching, sent, specs)),
+            parameters=self._parameters(specs, schema),
+            settings=self._settings(sent, specs),
+        )
 
     def _settings(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> ModelSettings:
         """Let the package wait as long as we do and never try again; what a package can't be told is left out."""
@@ -140,9 +213,29 @@ class ProviderModel:
             settings["timeout"] = self.seconds
         if "max_retries" not in unknown:
             settings["max_retries"] = 0
-        if self.reply_limit is not None and "max_tokens" not in unknown:
-            settings["max_tokens"] = self.reply_limit
+        limit = self._reply_limit(messages, tools)
+        if limit is not None and "max_tokens" not in unknown:
+            settings["max_tokens"] = limit
         return settings
+
+    def _reply_limit(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> int | None:
+        """Return how many tokens the reply may take: no more than the window leaves beside the prompt."""
+        window, wanted = self.window, self.reply_limit or self.rules.reply_tokens
+        if window is None or wanted is None:
+            return self.reply_limit
+        bounded = reply_tokens(wanted, window, prompt=estimate_request(messages, tools=tools).input)
+        return self.reply_limit if bounded == wanted else bounded
+
+    def _with_shorter_reply(self, asked: _Asked, overflow: ModelOverflow) -> _Asked | None:
+        """Return the request with room for a shorter reply, where it is that which was too large; else None."""
+        limit = asked.settings.get("max_tokens") or self.rules.reply_tokens
+        if limit is None or overflow.window is None:
+            return None
+        prompt = overflow.size or estimate_request(asked.messages, tools=asked.tools).input
+        left = overflow.window - prompt - REPLY_MARGIN
+        if not LEAST_REPLY <= left < limit:
+            return None
+        return replace(asked, settings={**asked.settings, "max_tokens": left})
 
     def _parameters(self, tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None) -> ModelRequestParameters:
         """Ask for an answer in a form natively where the model can, else by a tool."""
@@ -162,16 +255,10 @@ class ProviderModel:
             function_tools=functions, output_mode="tool", output_tools=[answer], allow_text_output=False
         )
 
-    def _reply(
-        self,
-        response: ModelResponse,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        schema: Mapping[str, JsonValue] | None,
-    ) -> Reply:
-        message = _with_answer_as_text(_read(response))
+    def _reply(self, response: ModelResponse, asked: _Asked, schema: Mapping[str, JsonValue] | None) -> Reply:
+        message = read_reply(response)
         usage = message.usage or Usage()
-        stop = _stop(response, message)
+        stop = stop_of(response, message)
         if response.finish_reason == "error":
             raise ReplyInvalid(f"{self.name} ended its reply with an error.")
         if stop == "refused":
@@ -181,7 +268,9 @@ class ProviderModel:
                 raise ModelOverflow(f"{self.name}: the window was full before the reply began.", window=self.window)
             raise ReplyInvalid(f"{self.name} gave an empty reply.")
         if self.shortens:
-            self._check_whole_prompt(usage.input, messages, tools)
+            self._check_whole_prompt(usage.input, asked)
+        if self.told_window is not None and usage.input > self.told_window:
+            self._told(None)
         parsed = None
         if schema is not None and not message.tool_calls:
             parsed = parse_answer(message.text, schema, cut_off=stop in ("length", "window"))
@@ -191,11 +280,11 @@ class ProviderModel:
             usage=usage,
             model=response.model_name or self.model.model_name,
             stop=stop,
-            cost=_cost(response),
+            cost=cost_of(response),
         )
 
-    def _check_whole_prompt(self, reported: int, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
-        estimated = estimate_request(messages, tools=tools).input
+    def _check_whole_prompt(self, reported: int, asked: _Asked) -> None:
+        estimated = estimate_request(asked.messages, tools=asked.tools).input
         if was_shortened(reported=reported, estimated=estimated):
             self._told(reported)
             raise ModelOverflow(
@@ -231,64 +320,14 @@ def failures_of_packages() -> tuple[type[Exception], ...]:
     return (AgentRunError, UserError, httpx2.HTTPError, httpx2.StreamError, OSError, *loaded, *stumbling)
 
 
-def _read(response: ModelResponse) -> Message:
-    """Return the reply as a message, without what no later request needs: the address, and counts of other kinds."""
-    (dumped,) = json.loads(ModelMessagesTypeAdapter.dump_json([response]))
-    dumped["usage"] = {name: count for name, count in dumped["usage"].items() if name in _COUNTS}
-    dumped["provider_url"] = None
-    return from_pydantic_ai([dumped])[0]
-
-
-def _with_answer_as_text(message: Message) -> Message:
-    """Return `message` with the call of the answer's tool, which nobody runs, as the text that it stands for."""
-    if not any(call.name == ANSWER_TOOL for call in message.tool_calls):
-        return message
-    parts = tuple(
-        Text(text=part.arguments) if isinstance(part, ToolCall) and part.name == ANSWER_TOOL else part
-        for part in message.parts
-        if not isinstance(part, Text)
-    )
-    return Message(role=message.role, parts=parts, time=message.time, usage=message.usage)
-
-
-def _delta(event: ModelResponseStreamEvent) -> Delta | None:
-    match event:
-        case PartStartEvent(part=TextPart(content=str(text))) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return TextDelta(text=text) if text else None
-        case PartStartEvent(part=ThinkingPart(content=str(text))):
-            return ThinkingDelta(text=text) if text else None
-        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
-            return ThinkingDelta(text=text) if text else None
-        case _:
-            return None
-
-
-def _raw_stop(response: ModelResponse) -> str:
-    found = (response.provider_details or {}).get("finish_reason")
-    return found if isinstance(found, str) else ""
-
-
-def _has_ended(response: ModelResponse) -> bool:
-    """Tell whether the provider said that the reply ended; pydantic-ai fills in a `stop` that nobody said."""
-    return bool(_raw_stop(response)) or response.finish_reason not in (None, "stop")
-
-
-def _stop(response: ModelResponse, message: Message) -> Stop:
-    if _raw_stop(response) == WINDOW_STOP:
-        return "window"
-    stop = _STOPS.get(response.finish_reason or "", "end")
-    if stop in ("end", "tools"):
-        return "tools" if message.tool_calls else "end"
-    return stop
-
-
-def _cost(response: ModelResponse) -> Decimal | None:
-    """Return the price by the tables inside the package genai-prices, which ask no network."""
-    if response.usage.cost is not None:
-        return response.usage.cost
-    if not response.model_name:
-        return None
+def _written(messages: Sequence[Message]) -> list[ModelMessage]:
+    """Return `messages` as the package has them, without what another program kept beside them where that is wrong."""
     try:
-        return response.cost().total_price
-    except (LookupError, ValueError):
-        return None
+        return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(messages))
+    except ValidationError:
+        bare = [replace(each, metadata={}, parts=_known(each.parts)) for each in messages]
+        return ModelMessagesTypeAdapter.validate_python(to_pydantic_ai(bare))
+
+
+def _known(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple(part for part in parts if not isinstance(part, Unknown))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from ricordo.models.contract import ChatModel
-from ricordo.models.limits import limited
+from ricordo.models.limits import declared_window, limited, most_messages
 from ricordo.models.reached import base_url_of
 
 __all__ = ["Around"]
@@ -30,6 +30,16 @@ class Around:
     def base_url(self) -> str | None:
         """The address of the model inside, as far as it is known."""
         return base_url_of(self.model)
+
+    @property
+    def declared_window(self) -> int | None:
+        """The window with which a session with the model inside begins, in tokens."""
+        return declared_window(self.model)
+
+    @property
+    def most_messages(self) -> int | None:
+        """How many messages one request to the model inside may have."""
+        return most_messages(self.model)
 
     def limited(self, tokens: int) -> Self:
         """Return this model around the one inside with replies of at most so many tokens."""

@@ -93,7 +93,7 @@ def translate(error: BaseException, *, model: str, keys: Iterable[str] = ()) -> 
     overflow = overflow_in(error)
     if overflow is not None:
         text = case.tell("can't take a request of this size")
-        return ModelOverflow(text, window=overflow.window, size=overflow.size)
+        return ModelOverflow(text, window=overflow.window, size=overflow.size, messages=overflow.messages)
     return _by_status(case) or _by_class(case)
 
 

@@ -19,6 +19,9 @@ WINDOW_STOP = "model_context_window_exceeded"
 """The stop reason with which Anthropic's Messages API marks a reply that the window cut off."""
 
 _CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_window_exceeded"})
+_LENGTH = re.compile(r"'?\b(?:messages\b[^:]*|input\b[^:]*): (?:array|string) too long\b", re.IGNORECASE)
+"""What OpenAI says of too many messages, and of a single one that is too long."""
+_MOST_MESSAGES = (re.compile(r": array too long\b.*?maximum length (\d[\d,_]*)", re.IGNORECASE | re.DOTALL),)
 _TOO_LARGE = frozenset({"request_too_large"})
 _NOT_ABOUT_SIZE = frozenset({401, 402, 403, 404, 408, 429})
 _ABOUT_REQUEST = frozenset({None, 400, 413, 422})
@@ -45,7 +48,7 @@ _WINDOW = tuple(
         rf"maximum number of tokens allowed \({_NUMBER}\)",
         rf"available context size \({_NUMBER}",
         rf"model token limit: {_NUMBER}",
-        rf"context length of(?: only)? {_NUMBER}",
+        rf"context length (?:of|is)(?: only)? {_NUMBER}",
         rf"with {_NUMBER} maximum context",
         rf"cannot exceed {_NUMBER}",
         rf"must (?:be <=|have less than) {_NUMBER}",
@@ -65,15 +68,27 @@ _SIZE = tuple(
         rf"given: {_NUMBER}",
     )
 )
-_SUM = re.compile(rf"context limit: {_NUMBER} \+ {_NUMBER} > ", re.IGNORECASE)
+_PROMPT = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"context limit: {_NUMBER} \+ {_NUMBER} > ",
+        rf"\({_NUMBER} (?:in the messages|of text input),",
+        rf"passed {_NUMBER} input tokens",
+    )
+)
+"""What the prompt took, where the reply that was asked for is told apart from it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Overflow:
-    """That it was one; `window` is the model's window and `size` what was sent, in tokens, None where not said."""
+    """That it was one; `window` is the model's window and `size` the prompt, in tokens, None where not said.
+
+    `messages` is how many messages a request may have, where it were too many messages.
+    """
 
     window: int | None = None
     size: int | None = None
+    messages: int | None = None
 
 
 def find_overflow(facts: Facts) -> Overflow | None:
@@ -81,6 +96,8 @@ def find_overflow(facts: Facts) -> Overflow | None:
     if facts.status in _NOT_ABOUT_SIZE:
         return None
     said = (facts.code, facts.kind)
+    if facts.status in _ABOUT_REQUEST and _LENGTH.search(facts.text):
+        return Overflow(messages=_first(_MOST_MESSAGES, facts.text))
     if not _CODES.intersection(said):
         if _VETO.search(" ".join((*said, facts.text))):
             return None
@@ -90,7 +107,7 @@ def find_overflow(facts: Facts) -> Overflow | None:
             return None
     return Overflow(
         window=facts.sizes.get("n_ctx") or _first(_WINDOW, facts.text),
-        size=facts.sizes.get("n_prompt_tokens") or _sum(facts.text) or _first(_SIZE, facts.text),
+        size=facts.sizes.get("n_prompt_tokens") or _first(_PROMPT, facts.text) or _first(_SIZE, facts.text),
     )
 
 
@@ -109,6 +126,7 @@ def overflow_in(error: BaseException) -> Overflow | None:
             found = Overflow(
                 window=(found and found.window) or told.window,
                 size=(found and found.size) or told.size,
+                messages=(found and found.messages) or told.messages,
             )
     return found
 
@@ -127,11 +145,6 @@ def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
         if found := pattern.search(text):
             return _number(found[1])
     return None
-
-
-def _sum(text: str) -> int | None:
-    found = _SUM.search(text)
-    return _number(found[1]) + _number(found[2]) if found else None
 
 
 def _number(digits: str) -> int:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from ricordo.errors import ModelError, ModelRateLimited, ModelTimeout, ModelUnavailable, ReplyInvalid
 from ricordo.models.config import RetryConfig
 
-__all__ = ["Tries", "next_delay"]
+__all__ = ["LEAST_REPLY", "REPLY_MARGIN", "Tries", "next_delay", "reply_tokens"]
+
+LEAST_REPLY = 256
+"""A reply of fewer tokens is not asked for."""
+
+REPLY_MARGIN = 64
+"""Tokens left free between a prompt and the longest reply to it."""
+
+_SMALLEST_SHARE = 16
 
 _PASSING = (ModelRateLimited, ModelUnavailable, ModelTimeout)
 
@@ -55,3 +63,12 @@ def next_delay(config: RetryConfig, error: ModelError, tries: Tries, *, chance: 
             return None
         delay = max(delay, asked)
     return delay if tries.waited + delay <= config.total_delay else None
+
+
+def reply_tokens(wanted: int, window: int, *, prompt: int) -> int:
+    """Return how many tokens a reply may take where `wanted` are asked for: what a `window` leaves beside the prompt.
+
+    `prompt` is an estimate, which may be too high: a sixteenth of the window is always allowed, and at least 256.
+    """
+    least = min(wanted, max(LEAST_REPLY, window // _SMALLEST_SHARE))
+    return max(least, min(wanted, window - prompt - REPLY_MARGIN))

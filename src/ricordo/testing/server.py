@@ -32,7 +32,8 @@ from ricordo.testing.script import (
     ScriptLike,
     ScriptUsedUp,
 )
-from ricordo.testing.wire import Asked, Wire, encoded
+from ricordo.testing.strict import objection, window_refusal
+from ricordo.testing.wire import Asked, Body, Wire, encoded
 
 __all__ = ["LoopbackServer"]
 
@@ -49,6 +50,11 @@ class LoopbackServer:
     Chat completions, responses and messages take the next item of the script, in the order in which they arrive.
     Counts of tokens and embeddings don't: they are always answered, embeddings after the failures that `embeddings`
     lists. `dimension` is the length of their vectors.
+
+    With `strict` the server refuses whatever a provider of the protocol would: blank texts, names and ids of tools in
+    another form, a beginning without a user, more than 2,048 messages at OpenAI, texts that can't be encoded, and so
+    on. With a `window` in tokens it refuses a prompt that does not fit in with the reply that is asked for, as an
+    overflow. `refusals` are the sentences of both, in order; neither takes an item of the script.
     """
 
     def __init__(
@@ -57,11 +63,16 @@ class LoopbackServer:
         *,
         embeddings: Sequence[Fail | Garbage | Hang] = (),
         dimension: int = 64,
+        strict: bool = False,
+        window: int | None = None,
     ) -> None:
         """Take what to play; nothing listens before `start`."""
         self._playback = Playback(script)
         self._embedding_failures = list(embeddings)
         self._wires = {**_CHAT_PATHS, _COUNT: ANTHROPIC_COUNT, _EMBEDDINGS: embeddings_wire(dimension)}
+        self._strict = strict
+        self._window = window
+        self._refusals: list[str] = []
         self._gate = Gate()
         self._lock = threading.Lock()
         self._requests: list[RecordedRequest] = []
@@ -87,6 +98,12 @@ class LoopbackServer:
         """
         with self._lock:
             return tuple(self._problems)
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """What was said of each request that `strict` or the `window` refused, in the order of arrival."""
+        with self._lock:
+            return tuple(self._refusals)
 
     @property
     def waiting(self) -> int:
@@ -138,8 +155,11 @@ class LoopbackServer:
             unknown = Fail(404, f"Nothing answers at {connection.path}.")
             connection.send(encoded(openai_error(unknown)), status=unknown.status)
             return
-        request, objection = self._read(connection, wire)
-        item = Fail(400, objection) if objection else self._next(path, request)
+        request, torn = self._read(connection, wire)
+        refused = self._refused(path, request)
+        item = refused or (Fail(400, torn) if torn else self._next(path, request))
+        if torn and not refused:
+            self._note(f"Request {request.number}: {torn}")
         play(item, request, wire=wire, connection=connection, gate=self._gate)
 
     def _read(self, connection: Connection, wire: Wire) -> tuple[RecordedRequest, str]:
@@ -149,13 +169,20 @@ class LoopbackServer:
             body = record(loads(connection.content), "request")
             asked = wire.read(body)
         except InvalidMessage as error:
-            request, objection = self._record(connection, Asked(), body), str(error)
-        else:
-            objection = "" if asked.continues else refusal(asked.messages)
-            request = self._record(connection, asked, body)
-        if objection:
-            self._note(f"Request {request.number}: {objection}")
-        return request, objection
+            return self._record(connection, Asked(), body), str(error)
+        return self._record(connection, asked, body), "" if asked.continues else refusal(asked.messages)
+
+    def _refused(self, path: str, request: RecordedRequest) -> Fail | None:
+        """Return the error of a strict provider, or of one with too small a window; None when it takes the request."""
+        body: Body = request.body
+        found = objection(path, body) if self._strict else None
+        if found is None and self._window is not None and path in _CHAT_PATHS:
+            asked = Asked(messages=request.messages, tools=request.tools)
+            found = window_refusal(path, body, asked, self._window)
+        if found is not None:
+            with self._lock:
+                self._refusals.append(found.message)
+        return found
 
     def _record(self, connection: Connection, asked: Asked, body: dict[str, JsonValue]) -> RecordedRequest:
         headers = {name.lower(): value for name, value in connection.headers.items()}

@@ -8,7 +8,7 @@ several messages, one for each part, and becomes one request again. Parts of unk
 of the kind `pydantic-ai:<part_kind>`; other unknown fields in the metadata under `pydantic-ai`.
 
 Left out by `to_pydantic_ai`, because the shape can't say it: names of speakers, unknown parts of other origin, media
-that are neither inside nor a URL, and media inside of tool results.
+that are neither inside nor a URL.
 """
 
 from collections.abc import Iterable, Mapping

@@ -83,10 +83,16 @@ def write_request_part(part: Part, role: Role, *, is_value: bool = False) -> dic
             "part_kind": "tool-return",
             "tool_name": part.name or "unknown",
             "tool_call_id": part.call_id,
-            "content": _value_of(part.text) if is_value else part.text,
+            "content": _value_of(part.text) if is_value else _result_content(part),
             "outcome": "failed" if part.is_error else "success",
         }
     return block_of(part, DIALECT) or {}
+
+
+def _result_content(result: ToolResult) -> JsonValue:
+    """Return what a result says: its text, in a list with the media where it holds some that can be said."""
+    media = [written for part in result.parts if isinstance(part, Media) and (written := _write_media(part))]
+    return [*([result.text] if result.text else []), *media] if media else result.text
 
 
 def read_response_part(value: Mapping[str, JsonValue], where: str) -> Part:

@@ -1,0 +1,275 @@
+"""The last step before a request is written: a conversation as its provider takes it. Pure.
+
+What was recorded may hold what a provider refuses: blank texts, half of a surrogate pair, names and ids that a model
+made up, calls without a result, thoughts of another provider. It stays recorded as it is; only what is sent is changed,
+and as little as possible, so that one odd message never makes a session unusable.
+
+Invariants: what comes out has one system message at most, at the head; after it a user speaks first; each call has an
+id of its own and one result, in the message after it; no text is blank, and all of it can be encoded. A conversation
+that is continued comes out with the same beginning, so that the provider's cache of it holds.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from ricordo.errors import InvalidMessage
+from ricordo.messages import (
+    JsonValue,
+    Media,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    count_items,
+    pair,
+)
+from ricordo.messages.dialects.kept import Kept, block_of, kept_of
+from ricordo.messages.dialects.media import base64_of, is_url
+from ricordo.messages.jsontext import dumps, loads
+from ricordo.messages.pairs import Place
+from ricordo.models.encodable import encodable, encodable_json
+from ricordo.models.rules import RequestRules
+
+__all__ = ["count_sent", "sendable"]
+
+_DIALECT = "pydantic-ai"
+_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+_DIGEST = 4
+_NO_OUTPUT = "(no output)"
+_NO_REASON = "(the tool failed and did not say why)"
+_NO_RESULT = "(no result of this call is on record)"
+_BEGINNING = "(The beginning of this conversation is not shown.)"
+_GO_ON = "Go on."
+_THOUGHT_FIELDS = frozenset({"reasoning", "reasoning_content"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Piece:
+    """A part of a message, and what pydantic-ai's dialect keeps beside it."""
+
+    part: Part
+    kept: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def sendable(messages: Sequence[Message], rules: RequestRules, *, provider: str) -> tuple[Message, ...]:
+    """Return `messages` as a provider with these `rules` takes them; `provider` is its name in thoughts of its own.
+
+    Texts of system messages go to the head, in order. Times, ids and usage of messages are left out.
+
+    Raises:
+        InvalidMessage: nobody says anything in `messages`.
+    """
+    cleaned = [encodable(message) for message in messages]
+    system = "\n\n".join(message.text for message in cleaned if message.role == "system" and message.text.strip())
+    turns = list(_turns(cleaned, rules, provider))
+    if not turns:
+        raise InvalidMessage("There is nothing to answer: no message of this request says anything.")
+    if turns[0].role != "user":
+        turns.insert(0, _said("user", _BEGINNING))
+    if rules.user_last and turns[-1].role == "assistant":
+        turns.append(_said("user", _GO_ON))
+    return (*([_said("system", system)] if system else []), *turns)
+
+
+def count_sent(messages: Sequence[Message], rules: RequestRules) -> int:
+    """Return how many messages a provider counts in what `sendable` made: each result is one."""
+    if rules.protocol == "responses":
+        return sum(map(count_items, messages))
+    return sum(max(1, len(message.tool_results)) for message in messages)
+
+
+def _said(role: str, text: str) -> Message:
+    return Message(role="system" if role == "system" else "user", parts=(Text(text=text),))
+
+
+def _turns(messages: Sequence[Message], rules: RequestRules, provider: str) -> Iterator[Message]:
+    results = _results(messages)
+    ids = _Ids(rules.longest_id)
+    for at, message in enumerate(messages):
+        if message.role == "system":
+            continue
+        if message.role != "assistant":
+            pieces = [piece for each in _pieces(message) if (piece := _request_piece(each, rules))]
+            if pieces:
+                yield _built(message, "user", pieces)
+            continue
+        answers: list[ToolResult] = []
+        pieces = []
+        for number, piece in enumerate(_pieces(message)):
+            if isinstance(piece.part, ToolCall):
+                call = ids.renamed(_call(piece.part, rules))
+                result = results.get(Place(message=at, part=number))
+                answers.append(_result(call, result, rules))
+                pieces.append(replace(piece, part=call) if call.id == piece.part.id else _Piece(part=call))
+            elif _is_sent(piece, message, rules, provider):
+                pieces.append(piece)
+        if any(not isinstance(piece.part, Thinking) for piece in pieces):
+            yield _built(message, "assistant", _without_last_thoughts(pieces))
+        if answers:
+            yield Message(role="tool", parts=tuple(answers))
+
+
+def _results(messages: Sequence[Message]) -> dict[Place, ToolResult]:
+    """Return the first result of each call, by the place of the call.
+
+    Calls of one message that share an id are answered in their order.
+    """
+    calls: dict[tuple[int, str], list[Place]] = {}
+    results: dict[tuple[int, str], list[ToolResult]] = {}
+    for call, place in pair(messages).answered:
+        result = messages[place.message].parts[place.part]
+        if isinstance(result, ToolResult):
+            key = (call.message, result.call_id)
+            results.setdefault(key, []).append(result)
+            if call not in calls.setdefault(key, []):
+                calls[key].append(call)
+    return {
+        call: result for key, found in calls.items() for call, result in zip(sorted(found), results[key], strict=False)
+    }
+
+
+def _pieces(message: Message) -> list[_Piece]:
+    kept = kept_of(message, _DIALECT)
+    return [_Piece(part=part, kept=kept.parts.get(index, {})) for index, part in enumerate(message.parts)]
+
+
+def _built(message: Message, role: str, pieces: Sequence[_Piece]) -> Message:
+    """Return a message of these pieces, with the marks of `message` and what the dialect keeps of it."""
+    kept = Kept(
+        message=kept_of(message, _DIALECT).message,
+        parts={index: piece.kept for index, piece in enumerate(pieces) if piece.kept},
+    )
+    others = {key: value for key, value in message.metadata.items() if key != _DIALECT}
+    return Message(
+        role="assistant" if role == "assistant" else "user",
+        parts=tuple(piece.part for piece in pieces),
+        metadata={**others, **kept.metadata(_DIALECT)},
+    )
+
+
+def _request_piece(piece: _Piece, rules: RequestRules) -> _Piece | None:
+    """Return what a user says by a part; None for nothing. Results stand elsewhere, and only an assistant calls."""
+    part = piece.part
+    if isinstance(part, Text):
+        return piece if part.text.strip() else None
+    if isinstance(part, Media):
+        return piece if _is_taken(part, rules) else _Piece(part=Text(text=_described(part)))
+    return piece if isinstance(part, Unknown) and block_of(part, _DIALECT) else None
+
+
+def _is_sent(piece: _Piece, message: Message, rules: RequestRules, provider: str) -> bool:
+    """Tell whether a part of a reply is sent back: thoughts only to who thought them, with their seal."""
+    part = piece.part
+    if isinstance(part, Text):
+        return bool(part.text.strip())
+    if isinstance(part, Unknown):
+        return bool(block_of(part, _DIALECT))
+    if not isinstance(part, Thinking):
+        return False
+    fields = piece.kept.get("fields")
+    told = fields if isinstance(fields, dict) else {}
+    by = told.get("provider_name") or kept_of(message, _DIALECT).message.get("provider_name")
+    if rules.protocol == "chat":
+        return by == provider and told.get("id") in _THOUGHT_FIELDS
+    return by == provider and bool(part.signature or (rules.protocol == "responses" and told.get("id")))
+
+
+def _without_last_thoughts(pieces: Sequence[_Piece]) -> Sequence[_Piece]:
+    """Return a reply without the thoughts that nothing follows, which providers refuse."""
+    last = max(at for at, piece in enumerate(pieces) if not isinstance(piece.part, Thinking))
+    return pieces[: last + 1]
+
+
+def _call(call: ToolCall, rules: RequestRules) -> ToolCall:
+    """Return a call with a name that can be sent, and with arguments that are an object."""
+    name = _UNSAFE.sub("_", call.name)[: rules.longest_name] or "unknown"
+    return ToolCall(id=call.id, name=name, arguments=_object(call.arguments))
+
+
+def _object(arguments: str) -> str:
+    """Return arguments as the text of an object; what is none stands in one under `arguments`."""
+    if not arguments.strip():
+        return "{}"
+    try:
+        value = loads(arguments)
+    except InvalidMessage:
+        return dumps({"arguments": arguments})
+    if not isinstance(value, dict):
+        return dumps({"arguments": arguments})
+    cleaned = encodable_json(value)
+    return arguments if cleaned == value else dumps(cleaned)
+
+
+class _Ids:
+    """Gives every call of a request an id of its own that can be sent: its own wherever that is possible."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._taken: set[str] = set()
+
+    def renamed(self, call: ToolCall) -> ToolCall:
+        own = call.id
+        number = 0
+        while not own or len(own) > self._longest or _UNSAFE.search(own) or own in self._taken:
+            number += 1
+            digest = blake2b(f"{call.id}\0{number}".encode(), digest_size=_DIGEST).hexdigest()
+            own = f"{_UNSAFE.sub('_', call.id)[: self._longest - 2 * _DIGEST - 1] or 'call'}-{digest}"
+        self._taken.add(own)
+        return call if own == call.id else replace(call, id=own)
+
+
+def _result(call: ToolCall, result: ToolResult | None, rules: RequestRules) -> ToolResult:
+    """Return the result of a call under the id that the call is sent with; one is made up where none is on record."""
+    if result is None:
+        return ToolResult(call_id=call.id, parts=(Text(text=_NO_RESULT),), name=call.name, is_error=True)
+    parts = tuple(_contents(result.parts, rules))
+    if not parts:
+        parts = (Text(text=_NO_REASON if result.is_error else _NO_OUTPUT),)
+    return ToolResult(call_id=call.id, parts=parts, name=call.name, is_error=result.is_error)
+
+
+def _contents(parts: Iterable[Text | Media | Unknown], rules: RequestRules) -> Iterator[Text | Media]:
+    for part in parts:
+        match part:
+            case Text():
+                if part.text.strip():
+                    yield part
+            case Media():
+                yield part if _is_taken(part, rules) else Text(text=_described(part))
+            case Unknown():
+                yield Text(text=f"[{part.kind}: this can't be shown here.]")
+
+
+def _is_taken(media: Media, rules: RequestRules) -> bool:
+    """Tell whether a medium can be sent: one of a type that the provider reads, whole inside or at a URL."""
+    inside = base64_of(media.uri)
+    if inside:
+        return inside[0] in rules.inside and bool(_data_of(inside[1]))
+    family = media.media_type.partition("/")[0]
+    return is_url(media.uri) and not {media.media_type, family}.isdisjoint(rules.fetched)
+
+
+def _data_of(text: str) -> bytes:
+    """Return what base64 holds; nothing where it is none."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _described(media: Media) -> str:
+    """Return what is said of a medium that can't be sent: its text where it is one, else what it is."""
+    told = ", ".join(filter(None, (media.media_type, media.name, media.description)))
+    inside = base64_of(media.uri)
+    if inside and inside[0].startswith("text/"):
+        with suppress(UnicodeDecodeError):
+            return f"[{told}]\n{_data_of(inside[1]).decode()}"
+    return f"[{told or 'a medium'}: this can't be shown here.]"
