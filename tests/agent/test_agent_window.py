@@ -72,7 +72,7 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     script: list[ScriptItem] = [Call("wide", {"size": 100_000}), Call("write", {"text": long})]
     script += [Say("Done."), *[Say(f"Reply {number}.") for number in range(26)], Fail(400, overflow=True)]
     events: list[Event] = []
-    model = ScriptedModel(script, window=1_000)
+    model = ScriptedModel(script, window=2_000)
     async with agent(model, root, on_event=events.append, settings=None) as one:
         await one.send("Look.")
         for number in range(26):

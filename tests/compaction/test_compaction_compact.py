@@ -214,7 +214,7 @@ async def test_a_message_larger_than_the_window_is_shortened_and_says_where_it_s
     text = shown.tool_results[0].text if place == "result" else shown.text
     assert text.startswith("paragraph 0")
     assert text.endswith(giant[-20:])
-    assert "/agents/main/sessions/s1.log.jsonl" in text
+    assert f"`expand` with `m:{shown.id}`" in text
     assert shown.id in text
     again = await compacted(found.messages, limit=16_000, overhead=2_000)
     assert again.messages == found.messages

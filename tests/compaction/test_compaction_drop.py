@@ -141,7 +141,7 @@ async def test_what_is_left_and_still_too_long_is_shortened_but_never_what_is_pi
     assert found.messages[0] is pin
     assert found.dropped == ()
     assert found.report.handle == ""
-    assert "/agents/main/sessions/s1.log.jsonl" in found.messages[2].text
+    assert f"`expand` with `m:{found.messages[2].id}`" in found.messages[2].text
     assert found.report.note == "messages that were too long were shortened"
     assert size(found.messages) <= size((pin,)) + 1_500
 

@@ -42,7 +42,8 @@ def test_a_secret_in_any_field_leaves_the_message(part: Part) -> None:
     line = encode(redacted_message(Message(role="assistant", parts=(part,)), KEY)).decode()
     assert SECRET not in line
     assert PASSWORD not in line
-    assert "[secret:" in line or quote("[secret:") in line
+    # the seal of a thought is left out: with a mark in it, it would be none
+    assert "[secret:" in line or quote("[secret:") in line or (isinstance(part, Thinking) and "signature" not in line)
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", ""])

@@ -275,4 +275,10 @@ def _messages(given: str | Message | Sequence[Message]) -> list[Message]:
     found = [given] if isinstance(given, Message) else list(given)
     if not all(isinstance(message, Message) for message in found):
         raise InvalidMessage("Messages are `Message` values: `ricordo.messages.dialects.from_openai` makes them.")
+    if found and all(map(_is_blank, found)):
+        raise InvalidMessage("There is nothing to answer: the message is blank, which most providers refuse.")
     return found
+
+
+def _is_blank(message: Message) -> bool:
+    return all(isinstance(part, Text) and not part.text.strip() for part in message.parts)

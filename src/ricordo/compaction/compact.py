@@ -37,7 +37,6 @@ from ricordo.compaction.summary_message import (
     instructions,
     leading,
     summary_message,
-    transcript_at,
 )
 from ricordo.errors import RicordoError
 from ricordo.messages import Message, mark_of
@@ -235,8 +234,7 @@ class Compact:
         report = replace(found.report, messages_after=len(messages), tokens_after=tokens)
         if plan.room is None or tokens <= plan.room:
             return replace(found, report=report)
-        path = transcript_at(window.agent, window.session)
-        messages = shortened(messages, plan.room, ratio=window.ratio, path=path)
+        messages = shortened(messages, plan.room, ratio=window.ratio)
         if all(new is old for new, old in zip(messages, found.messages, strict=True)):
             return replace(found, report=report)
         note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))

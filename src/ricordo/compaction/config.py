@@ -29,6 +29,7 @@ MESSAGES = "{messages}"
 DEFAULT_EXCLUDED = frozenset(
     {
         "read_file",
+        "read_result",
         "write_file",
         "edit_file",
         "grep_files",

@@ -28,9 +28,10 @@ class Window:
     `forced` says why the window must get smaller whatever the thresholds say: `overflow` when the provider refused it,
     `asked` when a person wants it, `progress` when the step before took off too little; empty when it need not.
     `target` is what the messages may take after all steps, in tokens, None where each step has only its own threshold;
-    a summary and dropping do nothing when the steps before them have reached it. `focus` is what a person wants the
-    summary to dwell on. `undone` counts the messages that the window had when a person last undid a compaction; 0 when
-    nobody did.
+    a summary and dropping do nothing when the steps before them have reached it. `most_messages` is how many messages
+    the provider takes in one request, each call and each result counted as one; None where no limit is known. `focus`
+    is what a person wants the summary to dwell on. `undone` counts the messages that the window had when a person last
+    undid a compaction; 0 when nobody did.
     """
 
     messages: tuple[Message, ...]
@@ -41,6 +42,7 @@ class Window:
     ratio: float = 1.0
     forced: str = ""
     target: int | None = None
+    most_messages: int | None = None
     focus: str = ""
     undone: int = 0
 

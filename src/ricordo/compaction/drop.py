@@ -12,12 +12,12 @@ from anyio.lowlevel import checkpoint
 from ricordo.compaction.config import CompactionConfig
 from ricordo.compaction.contract import Act, Reduction, Window
 from ricordo.compaction.handles import handle_of
-from ricordo.compaction.plan import measured, thresholds
+from ricordo.compaction.plan import items_over, measured, thresholds
 from ricordo.compaction.reports import changed, unchanged
 from ricordo.compaction.shorten import shortened
 from ricordo.compaction.stays import droppable, newest_request
 from ricordo.compaction.summary_message import transcript_at
-from ricordo.messages import JsonValue, Message, Text, groups, is_pinned, marked, with_ids
+from ricordo.messages import JsonValue, Message, Text, count_items, groups, is_pinned, marked, with_ids
 
 __all__ = ["DropGroups"]
 
@@ -39,16 +39,19 @@ class DropGroups:
     async def reduce(self, window: Window) -> Reduction:
         """Return the window without its oldest messages when it takes more than its target, or than its model takes.
 
-        Without a target and without a known window nothing is dropped.
+        So it is when it has more messages than the provider takes. Without a target and without a limit that is known
+        nothing is dropped.
         """
         await checkpoint()
         tokens = measured(window.messages, window.ratio)
         total = sum(tokens)
-        room = _room(window, self._config)
-        hindrance = _hindrance(self._config, room, total)
+        room, many = _room(window, self._config), items_over(window)
+        if room is None and many:
+            room = total
+        hindrance = _hindrance(self._config, room, total, many=many)
         if hindrance or room is None:
             return unchanged(self.act, window, hindrance, total)
-        going = _going(window, tokens, room)
+        going = _going(window, tokens, room, many)
         dropped = tuple(window.messages[at] for at in sorted(going))
         kept = _with_notice(window, going) if going else window.messages
         messages = _fitted(kept, window, room)
@@ -57,6 +60,8 @@ class DropGroups:
         over = f"{left} tokens are left, more than the {room} that fit" if left > room else ""
         note = "; ".join(filter(None, (_SHORTENED if short else "", over)))
         reason = f"{total} tokens are more than the {room} that fit"
+        if many and total <= room:
+            reason = f"{len(tokens)} messages are more than the provider takes"
         if not short and not dropped:
             return unchanged(self.act, window, f"{reason}, but nothing may go", total, note=note)
         return changed(self.act, window, messages, reason, dropped=dropped, note=note)
@@ -70,16 +75,19 @@ def _room(window: Window, config: CompactionConfig) -> int | None:
     return max(0, min(known)) if known else None
 
 
-def _hindrance(config: CompactionConfig, room: int | None, total: int) -> str:
+def _hindrance(config: CompactionConfig, room: int | None, total: int, *, many: int) -> str:
     if not config.drop:
         return "dropping is off"
     if room is None:
         return "it is not known what the messages may take"
-    return "the messages fit" if total <= room else ""
+    return "the messages fit" if total <= room and not many else ""
 
 
-def _going(window: Window, tokens: Sequence[int], room: int) -> set[int]:
-    """Return the indexes of the messages to drop; none when a notice would take more than they do."""
+def _going(window: Window, tokens: Sequence[int], room: int, many: int) -> set[int]:
+    """Return the indexes of the messages to drop; none when a notice would take more than they do.
+
+    `many` messages at least go, as the provider counts them.
+    """
     messages = window.messages
     notices = [at for at, message in enumerate(messages) if _KEY in message.metadata]
     request = newest_request(messages)
@@ -89,13 +97,15 @@ def _going(window: Window, tokens: Sequence[int], room: int) -> set[int]:
     cost = measured([sample], window.ratio)[0] + _SLACK - sum(tokens[at] for at in notices)
     surplus = sum(tokens) + cost - room
     going: set[int] = set()
-    freed = 0
+    freed, items = 0, 0
     for group in droppable(messages, last, keep):
-        if freed >= surplus:
+        if freed >= surplus and items >= many:
             break
         going.update(group)
         freed += sum(tokens[at] for at in group)
-    return going.union(notices) if freed > max(cost, 0) else set()
+        items += sum(count_items(messages[at]) for at in group)
+    worth = freed > max(cost, 0) or items > 1
+    return going.union(notices) if going and (worth if many else freed > max(cost, 0)) else set()
 
 
 def _with_notice(window: Window, going: set[int]) -> tuple[Message, ...]:
@@ -143,6 +153,5 @@ def _fitted(messages: tuple[Message, ...], window: Window, room: int) -> tuple[M
     """Return the messages, those that nobody pinned shortened where that is needed to fit."""
     bound = sum(measured([message for message in messages if is_pinned(message)], window.ratio))
     free = [message for message in messages if not is_pinned(message)]
-    path = transcript_at(window.agent, window.session)
-    short = iter(shortened(free, max(0, room - bound), ratio=window.ratio, path=path))
+    short = iter(shortened(free, max(0, room - bound), ratio=window.ratio))
     return tuple(message if is_pinned(message) else next(short) for message in messages)

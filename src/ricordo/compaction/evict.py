@@ -33,7 +33,10 @@ from ricordo.messages import Media, Message, ToolCall, ToolResult, Unknown, pair
 from ricordo.scopes import path_part
 from ricordo.workspace.layout import WORKSPACE
 
-__all__ = ["Evict"]
+__all__ = ["READER", "Evict"]
+
+READER = "read_file"
+"""The tool that reads evicted results, unless another one is named."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _TEXT_TYPE = re.compile(r"text/|[^;]*(?:json|xml|yaml|javascript)", re.IGNORECASE)
@@ -57,8 +60,11 @@ class Evict:
 
     act: Act = "evict"
 
-    def __init__(self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor) -> None:
-        """Write to `files`, the root that holds the workspace."""
+    def __init__(
+        self, config: ToolResultEvictionConfig, files: FileStore, redactor: Redactor, *, reader: str = READER
+    ) -> None:
+        """Write to `files`, the root that holds the workspace; `reader` names the tool that reads it."""
+        self._reader = reader
         self._config = config
         self._files = files
         self._redactor = redactor
@@ -90,7 +96,7 @@ class Evict:
         except StorageError as error:
             failures.append(str(error))
             return None
-        return Evicted(wide=wide, path=path.removeprefix(WORKSPACE), text=text, kind=kind)
+        return Evicted(wide=wide, path=path.removeprefix(WORKSPACE), text=text, kind=kind, reader=self._reader)
 
     async def _stored(self, data: bytes, wide: Wide, session: str) -> str:
         """Write `data` under a name made of its digest and return the path; a longer one when somebody changed that

@@ -15,7 +15,6 @@ from typing import TypeAlias
 from ricordo.compaction.cancelled import unwrapped
 from ricordo.compaction.contract import Act, Reduction, Report, Strategy, Window
 from ricordo.compaction.shorten import shortened
-from ricordo.compaction.summary_message import transcript_at
 from ricordo.errors import RicordoError
 
 __all__ = ["Noted", "Run", "descend", "plainly"]
@@ -56,8 +55,7 @@ async def descend(
         if strategy.act == "compact":
             most = _too_little(reduction.report)
     if window.forced == "overflow" and window.target is not None:
-        path = transcript_at(window.agent, window.session)
-        messages = shortened(window.messages, window.target, ratio=window.ratio, path=path)
+        messages = shortened(window.messages, window.target, ratio=window.ratio)
         window = replace(window, messages=messages)
     return window, tuple(reports)
 

@@ -40,13 +40,14 @@ class Wide:
 class Evicted:
     """A wide piece that is in a file now: `path` as the agent's file tool reads it, `text` as it was stored.
 
-    `kind` says what the text is, such as JSON.
+    `kind` says what the text is, such as JSON, and `reader` which tool reads the file.
     """
 
     wide: Wide
     path: str
     text: str = ""
     kind: str = "text"
+    reader: str = "read_file"
 
 
 def evicted_parts(message: Message) -> frozenset[tuple[int, int | None]]:
@@ -100,8 +101,8 @@ def _preview(evicted: Evicted, preview: int) -> str:
     left = start - len(head)
     return (
         f"[This result of {evicted.wide.tool} is too long: {evicted.kind}, {len(text):,} characters in "
-        f"{_counted(text)}. All of it is in {evicted.path}. Read it in pages: `read_file` with that path, an offset "
-        f"and a limit. Its beginning and end:]\n"
+        f"{_counted(text)}. All of it is in {evicted.path}. Read it in pages: `{evicted.reader}` with that path, an "
+        f"offset and a limit. Its beginning and end:]\n"
         f"{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
     )
 

@@ -18,7 +18,7 @@ from typing import Literal
 from ricordo.compaction.config import CompactionConfig
 from ricordo.compaction.contract import Window
 from ricordo.compaction.summary_message import carried, kept_after, leading
-from ricordo.messages import Message, cut_points, mark_of
+from ricordo.messages import Message, count_items, cut_points, mark_of
 from ricordo.tokens.budget import Budget, resolve
 from ricordo.tokens.estimate import estimate_message
 
@@ -28,6 +28,7 @@ __all__ = [
     "ceiling",
     "decide",
     "due",
+    "items_over",
     "measured",
     "overflow_target",
     "tail_start",
@@ -42,6 +43,8 @@ _LEAST_ADDED = 5
 _RESERVED = 20_000
 _WORTH = 4
 _PROGRESS = 5
+_MOST_ITEMS = 0.9
+_ITEMS_LEFT = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +115,11 @@ def ceiling(window: int, reserved: int = _RESERVED) -> int:
 
 def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> Plan:
     """Return what to do with `window`, whose messages take `tokens`."""
-    if window.target is not None and sum(tokens) <= window.target:
+    many = items_over(window)
+    if window.target is not None and sum(tokens) <= window.target and not many:
         return Plan(reason="the steps before were enough")
     limits = thresholds(config, window.limit)
-    why, pressed = _cause(window, limits, sum(tokens) + window.overhead)
+    why, pressed = _cause(window, limits, sum(tokens) + window.overhead, many=many)
     if not why:
         return Plan(reason="below the thresholds")
     if not pressed and len(window.messages) * _PROGRESS < window.undone * (_PROGRESS + 1):
@@ -126,6 +130,9 @@ def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> P
     if pressed:
         shell = config.summary_tokens + config.carry_tokens
         wanted = _deeper(points, tokens, wanted, _tail_room(window, limits, tokens, wanted, shell))
+    if many and window.most_messages is not None:
+        items = [count_items(message) for message in window.messages]
+        wanted = _deeper(points, items, wanted, int(window.most_messages * _ITEMS_LEFT))
     counted = bool(limits.messages) and len(tokens) >= limits.messages
     gain = 0 if pressed or counted else ceil(sum(tokens) / _PROGRESS)
     likely = _likely_gain(window, config, tokens, wanted)
@@ -137,7 +144,7 @@ def decide(window: Window, config: CompactionConfig, tokens: Sequence[int]) -> P
     return Plan(
         cut=0 if hindrance else wanted,
         reason=hindrance or why,
-        by="messages" if counted and not pressed and not over else "tokens",
+        by="messages" if (counted and not pressed and not over) or many else "tokens",
         pressed=pressed,
         room=room,
         gain=gain,
@@ -153,6 +160,16 @@ def due(window: Window, total: int, *, messages: int, tokens: int) -> str:
     if messages and len(window.messages) >= messages:
         return f"{len(window.messages)} messages"
     return f"{total} tokens" if tokens and total >= tokens else ""
+
+
+def items_over(window: Window) -> int:
+    """Return by how many messages `window` has too many for its provider; 0 when it has not.
+
+    A tenth of what the provider takes is left free, for the system prompt and for what a turn adds.
+    """
+    if window.most_messages is None:
+        return 0
+    return max(0, sum(map(count_items, window.messages)) - int(window.most_messages * _MOST_ITEMS))
 
 
 def overflow_target(window: Window, tokens: int, *, named: bool) -> int:
@@ -195,8 +212,10 @@ def _resolved(budget: int | Budget, window: int | None) -> int:
     return budget if isinstance(budget, int) else resolve(budget, window or _UNKNOWN_WINDOW)
 
 
-def _cause(window: Window, limits: Thresholds, total: int) -> tuple[str, bool]:
-    """Say why the window is to shrink, and whether it must."""
+def _cause(window: Window, limits: Thresholds, total: int, *, many: int) -> tuple[str, bool]:
+    """Say why the window is to shrink, and whether it must; `many` are the messages that are too many."""
+    if many and not window.forced and limits.active:
+        return f"{len(window.messages)} messages are nearly more than the provider takes", True
     if not window.forced and limits.active and limits.ceiling is not None and total > limits.ceiling:
         return f"{total} tokens are more than the model's window takes", True
     return due(window, total, messages=limits.messages, tokens=limits.tokens), bool(window.forced)

@@ -1,4 +1,4 @@
-"""The last resort: a message that is larger than the window keeps its beginning and end, and says where it stands.
+"""The last resort: a message that is larger than the window keeps its beginning and end, and says how to open it.
 
 Pure. Only texts, results and arguments get shorter, the longest first allowed length at a time, until it fits. The
 whole message is in the transcript, where it was before anything here could shorten it.
@@ -14,33 +14,38 @@ from ricordo.compaction.plan import measured
 from ricordo.compaction.summary_message import carried
 from ricordo.compaction.truncate import clipped_arguments
 from ricordo.guard import cut
-from ricordo.messages import Message, Part, Text, ToolCall, ToolResult, mark_of
+from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, Unknown, mark_of
+from ricordo.messages.jsontext import dumps
 from ricordo.tokens import safe_boundary
 
 __all__ = ["shortened"]
 
-_LENGTHS = (16_000, 4_000, 1_000)
+_LENGTHS = (16_000, 4_000, 1_000, 250, 60)
 _CLIPPED = "...(argument truncated)"
+_LEAST_WITH_HANDLE = 250
+_CUT = " [...]"
 
 
-def shortened(messages: Sequence[Message], room: int, *, ratio: float, path: str) -> tuple[Message, ...]:
-    """Return the messages with texts of at most 16,000, else 4,000, else 1,000 characters, whichever fits `room` first.
+def shortened(messages: Sequence[Message], room: int, *, ratio: float) -> tuple[Message, ...]:
+    """Return the messages with texts of at most 16,000, else 4,000, 1,000, 250 or 60 characters, whichever fits `room`
+    first.
 
-    `room` is in tokens; with the shortest texts it may still be exceeded. `path` is where the transcript stands, empty
-    when there is none. System messages, what a person pinned, and summaries stay.
+    `room` is in tokens; with the shortest texts it may still be exceeded. The texts of one result count together, and
+    so do all the arguments of one call. System messages, what a person pinned, and summaries stay.
     """
     found = tuple(messages)
     for length in _LENGTHS:
         if sum(measured(found, ratio)) <= room:
             break
-        found = tuple(_shortened(message, length, path) for message in found)
+        found = tuple(_shortened(message, length) for message in found)
     return found
 
 
-def _shortened(message: Message, length: int, path: str) -> Message:
+def _shortened(message: Message, length: int) -> Message:
     if carried(message) or mark_of(message) == "summary":
         return message
-    where = f"; the whole is in {path}, message {message.id}" if path and message.id else ""
+    named = message.id and length >= _LEAST_WITH_HANDLE
+    where = f"; `expand` with `m:{message.id}` shows it whole" if named else ""
     parts = tuple(_part(part, length, where) for part in message.parts)
     same = all(new is old for new, old in zip(parts, message.parts, strict=True))
     return message if same else replace(message, parts=parts)
@@ -51,22 +56,48 @@ def _part(part: Part, length: int, where: str) -> Part:
         case Text():
             return _text(part, length, where)
         case ToolResult():
-            inner = tuple(_text(each, length, where) if isinstance(each, Text) else each for each in part.parts)
-            same = all(new is old for new, old in zip(inner, part.parts, strict=True))
-            return part if same else replace(part, parts=inner)
+            inner = _contents(part.parts, length, where)
+            return part if inner is part.parts else replace(part, parts=inner)
         case ToolCall():
-            config = TruncateArgsConfig(max_arg_length=length, truncation_text=_CLIPPED)
-            arguments = clipped_arguments(part.arguments, config)
+            arguments = _arguments(part.arguments, length)
             return part if arguments is part.arguments else replace(part, arguments=arguments)
         case _:
             return part
+
+
+def _contents(parts: tuple[Text | Media | Unknown, ...], length: int, where: str) -> tuple[Text | Media | Unknown, ...]:
+    """Return what a result holds, its texts as one where they are too long together."""
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    if sum(map(len, texts)) <= length:
+        return parts
+    first = next(at for at, part in enumerate(parts) if isinstance(part, Text))
+    joined = _text(Text(text="\n".join(texts)), length, where)
+    # the other texts become empty ones, so that the places of the parts hold
+    return tuple(
+        (joined if at == first else Text(text="")) if isinstance(part, Text) else part for at, part in enumerate(parts)
+    )
+
+
+def _arguments(arguments: str, length: int) -> str:
+    """Return arguments with their long strings clipped; where they are many short ones, the beginning of all."""
+    clipped = clipped_arguments(
+        arguments,
+        TruncateArgsConfig(
+            max_arg_length=length, kept_chars=min(200, max(0, length - len(_CLIPPED))), truncation_text=_CLIPPED
+        ),
+    )
+    if len(clipped) <= max(2 * length, length + len(_CLIPPED)):
+        return clipped
+    return dumps({"arguments": f"{clipped[: safe_boundary(clipped, length)]}{_CLIPPED}"})
 
 
 def _text(part: Text, length: int, where: str) -> Text:
     if len(part.text) <= length:
         return part
     said = f"\n[... {{left:,}} of {len(part.text):,} characters left out{where} ...]\n"
-    ends = max(0, (length - len(said) - len(str(len(part.text)))) // 2)
+    ends = (length - len(said) - len(str(len(part.text)))) // 2
+    if length < _LEAST_WITH_HANDLE or ends <= 0:
+        return Text(text=f"{cut(part.text[: safe_boundary(part.text, length)], length - len(_CUT))}{_CUT}")
     head = cut(part.text[: safe_boundary(part.text, ends)], ends)
     start = safe_boundary(part.text, len(part.text) - ends)
     # a boundary may lie before the end that was asked for

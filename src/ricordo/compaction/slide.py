@@ -41,14 +41,26 @@ class SlidingWindow:
             cut = tail_start(points, tokens, self._keep_tokens)
         else:
             cut = max((point for point in points if point <= len(tokens) - self._keep_messages), default=0)
-        keep = _beginning(window.messages, cut)
-        going = {at for group in droppable(window.messages, cut, keep) for at in group}
+        going = _going(window.messages, cut)
         if not going:
             return unchanged(self.act, window, "there is no more than what stays", sum(tokens))
         messages = [message for at, message in enumerate(window.messages) if at not in going]
         dropped = [window.messages[at] for at in sorted(going)]
         reason = f"the last {len(tokens) - cut} messages stay"
         return changed(self.act, window, messages, reason, dropped=dropped)
+
+
+def _going(messages: tuple[Message, ...], cut: int) -> set[int]:
+    """Return the indexes that go, so that what stays begins with a user's words where there are any before."""
+    keep = _beginning(messages, cut)
+    going = {at for group in droppable(messages, cut, keep) for at in group}
+    first = next((at for at in range(len(messages)) if at not in going and messages[at].role != "system"), 0)
+    if opens(messages[first]) if messages else True:
+        return going
+    opening = next((at for at in range(first - 1, -1, -1) if opens(messages[at])), None)
+    if opening is None:
+        return going
+    return {at for group in droppable(messages, cut, (*keep, opening)) for at in group}
 
 
 def _beginning(messages: tuple[Message, ...], cut: int) -> tuple[int, ...]:

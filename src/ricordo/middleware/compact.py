@@ -1,7 +1,8 @@
 """Compact: the window gets smaller before a request when it is due, and again when the model refuses its size.
 
 Invariants: a reduction that can be undone is noted before anything goes on with it, and what is asked again is what
-inner middleware keeps before it is sent. The error that is raised at the end is the provider's own.
+inner middleware keeps before it is sent. The error that is raised at the end is the provider's own. What nothing can
+make smaller, and is larger than the model's window, is refused with a sentence before it is sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +14,18 @@ from ricordo.clock import SystemClock
 from ricordo.compaction import Strategy
 from ricordo.compaction.ladder import Noted
 from ricordo.compaction.plan import overflow_target
+from ricordo.compaction.summary_message import instructions
 from ricordo.errors import ModelOverflow
 from ricordo.events import Emitter
 from ricordo.middleware.contract import Request, Response, Step, TurnEvent
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.reduce import descend_request
+from ricordo.tokens import estimate_text
 
 __all__ = ["CompactWindow"]
+
+_TOO_LARGE = "the request was larger than the model's window"
+_TOO_MANY = "the request had more messages than the provider takes"
 
 
 class CompactWindow:
@@ -34,6 +40,7 @@ class CompactWindow:
         retries: int = 0,
         noted: Noted | None = None,
         undone: Callable[[], int] = int,
+        refused: Sequence[Strategy] | None = None,
     ) -> None:
         """Run `strategies`, in their order.
 
@@ -42,9 +49,11 @@ class CompactWindow:
         A request that overflows the model's window is made again up to `retries` times, each time after forced
         reductions to a smaller target; one overflow more, one that nothing could be done about, and one in the middle
         of a streamed reply are raised. `noted` keeps what brings a window back, see the ladder. `undone` returns how
-        many messages the window had when a person last undid a compaction, 0 for never.
+        many messages the window had when a person last undid a compaction, 0 for never. `refused` are run after an
+        overflow, by default `strategies`.
         """
         self._strategies = tuple(strategies)
+        self._refused = self._strategies if refused is None else tuple(refused)
         self._measure = measure or Measure()
         self._emitter = emitter or Emitter(SystemClock())
         self._retries = retries
@@ -52,14 +61,29 @@ class CompactWindow:
         self._undone = undone
 
     async def __call__(self, request: Request, step: Step) -> Response:
-        """Go on with what is left of the window. Raises `ModelOverflow`."""
+        """Go on with what is left of the window. Raises `ModelOverflow`, also for what never fits."""
         reduced, _ = await descend_request(
             request, self._strategies, self._measure, self._emitter, undone=self._undone(), noted=self._noted
         )
+        await self._check_fixed(reduced)
         sent, response = await self._sent(reduced, step, self._retries, None)
         learned = replace(sent, window=response.window, reminder=response.reminder)
         await self._measure.learn(learned, response.reply.usage.input)
         return response
+
+    async def _check_fixed(self, request: Request) -> None:
+        """Raise `ModelOverflow` where what is always sent, whatever is reduced, is larger than the window."""
+        limit = self._measure.limit
+        if limit is None:
+            return
+        window = (await self._measure.measured(request)).window
+        pinned = round(sum(estimate_text(each.text) for each in instructions(request.window)) * window.ratio)
+        if window.overhead + pinned > limit:
+            raise ModelOverflow(
+                _told_fixed(limit, around=window.overhead, pinned=pinned),
+                window=limit,
+                size=window.overhead + pinned,
+            )
 
     async def _sent(self, request: Request, step: Step, retries: int, target: int | None) -> tuple[Request, Response]:
         """Return the response and the request that got it; `target` is what the messages were to take, None before
@@ -78,14 +102,15 @@ class CompactWindow:
 
         Raises `overflow` when it did not get any smaller.
         """
-        await self._measure.learn(request, overflow.size or 0)
+        await self._measure.learn(request, overflow.size or 0, answered=False)
+        self._measure.learn_limits(window=overflow.window, messages=overflow.messages)
         with self._emitter.stage("overflow", request.turn.scope) as progress:
             measured = await self._measure.measured(request, limit=overflow.window)
             target = overflow_target(measured.window, measured.tokens, named=overflow.window is not None)
             target = target if before is None else min(target, before // 2)
             smaller, _ = await descend_request(
                 request,
-                self._strategies,
+                self._refused,
                 self._measure,
                 self._emitter,
                 forced="overflow",
@@ -101,12 +126,22 @@ class CompactWindow:
                 tokens_after=left.tokens,
                 target=target,
             )
-            progress.reason = "the request was larger than the model's window"
+            progress.reason = _TOO_MANY if overflow.messages is not None else _TOO_LARGE
             if smaller.window == request.window:
                 progress.failed = f"{progress.reason}, and nothing of it got smaller"
         if smaller.window == request.window:
             raise overflow
         return smaller, target
+
+
+def _told_fixed(limit: int, *, around: int, pinned: int) -> str:
+    """Say that what is always sent does not fit, and what to do."""
+    more = f", and what is pinned or carried on about {pinned:,}" if pinned else ""
+    return (
+        f"The system prompt and the tools take about {around:,} tokens{more}, more than the model's window of "
+        f"{limit:,}: shorten AGENTS.md, the rules or the instructions, unpin messages, offer fewer tools, or take a "
+        "model with a larger window."
+    )
 
 
 def _watched(request: Request) -> tuple[Request, anyio.Event]:

@@ -6,9 +6,11 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction import Window
 from ricordo.middleware.contract import Request
+from ricordo.models import ChatModel
+from ricordo.models.limits import declared_window, most_messages
 from ricordo.tokens import Calibration, Correction, RequestEstimate, estimate_request
 
-__all__ = ["Measure", "Measured"]
+__all__ = ["Measure", "Measured", "measure_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +29,16 @@ class Measured:
 class Measure:
     """Measures the requests to one model. Share one between the middleware of a session."""
 
-    def __init__(self, *, model: str = "", limit: int | None = None, ratio: float = 1.0) -> None:
-        """Begin with what is known: the model's window in tokens, and the `ratio` of an earlier session, 0.25 to 4."""
+    def __init__(
+        self, *, model: str = "", limit: int | None = None, ratio: float = 1.0, most_messages: int | None = None
+    ) -> None:
+        """Begin with what is known: the model's window in tokens, the `ratio` of an earlier session, 0.25 to 4, and how
+        many messages one request may have."""
         self._model = model
-        self._limit = limit
+        self._declared = limit
+        self._told: int | None = None
+        self._answered = 0
+        self._most_messages = most_messages
         self._calibration = Calibration(corrections={model: Correction(factor=min(max(ratio, 0.25), 4.0))})
         self._last: tuple[Request, RequestEstimate] | None = None
 
@@ -38,6 +46,20 @@ class Measure:
     def ratio(self) -> float:
         """What the estimated tokens of messages are multiplied by; keep it for the next session."""
         return self._calibration.corrections[self._model].factor
+
+    @property
+    def limit(self) -> int | None:
+        """The model's window in tokens: what it was said to be, or less where a refusal told so; None if not known."""
+        return min((each for each in (self._declared, self._told) if each is not None), default=None)
+
+    def learn_limits(self, *, window: int | None, messages: int | None) -> None:
+        """Take in what a refusal told: the model's window in tokens, and how many messages a request may have.
+
+        A window that is smaller than a request that was answered is not believed.
+        """
+        if window is not None and window >= self._answered:
+            self._told = window
+        self._most_messages = messages or self._most_messages
 
     async def measured(self, request: Request, *, forced: str = "", limit: int | None = None) -> Measured:
         """Return `request` as a window; `limit` in tokens takes the place of the model's.
@@ -51,17 +73,22 @@ class Measure:
             agent=request.turn.agent,
             session=request.turn.session,
             overhead=max(0, total - round(estimate.messages * self.ratio)),
-            limit=limit or self._limit,
+            limit=limit or self.limit,
+            most_messages=self._most_messages,
             ratio=self.ratio,
             forced=forced,
         )
         return Measured(window=window, estimate=estimate)
 
-    async def learn(self, request: Request, reported: int) -> None:
+    async def learn(self, request: Request, reported: int, *, answered: bool = True) -> None:
         """Take in what the provider counted for `request`: input tokens, those of its cache included; 0 tells nothing.
 
-        See `Usage.input` of a reply, and `size` of an overflow.
+        See `Usage.input` of a reply, and `size` of an overflow, which was not `answered`. A window that a refusal told
+        is forgotten where a larger request was answered.
         """
+        if answered:
+            self._answered = max(self._answered, reported)
+            self._told = None if self._answered > (self._told or 0) else self._told
         if reported > 0:
             estimated = (await self._estimate(request)).input
             self._calibration = self._calibration.observe(self._model, estimated=estimated, reported=reported)
@@ -73,6 +100,12 @@ class Measure:
         found = await run_sync(_estimated, request)
         self._last = (request, found)
         return found
+
+
+def measure_of(model: ChatModel, *, ratio: float) -> Measure:
+    """Return the measure of a session with `model`, which begins with what is documented of its limits."""
+    limit, most = declared_window(model), most_messages(model)
+    return Measure(model=model.name, limit=limit, ratio=ratio, most_messages=most)
 
 
 def _alike(one: Request, other: Request) -> bool:

@@ -28,13 +28,14 @@ from ricordo.middleware.compact import CompactWindow
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.maintain import Maintain
-from ricordo.middleware.measure import Measure
+from ricordo.middleware.measure import measure_of
 from ricordo.middleware.profile import ShowProfile
 from ricordo.middleware.remind import Remind
 from ricordo.middleware.tally import Tally
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.middleware.update import UpdateMemory
 from ricordo.models import ChatModel
+from ricordo.models.limits import declared_window
 from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
@@ -42,7 +43,7 @@ from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, files_of, scratch_files
 from ricordo.runtime.closing import ClosingMode, SessionClosing
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
-from ricordo.runtime.prompt import Prompt, Renewal
+from ricordo.runtime.prompt import Prompt, Renewal, prompt_room
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
@@ -50,7 +51,7 @@ from ricordo.runtime.shown_profile import shown_profile
 from ricordo.runtime.standing import Beside, beside_window
 from ricordo.runtime.still_said import hiding, still_said
 from ricordo.runtime.sub_agents import LocalWorker, workers
-from ricordo.runtime.tool_sets import ToolSet
+from ricordo.runtime.tool_sets import ToolSet, reader_name
 from ricordo.runtime.turn_memories import TurnMemories
 from ricordo.sessions.owners import owner_of
 from ricordo.state import AgentState, Stated
@@ -86,10 +87,10 @@ class Making:
         model = await self._model()
         keeper = await self._keeper(options.session or options.scope.session or self._new_name())
         name = keeper.state.session
-        measure = Measure(model=model.name, limit=model.window, ratio=keeper.state.ratio)
+        measure = measure_of(model, ratio=keeper.state.ratio)
         keeper.learn_from(lambda: measure.ratio)
         compactions = self._compactions(keeper)
-        prompt = self._prompt()
+        prompt = self._prompt(model)
         inject = Inject(prompt)
         flush, on = self._flush(), self._reductions(model)
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
@@ -107,9 +108,10 @@ class Making:
             ladders.each,
             measure=measure,
             emitter=parts.emitter,
-            retries=on.compaction.overflow_retries if on.compaction else 0,
+            retries=on.retries,
             noted=compactions.note,
             undone=lambda: keeper.state.undone,
+            refused=ladders.refused,
         )
         renewal = Renewal(inject, base=base, window=lambda: keeper.state.window)
         profile = ShowProfile(prompt, prompt.known)
@@ -151,14 +153,15 @@ class Making:
     def _new_name(self) -> str:
         return f"{self.parts.clock.now():%Y-%m-%d-%Hh%M}-{self.parts.ids.new()[-6:]}"
 
-    def _prompt(self) -> Prompt:
+    def _prompt(self, model: ChatModel) -> Prompt:
         """Return what writes the system prompt; memory stays out of it when neither tools nor hooks are on."""
         options, settings = self.options, self.parts.settings
         shows = settings.preamble_tokens and (options.memory_tools or options.memory_hooks)
         return Prompt(
             self._folder, self.workspace, Tokens(settings.preamble_tokens) if shows else None, clock=self.parts.clock,
-            most=Tokens(settings.workspace_tokens), memory=self.memory, recalled=settings.recalled_memories,
-            sessions=self._session_files, own=[tool.spec.name for tool in options.tools], emitter=self.parts.emitter,
+            most=prompt_room(settings.workspace_tokens, declared_window(model)), memory=self.memory,
+            recalled=settings.recalled_memories, own=[tool.spec.name for tool in options.tools],
+            sessions=self._session_files, emitter=self.parts.emitter,
             written_in=files_of(self.root) if options.incognito else None,
             profile=shown_profile(options, settings.injection, self.workspace, self.memory),
         )  # fmt: skip
@@ -210,7 +213,7 @@ class Making:
     def _reductions(self, model: ChatModel) -> Reductions:
         options = self.options
         on = options.reductions
-        on = on.recommended(self.parts.settings, model.window) if options.recommended else on
+        on = on.recommended(self.parts.settings, declared_window(model)) if options.recommended else on
         return options.parentage.reduced(on) if options.parentage else on
 
     def _surroundings(self, on: Reductions, flush: FlushJobs | None, keeper: Keeper) -> Surroundings:
@@ -225,6 +228,7 @@ class Making:
             original=keeper.recorded,
             metered=partial(self._metered, purpose="summary", session=name),
             address=partial(self.parts.settings.address, agent=self.parts.model),
+            reader=reader_name(self.options.tools),
             clock=self.parts.clock,
         )
 

@@ -43,7 +43,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import prompt_lines
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOMBSTONES
 
-__all__ = ["Prompt", "Renewal"]
+__all__ = ["Prompt", "Renewal", "prompt_room"]
 
 _LOG = logging.getLogger("ricordo.agent")
 _UNREADABLE = "What is remembered can't be read at the moment."
@@ -51,9 +51,16 @@ _OFF = "Memory can't be opened: nothing is remembered from earlier sessions, and
 _NOTHING_SHOWN = "memory has nothing to show"
 _FEW = 10
 _ONE_BY_ONE = 4
+_SHARE = 4
 
 _ALL = Tokens(1_000_000)
 """More than a preamble ever takes: what changed is looked for in all of it, not only in what fits."""
+
+
+def prompt_room(wanted: int, window: int | None) -> Tokens:
+    """Return what may be put into the prompt beside its base: as much as is `wanted`, yet at most a quarter of a window
+    of so many tokens."""
+    return Tokens(wanted if window is None else min(wanted, max(1, window // _SHARE)))
 
 
 @dataclass

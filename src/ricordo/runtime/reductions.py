@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -20,7 +20,7 @@ from ricordo.compaction.config import (
 from ricordo.compaction.contract import Handover, Strategy, Summarize
 from ricordo.compaction.dedupe import DedupeReads
 from ricordo.compaction.drop import DropGroups
-from ricordo.compaction.evict import Evict
+from ricordo.compaction.evict import READER, Evict
 from ricordo.compaction.summary import DigestSummary, ModelSummary
 from ricordo.compaction.truncate import Truncate
 from ricordo.files import FileStore
@@ -47,6 +47,18 @@ class Reductions:
     truncate_args: TruncateArgsConfig | None = None
     compaction: CompactionConfig | None = None
     strategies: tuple[Strategy, ...] | None = None
+
+    @property
+    def retries(self) -> int:
+        """How often a request that the provider refused for its size is made again; not at all without reductions."""
+        if self.strategies is not None:
+            return _ON_DEMAND.overflow_retries
+        return self.compaction.overflow_retries if self.compaction else 0
+
+    @property
+    def are_on(self) -> bool:
+        """Whether any of them is on."""
+        return any(getattr(self, each.name) for each in fields(self))
 
     def recommended(self, settings: Settings, window: int | None) -> "Reductions":
         """Return these with all that is None taken from `settings`, and at its default where those say nothing.
@@ -83,7 +95,8 @@ class Surroundings:
     Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
     its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and
     `original` gives a message back as it was. `metered` counts what a model for summaries is asked for. `address`
-    says where a model for summaries is reached, as `Settings.address` does.
+    says where a model for summaries is reached, as `Settings.address` does. `reader` is the tool that reads what went
+    to a file.
     """
 
     redactor: Redactor
@@ -94,6 +107,7 @@ class Surroundings:
     original: Original | None = None
     metered: Callable[[ChatModel], ChatModel] | None = None
     address: Callable[..., str | None]
+    reader: str = READER
     clock: Clock = field(default_factory=SystemClock)
 
 
@@ -101,10 +115,12 @@ class Surroundings:
 class Ladders:
     """The strategies of a session: for each request, for a person's wish, and for trying what that would do.
 
-    `tried` writes to no file, asks no model and tells nobody.
+    `refused` are for a request that the provider refused for its size. `tried` writes to no file, asks no model and
+    tells nobody.
     """
 
     each: tuple[Strategy, ...]
+    refused: tuple[Strategy, ...]
     asked: tuple[Strategy, ...]
     tried: tuple[Strategy, ...]
 
@@ -112,7 +128,8 @@ class Ladders:
     async def made(cls, on: Reductions, model: ChatModel, around: Surroundings, scratch: FileStore) -> "Ladders":
         """Return what `on` asks for, around `model`, the agent's; trials write to `scratch`."""
         if on.strategies is not None:
-            return cls(each=on.strategies, asked=on.strategies, tried=on.strategies)
+            own = on.strategies
+            return cls(each=own, refused=(*own, DropGroups(_ON_DEMAND)), asked=own, tried=own)
         config = on.compaction or _ON_DEMAND
         summary = await _summary(config, model, around)
         written = isinstance(summary, ModelSummary)
@@ -124,9 +141,14 @@ class Ladders:
             recorded=around.recorded,
             original=around.original,
         )
-        rungs = [*_lossless(on, around.files, around.redactor), compact, DropGroups(config)]
-        plain = [*_lossless(on, scratch, around.redactor), Compact(config, DigestSummary()), DropGroups(config)]
-        return cls(each=tuple(rungs if on.compaction else rungs[:-2]), asked=tuple(rungs), tried=tuple(plain))
+        rungs = [*_lossless(on, around.files, around.redactor, around.reader), compact, DropGroups(config)]
+        plain = [
+            *_lossless(on, scratch, around.redactor, around.reader),
+            Compact(config, DigestSummary()),
+            DropGroups(config),
+        ]
+        each = tuple(rungs if on.compaction else rungs[:-2])
+        return cls(each=each, refused=each, asked=tuple(rungs), tried=tuple(plain))
 
 
 def _compaction(window: int | None) -> CompactionConfig:
@@ -154,13 +176,13 @@ def _clipping(window: int | None) -> TruncateArgsConfig:
     return config if window is None else replace(config, trigger_tokens=min(config.trigger_tokens, max(1, window // 2)))
 
 
-def _lossless(on: Reductions, files: FileStore | None, redactor: Redactor) -> Sequence[Strategy]:
+def _lossless(on: Reductions, files: FileStore | None, redactor: Redactor, reader: str) -> Sequence[Strategy]:
     """Return what only shortens messages: each of them can be read whole again."""
     within = on.compaction.truncate_args if on.compaction else None
     truncate = on.truncate_args or within
     evict = on.tool_result_eviction
     return [
-        *([Evict(evict, files, redactor)] if evict and files else []),
+        *([Evict(evict, files, redactor, reader=reader)] if evict and files else []),
         *([ClearResults(on.clear_results)] if on.clear_results else []),
         *([DedupeReads(on.dedupe_reads)] if on.dedupe_reads else []),
         *([Truncate(truncate)] if truncate else []),

@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ricordo.compaction.evict import READER
 from ricordo.files import FileStore
 from ricordo.harness.compactions import Compactions
 from ricordo.runtime.agent_options import AgentOptions
@@ -30,7 +31,7 @@ from ricordo.tools.task_tools import Tasks
 from ricordo.workspace.hiding import HidingFiles
 from ricordo.workspace.layout import DEFAULT_AGENT
 
-__all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet"]
+__all__ = ["MEMORY_TOOLS", "SESSION_TOOLS", "ToolSet", "reader_name"]
 
 _LOG = logging.getLogger("ricordo.agent")
 
@@ -39,6 +40,14 @@ MEMORY_TOOLS = frozenset({"remember", "recall", "memory_search", "memory_get"})
 
 SESSION_TOOLS = frozenset({"session_list", "session_history", "session_search"})
 """What a sub-agent has only where it is named: these look into what its parent's user said."""
+
+
+_READ_RESULT = "read_result"
+
+
+def reader_name(tools: Sequence[Tool]) -> str:
+    """Return the name of the tool that reads evicted results beside the program's own `tools`."""
+    return _READ_RESULT if any(tool.spec.name == READER for tool in tools) else READER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +144,8 @@ class ToolSet:
         return session_tools(self._shown(self.workspace.place), agent=self._agent, user=self._user, expand=True)
 
     def _expand(self, compactions: Compactions) -> Sequence[Tool]:
-        if not self.options.session_tools:
+        """Return what opens what a reduction took away; messages of other sessions only with the session tools."""
+        if not (self.options.session_tools or self.on.are_on):
             return ()
         place = self.workspace.place if self.workspace else None
         if place is None:
@@ -146,7 +156,8 @@ class ToolSet:
             messages = tuple(forgotten.without(message, self.session) for message in opened.messages)
             return replace(opened, messages=messages)
 
-        return (expand_tool(expand, self._shown(place), agent=self._agent, user=self._user),)
+        files = self._shown(place) if self.options.session_tools else None
+        return (expand_tool(expand, files, agent=self._agent, user=self._user),)
 
     def _files(self) -> Sequence[Tool]:
         options, place = self.options, self.workspace.place if self.workspace else None
@@ -180,4 +191,4 @@ class ToolSet:
             return ()
         folder = f"{config.eviction_path.strip('/')}/{path_part(self.session)}"
         roots = FileRoots(self.workspace.place.files, root=self.root, below=folder)
-        return (read_file_tool(roots), grep_files_tool(roots))
+        return (read_file_tool(roots, name=reader_name(self.options.tools)), grep_files_tool(roots))

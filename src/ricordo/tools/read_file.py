@@ -32,8 +32,11 @@ _SIGNATURES = {
 }
 
 
-def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS) -> Tool:
-    """Return the tool; a call shows at most `most_characters` characters. Raises `InvalidSetting` below 1."""
+def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS, name: str = "read_file") -> Tool:
+    """Return the tool under this name; a call shows at most `most_characters` characters.
+
+    Raises: InvalidSetting below 1.
+    """
     if most_characters < 1:
         raise InvalidSetting(f"A page has at least one character, not {most_characters}.")
 
@@ -60,7 +63,7 @@ def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS) 
 
         return await anyio.to_thread.run_sync(shown)
 
-    return tool(read_file, effect="reads")
+    return tool(read_file, name=name, effect="reads")
 
 
 def _shown(data: bytes, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:

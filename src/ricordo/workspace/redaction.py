@@ -73,11 +73,9 @@ def _part(part: Part, redactor: Redactor) -> Part:
         case Text():
             return replace(part, text=redactor.clean(part.text))
         case Thinking():
-            return replace(
-                part,
-                text=redactor.clean(part.text),
-                signature=part.signature and redactor.clean(part.signature),
-            )
+            text, seal = redactor.clean(part.text), part.signature and redactor.clean(part.signature)
+            # a seal that no longer fits is none: providers refuse it
+            return part if (text, seal) == (part.text, part.signature) else Thinking(text=text)
         case ToolCall():
             return replace(
                 part,
