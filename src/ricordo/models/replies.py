@@ -50,6 +50,7 @@ def _with_answer_as_text(message: Message) -> Message:
 
 
 def delta_of(event: ModelResponseStreamEvent) -> Delta | None:
+    """Return what an event of a stream adds to the text or the thoughts; None for any other one."""
     match event:
         case PartStartEvent(part=TextPart(content=str(text))) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
             return TextDelta(text=text) if text else None
@@ -72,6 +73,7 @@ def has_ended(response: ModelResponse) -> bool:
 
 
 def stop_of(response: ModelResponse, message: Message) -> Stop:
+    """Return why a reply ended, `message` being what it says."""
     if _raw_stop(response) == WINDOW_STOP:
         return "window"
     stop = _STOPS.get(response.finish_reason or "", "end")

@@ -222,15 +222,10 @@ class Making:
         return Surroundings(
             redactor=place.redactor if place else Redactor(secrets.token_bytes(32)),
             files=place.files if place and self.keeps else None,
-            later=later,
-            now=self._handover(on, name) if flush else None,
-            recorded=self.keeps,
-            original=keeper.recorded,
-            metered=partial(self._metered, purpose="summary", session=name),
-            address=partial(self.parts.settings.address, agent=self.parts.model),
-            reader=reader_name(self.options.tools),
-            clock=self.parts.clock,
-        )
+            later=later, now=self._handover(on, name) if flush else None, recorded=self.keeps, original=keeper.recorded,
+            metered=partial(self._metered, purpose="summary", session=name), reader=reader_name(self.options.tools),
+            address=partial(self.parts.settings.address, agent=self.parts.model), clock=self.parts.clock,
+        )  # fmt: skip
 
     def _metered(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
         """Return the model as memory asks it; where no root keeps a record, and offline, nothing is counted."""
