@@ -214,7 +214,7 @@ async def test_what_people_wrote_takes_no_more_than_a_quarter_of_a_small_window(
 @pytest.mark.parametrize("by", ["instructions", "a pin"])
 async def test_what_is_always_sent_and_never_fits_is_refused_with_a_sentence_at_once(tmp_path: Path, by: str) -> None:
     long = "Keep to this, whatever happens to the rest of it. " * 900
-    model = ScriptedModel([Say("Yes.")], window=8_192)
+    model = ScriptedModel(lambda _: Say("Yes."), window=8_192)
     async with agent(model, tmp_path, instructions=long if by == "instructions" else None) as one:
         (stored,) = await one.record([said(long)])
         if by == "a pin":
