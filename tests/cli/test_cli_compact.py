@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_line import Done, chat, ricordo
+from reached_models import load_packages
 from ricordo.cli import picture
 from ricordo.cli.chat_window import undone_lines, unheeded
 from ricordo.compaction import CompactionConfig
 from ricordo.harness.journal import Compaction
 from ricordo.runtime import Settings, agents
 from ricordo.runtime.usage import ContextReport
+from ricordo.testing import LoopbackServer
 
 FACTS = [
     ("user", f"Service {number} listens on port 80{number:02} of machine m{number}, and Nadia looks after it there.")
@@ -296,3 +298,19 @@ def test_what_is_gone_on_with_is_a_session_of_ones_own() -> None:
     other = ricordo("chat", "--session", "annas", "--user", "ben", "Hello.")
     assert other.code == 1
     assert "another user's" in other.err
+
+
+def test_the_next_request_is_shown_as_json_and_not_sent(session: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = ricordo("context", "--wire", "--session", session[:8]).document
+    assert [message["role"] for message in shown["messages"][:2]] == ["system", "user"]
+    assert FACTS[0][1] in str(shown["messages"])
+    assert (shown["url"], shown["body"]) == (None, None), "no model is configured"
+    load_packages()
+    with LoopbackServer([], strict=True) as server:
+        monkeypatch.setenv("RICORDO_MODEL", "openai-chat:local")
+        monkeypatch.setenv("RICORDO_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        shown = ricordo("context", "--wire", "--session", session).document
+        assert server.requests == ()
+    assert shown["url"] == f"{server.url}/v1/chat/completions"
+    assert len(shown["body"]["messages"]) == 41

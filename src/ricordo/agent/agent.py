@@ -35,7 +35,7 @@ from ricordo.runtime.agent_options import AgentOptions, Refresh
 from ricordo.runtime.agents import open_session
 from ricordo.runtime.closing import ClosingMode
 from ricordo.runtime.reductions import Reductions
-from ricordo.runtime.session import Compacted
+from ricordo.runtime.session import Compacted, NextRequest
 from ricordo.runtime.usage import ContextReport
 from ricordo.scopes import Scope
 from ricordo.state import StateStore
@@ -212,6 +212,13 @@ class HarnessAgent(Standpoint):
     async def get_context_usage(self) -> ContextReport:
         """Return what fills the window of the next request, by section, in tokens."""
         return await self._session.usage()
+
+    async def request(self, message: str | Message | Sequence[Message] = ()) -> NextRequest:
+        """Return what would be asked of the model next, with `message` or without one, as it would be sent.
+
+        Nothing is sent, recorded or reduced. Raises: InvalidMessage; ModelOverflow for what would not be sent.
+        """
+        return await self._session.request(_messages(message))
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
         """Make the window smaller now, whatever its size, and return what each reduction did; it is their sequence.

@@ -7,11 +7,11 @@ from ricordo.messages.types import JsonValue
 
 if TYPE_CHECKING:
     from ricordo.harness.journal import Compaction
-    from ricordo.runtime.session import Compacted
+    from ricordo.runtime.session import Compacted, NextRequest
     from ricordo.runtime.usage import ContextReport
     from ricordo.tools.expand import Opened
 
-__all__ = ["compacted_document", "compaction_document", "expanded_document", "usage_document"]
+__all__ = ["compacted_document", "compaction_document", "expanded_document", "request_document", "usage_document"]
 
 
 def usage_document(report: "ContextReport", *, is_new: bool = False) -> dict[str, JsonValue]:
@@ -26,6 +26,20 @@ def usage_document(report: "ContextReport", *, is_new: bool = False) -> dict[str
         "limit": report.limit,
         "over": report.over,
         "ratio": report.ratio,
+    }
+
+
+def request_document(request: "NextRequest") -> dict[str, JsonValue]:
+    """Describe a request as it would be sent: `url` and `body`, which are null where the model has no such form."""
+    from ricordo.messages import encode
+    from ricordo.messages.jsontext import loads
+
+    return {
+        "model": request.model,
+        "url": request.sent.url if request.sent else None,
+        "body": dict(request.sent.body) if request.sent else None,
+        "messages": [loads(encode(message)) for message in request.messages],
+        "tools": [tool.name for tool in request.tools],
     }
 
 

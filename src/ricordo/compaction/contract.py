@@ -14,9 +14,10 @@ from ricordo.messages import Message
 
 __all__ = ["Act", "Handover", "Reduction", "Report", "Strategy", "Summarize", "Summary", "Taken", "Window"]
 
-Act: TypeAlias = Literal["evict", "clear", "dedupe", "truncate", "compact", "drop", "slide", "none"]
+Act: TypeAlias = Literal["evict", "clear", "dedupe", "truncate", "compact", "drop", "slide", "none", "remove", "edit"]
 """What a strategy does, which is the stage that is reported: wide results to files, old results cleared, repeated
-reads to pointers, arguments clipped, a summary, whole groups dropped, a sliding window, nothing."""
+reads to pointers, arguments clipped, a summary, whole groups dropped, a sliding window, nothing; `remove` and
+`edit` are what a person does to one message."""
 
 
 @dataclass(frozen=True, kw_only=True)

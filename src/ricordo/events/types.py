@@ -40,6 +40,8 @@ Stage = Literal[
     "drop",
     "slide",
     "none",
+    "remove",
+    "edit",
     "overflow",
     "expand",
     "orient",

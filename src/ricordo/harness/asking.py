@@ -9,7 +9,7 @@ from ricordo.messages import Message, Text, ToolSpec, marked
 from ricordo.middleware import Request, TurnListener
 from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, TextDelta
 
-__all__ = ["Heard", "ask"]
+__all__ = ["Heard", "ask", "messages_of"]
 
 _CLOSING_SECONDS = 5.0
 
@@ -44,14 +44,17 @@ async def ask(model: ChatModel, request: Request, heard: Heard) -> Reply:
     Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends without a whole reply.
     """
     heard.begin()
-    messages: Sequence[Message] = request.window
-    if request.system:
-        messages = (Message(role="system", parts=(Text(text=request.system),)), *messages)
-    if request.reminder is not None:
-        messages = (*messages, request.reminder)
+    messages = messages_of(request)
     if request.turn.listener is None:
         return await model.complete(messages, tools=request.tools)
     return await _listened(model, messages, request.tools, request.turn.listener, heard)
+
+
+def messages_of(request: Request) -> tuple[Message, ...]:
+    """Return what a request says: the system prompt, the window, and the reminder, where there is one."""
+    system = [Message(role="system", parts=(Text(text=request.system),))] if request.system else []
+    reminder = [] if request.reminder is None else [request.reminder]
+    return (*system, *request.window, *reminder)
 
 
 async def _listened(

@@ -10,7 +10,7 @@ window that its undoing restores.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from anyio.to_thread import run_sync
@@ -21,6 +21,7 @@ from ricordo.compaction.summary_message import instructions, let_go
 from ricordo.errors import (
     CompactionNotFound,
     FileMissing,
+    InvalidMessage,
     MessageNotFound,
     StorageError,
     StorageReadOnly,
@@ -30,6 +31,7 @@ from ricordo.events import Emitter
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
 from ricordo.harness.conversation import Keeper
+from ricordo.harness.editing import edited, without
 from ricordo.harness.journal import Compaction, Journal, Kept, Noted, Reference, line, read, undone_line
 from ricordo.harness.undoing import Restored, is_back, restored
 from ricordo.messages import Message, Text, pinned
@@ -116,6 +118,42 @@ class Compactions:
                 raise
             await self._append(undone_line(noted.compaction.handle, self._clock.now()))
             return replace(noted.compaction, undone=True, missing=found.missing)
+
+    async def remove(self, message_id: str) -> Compaction:
+        """Take a message out of the window; `undo` with the handle brings it back. The transcript keeps it.
+
+        With its calls go their results, and with a result its call. A running turn is waited for. Raises:
+        MessageNotFound; StorageError, and then the window stays as it was.
+        """
+        return await self._changed(lambda window: without(window, message_id))
+
+    async def edit(self, message_id: str, text: str) -> Compaction:
+        """Let a message of the window say `text`, as a message of its own; `undo` with the handle takes that back.
+
+        The transcript keeps what was said. A running turn is waited for. Raises: InvalidMessage for a blank text;
+        MessageNotFound; StorageError, and then the window stays as it was.
+        """
+        if not text.strip():
+            raise InvalidMessage("A message can't be made blank: `remove` takes it out.")
+        return await self._changed(lambda window: edited(window, message_id, text))
+
+    async def _changed(self, change: Callable[[Window], Reduction]) -> Compaction:
+        if self._files is not None and not self._writable:
+            raise StorageReadOnly("The root can't be written to, so the window stays as it is.")
+        async with self._keeper.turn:
+            before = self._keeper.state
+            window = Window(messages=before.window, agent=before.agent, session=before.session)
+            reduction = change(window)
+            with self._emitter.stage(reduction.report.act, self._scope) as progress:
+                progress.counts["messages"] = len(reduction.dropped)
+                await self.note(window, reduction)
+                self._keeper.go_on(reduction.messages, undone=0)
+                try:
+                    await self._keeper.save()
+                except StorageError:
+                    self._keeper.go_on(before.window, undone=before.undone)
+                    raise
+            return _named(reduction.report.handle, await self._journal()).compaction
 
     async def pin(self, message_id: str) -> Message:
         """Let a message of the window be carried through every compaction, word for word; return it.

@@ -79,7 +79,15 @@ def _hindrance(noted: Noted, journal: Journal, window: Sequence[Message]) -> str
 def _stands(noted: Noted, ids: Collection[str]) -> bool:
     """Tell whether it is known where in the window everything that went has its place."""
     anchors = [anchor for anchor, _ in _parts(noted)]
-    return all(each in ids for each in (*noted.put, *anchors))
+    if None in anchors and not _ends(noted, ids):
+        return False
+    return all(each in ids for each in (*noted.put, *anchors) if each is not None)
+
+
+def _ends(noted: Noted, ids: Collection[str]) -> bool:
+    """Tell whether the end of what stood before is known, where nothing followed what went."""
+    stayed = [each.id for place, each in enumerate(noted.before) if place not in noted.gone]
+    return not stayed or any(each in ids for each in stayed)
 
 
 def _parts(noted: Noted) -> Iterator[tuple[str | None, tuple[Kept, ...]]]:
@@ -152,6 +160,9 @@ def _put_back(noted: Noted, said: Mapping[str, Message], window: Sequence[Messag
             found.append(_back(before[message.id], said, now) or message)
         elif message.id not in went and message.id not in noted.put:
             found.append(message)
+    last = [each for each in (_back(kept, said, now) for kept in coming.get(None, ())) if each is not None]
+    at = 1 + max((place for place, message in enumerate(found) if message.id in before), default=-1)
+    found[at:at] = last
     return tuple(_without(message, gone) if message.id in before else message for message in found)
 
 

@@ -10,9 +10,10 @@ it ended is no reply.
 import copy
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NoReturn, Self
+from typing import Literal, NoReturn, Self
 
 import httpx2
 from anyio.to_thread import run_sync
@@ -29,7 +30,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from ricordo.errors import ModelOverflow, ModelRefused, ReplyInvalid
+from ricordo.errors import ModelError, ModelOverflow, ModelRefused, ReplyInvalid
 from ricordo.messages import JsonValue, Message, Part, ToolSpec, Unknown, Usage
 from ricordo.messages.dialects.pydantic_ai import to_pydantic_ai
 from ricordo.models.caching import Caching, cache_settings, with_breakpoint
@@ -41,6 +42,7 @@ from ricordo.models.plan import LEAST_REPLY, REPLY_MARGIN, reply_tokens
 from ricordo.models.replies import cost_of, delta_of, has_ended, read_reply, stop_of
 from ricordo.models.rules import RequestRules, rules_of
 from ricordo.models.sendable import count_sent, sendable
+from ricordo.models.shown import RequestBody, held_back
 from ricordo.models.structured import ANSWER_TOOL, parse_answer
 from ricordo.tokens import estimate_request
 
@@ -67,7 +69,8 @@ class ProviderModel:
     `shortens` says that the server
     drops what does not fit without a word. `caching` is how the provider is told to keep the beginning of requests.
     `reply_limit` is how many tokens a reply may take; None leaves it to the provider.
-    `base_url` is the address that was given for it, None for the provider's own.
+    `base_url` is the address that was given for it, None for the provider's own. `shows` tells that its requests go
+    through a client of ours, which can hold them back.
     """
 
     name: str
@@ -80,12 +83,15 @@ class ProviderModel:
     caching: Caching = "none"
     reply_limit: int | None = None
     base_url: str | None = None
+    shows: bool = False
+    temperature: float | None = None
+    thinking: bool | Literal["low", "medium", "high"] | None = None
     _unlimited: "ProviderModel | None" = field(default=None, repr=False)
 
     def limited(self, tokens: int) -> Self:
         """Return this model with replies of at most so many tokens; what it is told of its window both know."""
         made = copy.copy(self)
-        made.reply_limit = tokens
+        made.reply_limit = min(tokens, self.reply_limit or tokens)
         made._unlimited = self._unlimited or self
         return made
 
@@ -151,6 +157,15 @@ class ProviderModel:
             async for event in self._streamed(shorter, schema):
                 yield event
 
+    async def request_body(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> RequestBody | None:
+        """Return the request as it would be written, which is not sent; see `ShowsRequests`."""
+        if not self.shows:
+            return None
+        asked = await self._asked(messages, tools, None)
+        with held_back() as held, suppress(ModelError):
+            await self._completed(asked)
+        return held[0] if held else None
+
     async def _completed(self, asked: _Asked) -> ModelResponse:
         try:
             return await model_request(
@@ -213,6 +228,10 @@ class ProviderModel:
             settings["timeout"] = self.seconds
         if "max_retries" not in unknown:
             settings["max_retries"] = 0
+        if self.temperature is not None and "temperature" not in unknown:
+            settings["temperature"] = self.temperature
+        if self.thinking is not None and "thinking" not in unknown:
+            settings["thinking"] = self.thinking
         limit = self._reply_limit(messages, tools)
         if limit is not None and "max_tokens" not in unknown:
             settings["max_tokens"] = limit

@@ -1,11 +1,14 @@
 """A model around another one: people know it by the name of the one inside, and it has that one's window."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from ricordo.messages import Message, ToolSpec
 from ricordo.models.contract import ChatModel
 from ricordo.models.limits import declared_window, limited, most_messages
 from ricordo.models.reached import base_url_of
+from ricordo.models.shown import RequestBody, request_body
 
 __all__ = ["Around"]
 
@@ -40,6 +43,10 @@ class Around:
     def most_messages(self) -> int | None:
         """How many messages one request to the model inside may have."""
         return most_messages(self.model)
+
+    async def request_body(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> RequestBody | None:
+        """Return the request that the model inside would write; None where it can't show it."""
+        return await request_body(self.model, messages, tools=tools)
 
     def limited(self, tokens: int) -> Self:
         """Return this model around the one inside with replies of at most so many tokens."""

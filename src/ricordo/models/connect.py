@@ -17,9 +17,11 @@ from pydantic_ai.models import infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
 from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
+from ricordo.messages.jsontext import loads, record
 from ricordo.models.adapter import ProviderModel
 from ricordo.models.caching import caching_of
 from ricordo.models.failures import extra_missing, key_missing, missing_variable
+from ricordo.models.shown import RequestBody, held_requests
 
 __all__ = ["connect_embedder", "connect_model", "keys_of"]
 
@@ -49,6 +51,7 @@ def connect_model(
         given_window=window,
         base_url=base_url,
         shortens=name.startswith("ollama:"),
+        shows=all(_takes(type(provider), "http_client") for provider in providers),
         caching=caching_of(model),
     )
 
@@ -90,6 +93,7 @@ def _provider(
         timeout=httpx2.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS)),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
         verify=_trusted(ssl.get_default_verify_paths()),
+        event_hooks={"request": [_hold_back]},
     )
     given = {"base_url": base_url, "api_key": api_key, "http_client": client}
     provider = _build(build, {key: value for key, value in given.items() if key in takes and value is not None})
@@ -101,6 +105,20 @@ def _provider(
         provider.client.max_retries = 0
     made.append(provider)
     return provider
+
+
+def _takes(build: Callable[..., Any], name: str) -> bool:
+    return name in inspect.signature(build.__init__).parameters
+
+
+async def _hold_back(request: httpx2.Request) -> None:
+    """Raise for a request that is only to be shown, before anything of it is sent."""
+    held = held_requests()
+    if held is None:
+        return
+    body = record(loads(await request.aread()), "request")
+    held.append(RequestBody(url=str(request.url.copy_with(query=None)), body=body))
+    raise httpx2.ConnectError("This request was only to be shown.", request=request)
 
 
 @cache

@@ -13,16 +13,18 @@ from ricordo.compaction.ladder import Noted
 from ricordo.compaction.plan import thresholds
 from ricordo.consolidation.consolidate import Consolidated
 from ricordo.events import Emitter
+from ricordo.harness.asking import messages_of
 from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation
 from ricordo.harness.taking_up import valid
-from ricordo.messages import Message
+from ricordo.messages import Message, ToolSpec
 from ricordo.middleware import Request, Turn
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.measure import Measure
 from ricordo.middleware.reduce import descend_request
 from ricordo.models import ChatModel
+from ricordo.models.shown import RequestBody, request_body
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
 from ricordo.runtime.closing import SessionClosing
@@ -36,7 +38,7 @@ from ricordo.stores.contract import Store
 from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
 
-__all__ = ["Compacted", "Session"]
+__all__ = ["Compacted", "NextRequest", "Session"]
 
 _ASKED = "asked"
 
@@ -62,6 +64,20 @@ class Compacted(Sequence[Report]):
     def __len__(self) -> int:
         """Return how many reductions there were."""
         return len(self.reports)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextRequest:
+    """What would be asked of a model: its name, the messages, the system prompt first, and the tools.
+
+    `sent` is the address and the JSON of the request as its provider's protocol has it; None where the model can't
+    show that.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    sent: RequestBody | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +138,15 @@ class Session:
     async def usage(self) -> ContextReport:
         """Return what fills the window of the next request."""
         return await self._usage(await self.inject.prepared(self._request()))
+
+    async def request(self, messages: Sequence[Message] = ()) -> NextRequest:
+        """Return what would be asked next, after `messages`, before any reduction; nothing is sent or kept."""
+        request = await self.inject.prepared(self._request())
+        request = replace(request, window=(*request.window, *messages))
+        request = await self.remind(request) if self.remind else request
+        said = messages_of(request)
+        sent = await request_body(self.model, said, tools=request.tools)
+        return NextRequest(model=self.model.name, messages=said, tools=request.tools, sent=sent)
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
         """Run every reduction now, forced; with `dry_run` nobody hears of it and nothing is kept."""

@@ -65,6 +65,8 @@ class Compactions(Face[AsyncCompactions]):
     undo = blocking(AsyncCompactions.undo)
     pin = blocking(AsyncCompactions.pin)
     unpin = blocking(AsyncCompactions.unpin)
+    remove = blocking(AsyncCompactions.remove)
+    edit = blocking(AsyncCompactions.edit)
 
 
 class Plan(Face[Planning]):
@@ -202,6 +204,7 @@ class HarnessAgent(Face[AsyncAgent]):
     record = blocking(AsyncAgent.record)
     system_prompt = blocking(AsyncAgent.system_prompt)
     get_context_usage = blocking(AsyncAgent.get_context_usage)
+    request = blocking(AsyncAgent.request)
     compact = blocking(AsyncAgent.compact)
     clear = blocking(AsyncAgent.clear)
     sum_up = blocking(AsyncAgent.sum_up)

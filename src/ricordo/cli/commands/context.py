@@ -10,10 +10,11 @@ from ricordo.cli.context import Target, existing, run, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.picture import usage_lines
 from ricordo.cli.render import counted, dim, emit, say, shown
-from ricordo.cli.window_documents import usage_document
+from ricordo.cli.window_documents import request_document, usage_document
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
+    from ricordo.messages import JsonValue
     from ricordo.runtime.usage import ContextReport
     from ricordo.stores.shown_index import IndexCut
 
@@ -35,6 +36,9 @@ def context(
             help="Whose window to show, or how its id begins; else the newest.",
         ),
     ] = None,
+    wire: Annotated[
+        bool, typer.Option("--wire", help="Show the next request as JSON, just as it would be sent; nothing is sent.")
+    ] = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -46,6 +50,9 @@ def context(
     allows, unless a budget is given, and then only it is shown. The tokens are estimated.
     """
     target = existing(root, user, project)
+    if wire:
+        emit(run(lambda: _request(target, session)))
+        return
     found = None if budget else run(lambda: _usage(target, session))
     if found:
         # settings that can't be used were told just now
@@ -87,6 +94,12 @@ async def _usage(target: Target, session: str | None) -> "tuple[ContextReport, b
     named = await session_in(target, session)
     async with agent_in(target, named, asks=False) as agent:
         return await agent.get_context_usage(), named is None
+
+
+async def _request(target: Target, session: str | None) -> "dict[str, JsonValue]":
+    """Describe the next request of a session: as its provider has it, else as messages."""
+    async with agent_in(target, await session_in(target, session), asks=False) as agent:
+        return request_document(await agent.request())
 
 
 def _tokens(text: str) -> int:
