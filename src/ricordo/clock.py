@@ -2,7 +2,7 @@
 
 An id has 26 characters of Crockford's base 32: 48 bits of milliseconds, then 80 random bits that count up within one
 millisecond (the ULID layout). Ids of one source strictly increase, also when its clock stands still or runs
-backwards, so sorting by id is the order of saving.
+backwards, and a source can follow the ids that others gave, so sorting by id is the order of writing.
 """
 
 import secrets
@@ -11,10 +11,14 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Protocol
 
-__all__ = ["Clock", "Ids", "MonotonicIds", "SystemClock", "encode_id", "milliseconds", "rfc3339"]
+__all__ = ["Clock", "Ids", "MonotonicIds", "SystemClock", "decode_id", "encode_id", "milliseconds", "rfc3339"]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_VALUES = {character: value for value, character in enumerate(_ALPHABET)}
+_LENGTH = 26
 _RANDOM_BITS = 80
+_PARTING_BITS = 48
+_LONGEST_LEAD_MS = 20 * 366 * 24 * 60 * 60 * 1000
 
 
 class Clock(Protocol):
@@ -34,6 +38,10 @@ class Ids(Protocol):
 
     def new(self) -> str:
         """Return an id of 26 characters that sorts after every id given before."""
+        ...
+
+    def follow(self, known: str) -> None:
+        """Make every id from now on sort after `known`, an id that another source gave."""
         ...
 
 
@@ -67,10 +75,31 @@ class MonotonicIds:
             self._last = max(stamp | self._random_bits(_RANDOM_BITS - 1), self._last + 1)
             return encode_id(self._last)
 
+    def follow(self, known: str) -> None:
+        """Make every id from now on sort after `known`; what is no id, or is decades ahead, changes nothing."""
+        value = decode_id(known)
+        latest = int(self._clock.now().timestamp() * 1000) + _LONGEST_LEAD_MS
+        if value is None or value >> _RANDOM_BITS > latest:
+            return
+        with self._lock:
+            if value >= self._last:
+                # two sources that follow the same id part at random, or they would give the same ones
+                self._last = value | self._random_bits(_PARTING_BITS)
+
 
 def encode_id(value: int) -> str:
     """Write the 128-bit `value` as 26 characters of Crockford's base 32, lower case; order is kept."""
     return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def decode_id(text: str) -> int | None:
+    """Return the value that `encode_id` wrote as this text; None for a text that it does not write."""
+    if len(text) != _LENGTH or not _VALUES.keys() >= set(text):
+        return None
+    value = 0
+    for character in text:
+        value = value << 5 | _VALUES[character]
+    return value if value >> 128 == 0 else None
 
 
 def milliseconds(time: datetime) -> datetime:

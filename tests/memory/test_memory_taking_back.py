@@ -40,7 +40,7 @@ async def test_what_was_extracted_and_curated_is_out_of_memory_after_one_undo(op
     assert "Nadia" in documents(root)["workspace/MEMORY.md"]
     async with opened() as memory:
         assert "Nadia owns staging." in await remembered(memory)
-        assert (await memory.undo()).act == "extract"
+        assert (await memory.undo()).act == "ingest"
         assert await remembered(memory) == []
         assert await memory.preamble() == ""
         assert await memory.entries() == []

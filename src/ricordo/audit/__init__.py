@@ -2,7 +2,7 @@
 
 from ricordo.audit.find import chosen_id, find_entry, located_by_id
 from ricordo.audit.forget import Forgotten, forget
-from ricordo.audit.history import HistoryItem, history
+from ricordo.audit.history import HistoryItem, history, is_by_person
 from ricordo.audit.marking import MarkAct, Marked, mark
 from ricordo.audit.undo import chosen_item, undo
 from ricordo.audit.usage import MemoryUsage, UsageAct
@@ -19,6 +19,7 @@ __all__ = [
     "find_entry",
     "forget",
     "history",
+    "is_by_person",
     "located_by_id",
     "mark",
     "undo",

@@ -29,7 +29,7 @@ async def entries_as_of(files: FileStore, changes: ChangeSets, moment: datetime)
     """
     later = [change for change in await changes.records() if change.at > moment]
     first: dict[str, str] = {}
-    for change in sorted(later, key=lambda change: (change.at, change.id), reverse=True):
+    for change in sorted(later, key=lambda change: change.id, reverse=True):
         first |= {file.path: file.before for file in change.files}
     paths = {MEMORY, *(info.path for info in await files.list(LEDGERS)), *first}
     look = _Then(files, changes, first, moment)

@@ -68,7 +68,7 @@ async def _appended(files: FileStore, path: str, item: HistoryItem) -> FileDiff:
     data = b""
     with suppress(FileMissing):
         data = (await files.read(path)).data
-    block = [one async for found in blocks(files, path) if found[0].entry.id == item.id for one in found]
+    block = [one async for found in blocks(files, path) for one in found if one.entry.id in item.entries]
     lines = [line for one in block for line in _lines(data[one.offset : one.offset + one.length])]
     head = [f"--- {path}", f"+++ {path}"] if lines else []
     return FileDiff(path=path, text="\n".join([*head, *(f"+{line}" for line in lines)]))

@@ -1,30 +1,39 @@
-"""History: every write of a root, newest first.
+"""History: every write of a root, newest first, in the order of writing.
 
 Replacements have a record of their own. An append to a ledger needs none: the block in the file tells when, by whom
 and from which session. Its id is the id of its first entry, so it changes when that one is forgotten; the ids of all
-its entries name it as well.
+its entries name it as well. A record can speak for such blocks, when one act of a person appended several.
+
+The order is that of the ids, which never go backwards in a root, and within a ledger that of the file: no clock that
+was set back changes it.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 
-from ricordo.audit.ledgers import newest_ledgers
+from ricordo.audit.ledgers import LedgerOutline, newest_ledgers
+from ricordo.clock import decode_id
 from ricordo.errors import FileMissing, InvalidQuery, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.changes import Change, ChangeSets
 from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.layout import ledger_date
 from ricordo.workspace.ledger import read_entries
 
-__all__ = ["HistoryItem", "blocks", "history", "undone_ids"]
+__all__ = ["PERSON", "HistoryItem", "blocks", "history", "is_by_person", "undone_ids"]
+
+PERSON = "user"
+"""Who writes what a person asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryItem:
     """One write: `act` is what was done, `paths` the files it touched, `entries` the ids it added.
 
-    `undone` tells that a later change took it back; `undoes` is the id of the change that this one takes back.
+    `undone` tells that a later change took it back; `undoes` is the id of the change that this one takes back. `user`
+    is the user whose act it is, empty where that is not known. A write has a greater `order` than all before it.
     """
 
     id: str
@@ -36,31 +45,82 @@ class HistoryItem:
     entries: tuple[str, ...] = ()
     undoes: str | None = None
     undone: bool = False
+    user: str = ""
+    order: tuple[str, int] = field(default=("", 0), compare=False, repr=False)
+
+
+def is_by_person(item: HistoryItem) -> bool:
+    """Tell whether a person did this, rather than an agent or what works in the background; no undo counts."""
+    return item.who == PERSON and item.act != "undo"
 
 
 async def history(
-    files: FileStore, changes: ChangeSets, *, limit: int | None = None, holding: str | None = None
+    files: FileStore,
+    changes: ChangeSets,
+    *,
+    limit: int | None = None,
+    holding: str | None = None,
+    user: str | None = None,
 ) -> list[HistoryItem]:
     """Return at most `limit` writes (all when None), newest first; empty for a new root.
 
     The newest ledgers are read first, and no more of them than `limit` needs. With `holding`, of the ledgers only
-    those are read in which an id that begins so can be. Raises: InvalidQuery if `limit` is below 1.
+    those are read in which an id that begins so can be. With `user` the acts of other users are left out. Raises:
+    InvalidQuery if `limit` is below 1.
     """
     if limit is not None and limit < 1:
         raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
-    records = await changes.records()
-    undone = undone_ids(records)
-    items = sorted((_of_change(change, change.id in undone) for change in records), key=_newest, reverse=True)
-    for ledger in await newest_ledgers(files, holding=holding):
-        if limit is not None and len(items) >= limit and items[limit - 1].at > ledger.newest:
+    found = _Found(await changes.records(), user)
+    for ledger, before in _newest_first(await newest_ledgers(files, holding=holding)):
+        items = found.newest(limit)
+        is_placed = all(item.paths or item.undone or not item.entries for item in items)
+        if len(items) == limit and is_placed and items[-1].order[0] > max(ledger.last_id, before):
             break
-        items += [_of_block(block) async for block in blocks(files, ledger.path)]
-        items = sorted(items, key=_newest, reverse=True)[:limit]
-    return items[:limit]
+        found.add([block async for block in blocks(files, ledger.path)], before)
+    return found.newest(limit)
 
 
-def _newest(item: HistoryItem) -> tuple[datetime, str]:
-    return item.at, item.id
+class _Found:
+    """The writes that were found so far."""
+
+    def __init__(self, records: Sequence[Change], user: str | None) -> None:
+        undone, by_id = undone_ids(records), {change.id: change for change in records}
+        self._user = user
+        self._items: dict[str, HistoryItem] = {}
+        self._spoken_for: dict[str, str] = {}
+        for change in sorted(records, key=lambda change: change.id):
+            head = change.part_of if change.part_of in by_id else change.id
+            item = _of_change(by_id[head], head in undone)
+            entries = (*self._items[head].entries, *change.entries) if head in self._items else change.entries
+            self._items[head] = replace(item, entries=entries, order=(change.id, 0))
+            self._spoken_for |= dict.fromkeys(change.entries, head)
+
+    def add(self, found: Iterable[tuple[Located, ...]], before: str) -> None:
+        """Add the blocks of one ledger; `before` is the greatest id in those before it."""
+        last = before
+        for number, block in enumerate(found, start=1):
+            item = _of_block(block)
+            last = max([last, *(name for name in item.entries if decode_id(name) is not None)])
+            head = self._items.get(self._spoken_for.get(item.id, ""))
+            if head is None:
+                self._items[item.id] = replace(item, order=(last, number))
+            else:
+                paths = tuple(dict.fromkeys([*head.paths, *item.paths]))
+                self._items[head.id] = replace(head, paths=paths)
+
+    def newest(self, limit: int | None) -> list[HistoryItem]:
+        """Return at most `limit` of them, newest first."""
+        seen = [item for item in self._items.values() if self._user is None or item.user in {"", self._user}]
+        return sorted(seen, key=lambda item: item.order, reverse=True)[:limit]
+
+
+def _newest_first(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline, str]]:
+    """Return the ledgers, the last day first, each with the greatest id in those before it."""
+    rows, last = list[tuple[LedgerOutline, str]](), ""
+    for ledger in sorted(ledgers, key=lambda ledger: (str(ledger_date(ledger.path)), ledger.path)):
+        rows.append((ledger, last))
+        last = max(last, ledger.last_id)
+    return rows[::-1]
 
 
 async def blocks(files: FileStore, path: str) -> AsyncIterator[tuple[Located, ...]]:
@@ -99,6 +159,7 @@ def _of_block(block: Sequence[Located]) -> HistoryItem:
         why=first.reason or "",
         paths=(block[0].path,),
         entries=tuple(found.entry.id for found in block),
+        user=(first.scope.user or "") if first.scope else "",
     )
 
 
@@ -112,6 +173,7 @@ def _of_change(change: Change, undone: bool) -> HistoryItem:  # noqa: FBT001
         paths=tuple(changed.path for changed in change.files),
         undoes=change.undoes,
         undone=undone,
+        user=change.user,
     )
 
 

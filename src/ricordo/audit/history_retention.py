@@ -83,7 +83,7 @@ def outlived(records: Sequence[Change], sizes: dict[str, int], *, now: datetime,
 
     `sizes` are the bytes that are kept of each content, which several change sets may name.
     """
-    newest_first = sorted(records, key=lambda change: (change.at, change.id), reverse=True)
+    newest_first = sorted(records, key=lambda change: change.id, reverse=True)
     held: set[str] = set()
     total = 0
     gone: list[str] = []

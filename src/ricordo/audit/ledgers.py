@@ -2,19 +2,33 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from anyio.to_thread import run_sync
 
 from ricordo.audit.find import may_hold
+from ricordo.clock import Ids, decode_id
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
-from ricordo.workspace.layout import LEDGERS, ledger_date
+from ricordo.workspace.changes import newest_change
+from ricordo.workspace.layout import LEDGERS, is_ledger, ledger_date
 
-__all__ = ["LedgerOutline", "may_be_saved", "newest_first", "newest_ledgers", "newest_time", "outline"]
+__all__ = [
+    "LedgerOutline",
+    "follow_written",
+    "may_be_saved",
+    "newest_first",
+    "newest_id",
+    "newest_ledgers",
+    "newest_time",
+    "outline",
+]
 
 _TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
+_ID = re.compile(rb"\^([0-9a-z]{26})[ \t]*\r?$", re.MULTILINE)
+_TAIL = 65_536
 _BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 _NOT_SAVED = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 
@@ -22,11 +36,12 @@ _NOT_SAVED = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 @dataclass(frozen=True, kw_only=True)
 class LedgerOutline:
     """A ledger that was not parsed: no entry in it is newer than `newest`, and about `saved` of them were saved by
-    somebody rather than extracted."""
+    somebody rather than extracted. `last_id` is the id in it that sorts last."""
 
     path: str
     newest: datetime
     saved: int
+    last_id: str = ""
 
 
 async def newest_ledgers(files: FileStore, *, holding: str | None = None) -> list[LedgerOutline]:
@@ -45,6 +60,16 @@ async def newest_ledgers(files: FileStore, *, holding: str | None = None) -> lis
         if holding is None or may_hold(data, holding):
             found.append(await run_sync(outline, info.path, data))
     return newest_first(found)
+
+
+async def follow_written(files: FileStore, ids: Ids) -> None:
+    """Make `ids` go on after what was written last to a root: its newest change set and the end of its last ledger."""
+    with suppress(FileMissing, StorageError):
+        ids.follow(await newest_change(files))
+        ledgers = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
+        if ledgers:
+            last = max(ledgers, key=lambda info: info.path)
+            ids.follow(newest_id(await files.read_from(last.path, max(0, last.size - _TAIL))))
 
 
 def newest_first(ledgers: Iterable[LedgerOutline]) -> list[LedgerOutline]:
@@ -66,7 +91,13 @@ def outline(path: str, data: bytes) -> LedgerOutline:
     """Return the outline of a ledger."""
     newest = newest_time(data)
     saved = sum(1 for _ in _BULLET.finditer(data)) - sum(1 for _ in _NOT_SAVED.finditer(data))
-    return LedgerOutline(path=path, newest=newest, saved=max(saved, 0))
+    return LedgerOutline(path=path, newest=newest, saved=max(saved, 0), last_id=newest_id(data))
+
+
+def newest_id(data: bytes) -> str:
+    """Return the id of a given entry in a document that sorts last; empty for a document without any."""
+    found = (match[1].decode("ascii") for match in _ID.finditer(data))
+    return max((name for name in found if decode_id(name) is not None), default="")
 
 
 def _time(text: bytes) -> datetime:

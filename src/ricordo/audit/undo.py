@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from ricordo.audit.find import names
-from ricordo.audit.history import HistoryItem, blocks, undone_ids
+from ricordo.audit.history import HistoryItem, blocks, is_by_person, undone_ids
 from ricordo.audit.listing import with_listing
 from ricordo.audit.retraction import retraction
 from ricordo.audit.room import with_room
@@ -19,9 +19,9 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
-from ricordo.profile.contract import LEARNING
 from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit, FileChange
-from ricordo.workspace.layout import is_profile
+from ricordo.workspace.entry_codec import Located
+from ricordo.workspace.layout import LEDGERS, is_profile, ledger_date
 from ricordo.workspace.merge import merged
 from ricordo.workspace.profile_merge import merged_document
 
@@ -52,13 +52,12 @@ async def undo(
         if item.id in undone:
             raise UndoRefused(f"The change {item.id} is undone already.")
         if item.entries:
-            found = [block for path in item.paths async for block in blocks(files, path)]
-            standing = [block for block in found if block[0].entry.id == item.id]
+            standing = await _standing(files, item)
             if not standing:
-                raise UndoRefused(f"The write {item.id} does not stand in {item.paths[0]} any more.")
+                raise UndoRefused(f"Nothing of the write {item.id} stands in a ledger any more.")
             runs = (change.id for change in records if change.act == ACT and change.id not in undone)
-            edits = await retraction(files, standing[0], last_run=next(runs, ""))
-            taken = [found.entry for found in standing[0]]
+            edits = await retraction(files, standing, last_run=next(runs, ""))
+            taken = [found.entry for found in standing]
             edits += await without_telling(files, [entry.content for entry in taken], item.entries)
             edits += await without_knowing(files, taken, by_hand=False)
             return await with_room(files, await with_listing(files, edits, bounds), bounds)
@@ -79,15 +78,13 @@ async def undo(
 
 
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
-    """Return the newest open write for None, else the one with this id, or the id of an entry it added.
+    """Return the newest open act of a person for None, else the one with this id, or the id of an entry it added.
 
-    Six or more characters that only one of them begins or ends with are enough. An undo is not taken back unless it
-    is named. Raises: ChangeNotFound if there is none, or more than one.
+    Six or more characters that only one of them begins or ends with are enough. An undo, and what an agent or the
+    background did, is not taken back unless it is named. Raises: ChangeNotFound if there is none, or more than one.
     """
     if change_id is None:
-        # what keeps the profile up to date in the background is nobody's last act
-        own = (item for item in items if item.act != "undo" and item.who != LEARNING)
-        newest = next((item for item in own if not item.undone), None)
+        newest = next((item for item in items if is_by_person(item) and not item.undone), None)
         if newest is None:
             raise ChangeNotFound("There is nothing to undo.")
         return newest
@@ -99,6 +96,15 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
     if not named:
         raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.")
     return named[0]
+
+
+async def _standing(files: FileStore, item: HistoryItem) -> list[Located]:
+    """Return the entries of an append as the ledgers hold them."""
+    wanted = frozenset(item.entries)
+    paths = item.paths or [info.path for info in await files.list(LEDGERS) if ledger_date(info.path)]
+    return [
+        found for path in paths async for block in blocks(files, path) for found in block if found.entry.id in wanted
+    ]
 
 
 async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> tuple[Edit, bytes | None]:

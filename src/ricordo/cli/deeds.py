@@ -68,7 +68,7 @@ async def _deed(target: Target, places: "Mapping[str, ChangeSets]", item: "Histo
     for label, changes in places.items():
         with suppress(ChangeNotFound, StorageError):
             change = await changes.record(item.id)
-            entries = await _changed_entries(changes, change)
+            entries = await _changed_entries(changes, change) or await _saved(target, label, item)
             undid = await _act_of(changes, change.undoes, entries) if change.undoes else ""
             return Deed(item=item, about=_words(entries), undid=undid, label=label, ids=_ids(entries))
     for label in places:

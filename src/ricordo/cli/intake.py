@@ -29,7 +29,8 @@ _BATCH_BYTES = 16 * 1024 * 1024
 class Tally:
     """What taking in did; `unreadable` names the files without a conversation and why.
 
-    `notes` are what was read with losses, `understood` the forms that are, once a file had none of them.
+    `notes` are what was read with losses, `understood` the forms that are, once a file had none of them. `change` is
+    the id by which all that was learned is undone.
     """
 
     files: int = 0
@@ -41,6 +42,7 @@ class Tally:
     notes: "list[Problem]" = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     understood: str = ""
+    change: str = ""
 
     @property
     def known(self) -> int:
@@ -133,7 +135,8 @@ async def _ingest(
 ) -> None:
     from ricordo.messages.identity import count_fingerprints
 
-    done = await memory.ingest(messages, session=session, known=known)
+    done = await memory.ingest(messages, session=session, known=known, part_of=tally.change)
+    tally.change = tally.change or done.change
     known.update(count_fingerprints(done.messages))
     tally.sessions.add(session)
     tally.read += len(messages)

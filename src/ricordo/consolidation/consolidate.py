@@ -76,6 +76,7 @@ class _Run:
     deep: bool = False
     asks: bool = False
     hold: bool = False
+    who: str = WHO
     dreams: Dreams = field(default_factory=Dreams)
     advice: Advice | None = None
 
@@ -123,31 +124,28 @@ class Consolidator:
         deep: bool = False,
         asks: bool = True,
         hold: bool = False,
+        who: str = WHO,
         report: Report | None = None,
     ) -> Consolidated:
         """Curate what the ledgers hold since the last run, and with `deep` all that is curated anew.
 
         Skipped when there is nothing new, when the last run is less than `min_gap` ago, unless `force`, and while
         another process does it. With `again` all ledgers are read anew, also what a person took back by undo. Without
-        `asks` no model has a say. With `hold` nothing is written: the proposal waits for `approve`. `report` is
-        told of each of the four steps; a cancellation before the last one leaves memory as it was.
+        `asks` no model has a say. With `hold` nothing is written: the proposal waits for `approve`. History says that
+        `who` asked for it. `report` is told of each of the four steps; a cancellation before the last one leaves
+        memory as it was.
 
         Raises: StorageError if curated memory can't be read or written; then neither it nor the cursor changes.
         """
         asks = asks and self._adviser is not None
         forced = force or again or deep
         run = _Run(
-            force=forced,
-            again=again,
-            deep=deep,
-            asks=asks,
-            hold=hold,
-            report=report or _untold,
+            force=forced, again=again, deep=deep, asks=asks, hold=hold, who=who, report=report or _untold,
             courtesy=self._courtesy(),
-        )
+        )  # fmt: skip
         return await self._alone(run)
 
-    async def approve(self, *, report: Report | None = None) -> Consolidated:
+    async def approve(self, *, who: str = WHO, report: Report | None = None) -> Consolidated:
         """Carry out the proposal that waits; skipped when none does, and when memory changed since it was made.
 
         Raises as `consolidate`.
@@ -158,7 +156,7 @@ class Consolidator:
         gathered = await self._gatherer.gather(deep=waiting.deep)
         if basis_of(gathered.versions, deep=waiting.deep) != waiting.basis:
             return Consolidated(skipped=STALE, deep=waiting.deep)
-        run = _Run(force=True, deep=waiting.deep, report=report or _untold, courtesy=self._courtesy())
+        run = _Run(force=True, deep=waiting.deep, who=who, report=report or _untold, courtesy=self._courtesy())
         run.advice = waiting.advice
         return await self._alone(run)
 
@@ -204,7 +202,7 @@ class Consolidator:
                 raise VersionConflict("Memory changed while it was consolidated, again and again.")
         if overtaken:
             # what was saved or forgotten while this was written is looked at once more, whatever comes of it
-            later = _Run(force=True, report=run.report, courtesy=run.courtesy)
+            later = _Run(force=True, who=run.who, report=run.report, courtesy=run.courtesy)
             with suppress(VersionConflict):
                 await self._pass(later, await self._gatherer.gather(), told=False)
         assert done is not None
@@ -320,7 +318,7 @@ class Consolidator:
             ]
             why = f"{len(proposal.kept)} curated, {len(proposal.merged)} merged, {len(proposal.superseded)} superseded"
             why += f", {len(proposal.retired)} retired" if proposal.retired else ""
-            change_id = (await self._changes.apply(edits, act=ACT, who=WHO, why=why)).id
+            change_id = (await self._changes.apply(edits, act=ACT, who=run.who, why=why)).id
         await drop_waiting(self._files)
         moved = await run_sync(_moved, gathered, proposal.documents)
         await save_cursor(self._files, replace(moved, at=self._clock.now()))

@@ -36,7 +36,7 @@ from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
 from ricordo.workspace.redaction import redacted_entry
 from ricordo.workspace.tombstones import content_digest, read_tombstones
-from ricordo.workspace.transcript import Logged
+from ricordo.workspace.transcript import Logged, read_log
 
 __all__ = ["CORRECTION", "Flushed", "Flusher"]
 
@@ -159,10 +159,7 @@ class Flusher:
     async def _kept(self, ahead: "_Ahead", delta: Delta, extracted: Extracted) -> Flushed:
         """Write what was extracted. Raises `VersionConflict` when somebody else was faster."""
         new = delta.new[: extracted.covers]
-        texts = {message.id: _worded(message) for message in (*delta.context, *delta.new)}
-        quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
-        findings = await self._unrepeated(quoted, delta.read.recalled)
-        entries = await self._entries(delta.session, findings, delta.context, new, delta.scope)
+        entries = await self._drawn(delta, extracted)
         if ahead.cursor.rebuilt:
             entries = await self._unknown(delta.session, entries)
         wrong = await accepted(extracted, delta)
@@ -173,6 +170,33 @@ class Flusher:
             requests=extracted.requests,
             notes=tuple(filter(None, [extracted.note, *wrong])),
         )
+
+    async def again(self, agent: str, session: str, ids: Collection[str], *, scope: Scope | None = None) -> Flushed:
+        """Extract these messages of a session once more, durably, and leave the cursor where it is.
+
+        `scope` is stamped on the entries. Raises as `flush`.
+        """
+        messages = (await read_log(self.files, transcript_path(agent, session))).messages
+        places = [number for number, message in enumerate(messages) if message.id in ids]
+        done = Flushed()
+        while places:
+            cursor = await self._settled(cursor_path(agent, session), session)
+            context = messages[max(0, places[0] - _CONTEXT) : places[0]]
+            delta = Delta(agent, session, scope, context, [messages[number] for number in places])
+            extracted = await (self.model or self._rules)(delta)
+            entries = await self._drawn(delta, extracted)
+            with suppress(VersionConflict):
+                block = await self._write(replace(cursor, next=cursor.done), entries)
+                part = Flushed(block=block, messages=extracted.covers, requests=extracted.requests)
+                done, places = done.then(part), places[extracted.covers :]
+        return done
+
+    async def _drawn(self, delta: Delta, extracted: Extracted) -> list[Entry]:
+        """Return the entries of what was extracted: what quotes the messages, and says nothing that is known."""
+        texts = {message.id: _worded(message) for message in (*delta.context, *delta.new)}
+        quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
+        findings = await self._unrepeated(quoted, delta.read.recalled)
+        return await self._entries(delta.session, findings, delta.context, delta.new[: extracted.covers], delta.scope)
 
     @property
     def _rules(self) -> RulesExtraction:

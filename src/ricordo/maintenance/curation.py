@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from ricordo.clock import Clock, Ids
-from ricordo.consolidation.consolidate import Consolidated, Consolidator
+from ricordo.consolidation.consolidate import WHO, Consolidated, Consolidator
 from ricordo.errors import TaskCancelled
 from ricordo.events import Emitter
 from ricordo.maintenance.turns import TurnsAtWork
@@ -52,10 +52,11 @@ class Curation:
         deep = not self._hurries and not await self.consolidator.why_no_dream(quiet=quiet, without=sessions)
         return _counts(await self.run(force=True, deep=deep, hold=self.holds))
 
-    async def run(self, *, force: bool, deep: bool = False, hold: bool = False) -> Consolidated:
+    async def run(self, *, force: bool, deep: bool = False, hold: bool = False, who: str = WHO) -> Consolidated:
         """Consolidate, with `force` however recent the last run is; skipped when its task was stopped.
 
-        With `deep` all curated memory is read anew, with `hold` what is proposed waits until it is approved of.
+        With `deep` all curated memory is read anew, with `hold` what is proposed waits until it is approved of. `who`
+        asked for it, as history is to say.
 
         Raises as `Consolidator.consolidate`, and `StorageError` when the task can't be recorded.
         """
@@ -63,7 +64,7 @@ class Curation:
 
         async def work(report: Report) -> str:
             nonlocal done
-            done = await self._consolidated(report, force=force, deep=deep, hold=hold)
+            done = await self._consolidated(report, force=force, deep=deep, hold=hold, who=who)
             return done.skipped or f"{done.kept} kept, {done.merged} merged, {done.superseded} superseded"
 
         now = self.clock.now()
@@ -75,16 +76,16 @@ class Curation:
             return done
         return done
 
-    async def approve(self) -> Consolidated:
-        """Carry out the proposal that waits. Raises as `Consolidator.approve`."""
-        done = await self.consolidator.approve()
+    async def approve(self, *, who: str = WHO) -> Consolidated:
+        """Carry out the proposal that waits, which `who` approves of. Raises as `Consolidator.approve`."""
+        done = await self.consolidator.approve(who=who)
         if done.change_id:
             await self.refresh()
         return done
 
-    async def _consolidated(self, report: Report, *, force: bool, deep: bool, hold: bool) -> Consolidated:
+    async def _consolidated(self, report: Report, *, force: bool, deep: bool, hold: bool, who: str) -> Consolidated:
         asks = not self._hurries
-        done = await self.consolidator.consolidate(force=force, deep=deep, asks=asks, hold=hold, report=report)
+        done = await self.consolidator.consolidate(force=force, deep=deep, asks=asks, hold=hold, who=who, report=report)
         if done.change_id:
             await self.refresh()
         return done

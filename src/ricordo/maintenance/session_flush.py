@@ -72,6 +72,13 @@ class SessionFlush:
             return False
         return await self._throttle.until(self._slot(job)) is None
 
+    async def again(self, job: Job, ids: Collection[str]) -> Flushed:
+        """Extract the messages `ids` of the job's session once more, and index what was learned."""
+        if not self.config.is_on:
+            return self._skipped("the flush is off")
+        again = partial(self.flusher.again, job.agent, job.session, ids)
+        return await self._done(partial(again, scope=self._authorship(job)))
+
     async def _all(self, job: Job) -> Flushed:
         """Extract part after part."""
         given_up = self.flusher.model is not None and job.attempts > self.config.attempts

@@ -33,17 +33,21 @@ class ByHand(ABC):
             return await self._layers.forget(entry_id, who="user", why=reason)
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
-        """Take back one write and return it, the newest when none is named.
+        """Take back one write and return it: without an id the newest act of the scope's own user.
 
-        A consolidation, and what was written for all of a user's projects, is taken back by its id only: the former is
-        passed over by a call without an id, which is refused when the latter is the newest. Raises: ChangeNotFound,
+        That is what a person saved, marked, forgot or took in, and a consolidation that they asked for, whether in
+        this root or for all of their projects. What an agent saved, and what was learned or consolidated in the
+        background, is taken back by its id only; what another user did is not found. Raises: ChangeNotFound,
         UndoRefused.
         """
         with self._workspace.emitter.stage("undo", self.scope):
             return await self._layers.undo(change_id, who="user")
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes (all when None), newest first. Raises `InvalidQuery` if it is below 1."""
+        """Return at most `limit` writes (all when None), the one written last first, without those of other users.
+
+        Raises `InvalidQuery` if `limit` is below 1.
+        """
         return await self._layers.history(limit=limit)
 
     async def diff(self, change_id: str | None = None) -> ChangeDiff:
@@ -51,11 +55,11 @@ class ByHand(ABC):
 
         Raises: ChangeNotFound, also when what it replaced is not kept any more.
         """
-        places = await self._layers.places()
-        items = [(item, place) for place in places for item in await history(place.files, place.changes)]
+        places, user = await self._layers.places(), self.scope.user or ""
+        items = [(item, place) for place in places for item in await history(place.files, place.changes, user=user)]
         if not items:
             raise ChangeNotFound("Nothing was written yet.")
-        item = max((item for item, _ in items), key=lambda item: (item.at, item.id))
+        item = max((item for item, _ in items), key=lambda item: item.order)
         if change_id is not None:
             item = chosen_item([item for item, _ in items], change_id)
         place = next(place for each, place in items if each is item)

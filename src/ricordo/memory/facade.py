@@ -11,6 +11,8 @@ from anyio.to_thread import run_sync
 from ricordo.audit import chosen_id
 from ricordo.audit.as_of import entries_as_of
 from ricordo.audit.doctor import Check, inspect, inspect_inbox
+from ricordo.audit.history import PERSON
+from ricordo.audit.learning_again import messages_unlearned
 from ricordo.clock import Clock
 from ricordo.errors import (
     InvalidEntry,
@@ -256,9 +258,17 @@ class Memory(ByHand):
         return then[chosen_id([*then], entry_id)]
 
     async def ingest(
-        self, messages: Iterable[Message], *, session: str, known: Mapping[str, int] | None = None
+        self,
+        messages: Iterable[Message],
+        *,
+        session: str,
+        known: Mapping[str, int] | None = None,
+        part_of: str = "",
     ) -> Ingested:
         """Record messages of a session and extract what they teach; what is there already is not added again.
+
+        What they teach is one act, which one `undo` takes back, and they teach it again when they are given again after
+        that. `part_of` is the `change` of an earlier call that is undone together with this one.
 
         `known` counts, by fingerprint, the messages of the same conversation that were given before, for messages
         without ids that are read again from its beginning; None when they follow what the transcript holds.
@@ -273,8 +283,17 @@ class Memory(ByHand):
         job = Job(kind="flush", agent=agent, session=session, user=self.scope.user or "")
         flush = self._workspace.worker.at_once if recorded.added else self._workspace.flush
         flushed = await flush(job)
-        entries = flushed.block.entries if flushed.block else ()
-        return Ingested(session=session, messages=recorded.messages, added=len(recorded.added), entries=entries)
+        if known_before := {message.id for message in recorded.messages}.difference(recorded.added):
+            place = self._workspace.place
+            again = known_before & await messages_unlearned(place.files, place.changes, session)
+            flushed = flushed.then(await self._workspace.flush.again(job, again)) if again else flushed
+        change, entries = "", flushed.entries
+        if entries:
+            names_added = [entry.id for entry in entries]
+            change = await self._layers.note_act("ingest", names_added, who=PERSON, part_of=part_of)
+        return Ingested(
+            session=session, messages=recorded.messages, added=len(recorded.added), entries=entries, change=change
+        )
 
     async def sessions(self) -> list[SessionInfo]:
         """Return the sessions whose transcripts are kept, newest first."""

@@ -14,13 +14,15 @@ __all__ = ["Ingested", "Session"]
 class Ingested:
     """What taking in messages of a session did: how many were given and new, and the entries that were learned.
 
-    `messages` are the given ones as they are stored, with their ids.
+    `messages` are the given ones as they are stored, with their ids. `change` is the id by which `undo` takes back what
+    was learned, empty where nothing was.
     """
 
     session: str
     messages: tuple[Message, ...] = ()
     added: int = 0
     entries: tuple[Entry, ...] = ()
+    change: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,10 +60,12 @@ class FileProfileStore:
     """The profile at `path`. Several may be open on one file, in this process and in others."""
 
     def __init__(
-        self, files: FileStore, changes: ChangeSets, *, path: str, redactor: Redactor, key: bytes, clock: Clock
-    ) -> None:
-        """Read from `files` and write through `changes`; `key` is the root's secret for what is forgotten."""
+        self, files: FileStore, changes: ChangeSets, *, path: str, redactor: Redactor, key: bytes, clock: Clock,
+        user: str = "",
+    ) -> None:  # fmt: skip
+        """Read from `files` and write `user`'s changes; `key` is the root's secret for what is forgotten."""
         self.path = path
+        self._user = user
         self._files = files
         self._changes = changes
         self._redactor = redactor
@@ -182,7 +184,7 @@ class FileProfileStore:
         async with self._files.lock(CURATION_LOCK):
             if by == LEARNING and await self._says_forgotten(saved, current.profile):
                 raise _ForgottenMeanwhile(f"{self.path} would say again what was forgotten meanwhile.")
-            change = await self._changes.apply(edits, act=_ACT, who=by, why=self._redactor.clean(why))
+            change = await self._changes.apply(edits, act=_ACT, who=by, why=self._redactor.clean(why), user=self._user)
         # what the file has now is read, so that nothing is served that somebody else has replaced already
         self._held = None
         return Saved(profile=independent(saved), change=change.id)
@@ -228,7 +230,7 @@ class FileProfileStore:
             Edit(path=await self._free(), expected=ABSENT, data=stored.data),
             Edit(path=self.path, expected=stored.version, data=None),
         ]
-        await self._changes.apply(edits, act=_ACT, who=by, why="the document could not be read")
+        await self._changes.apply(edits, act=_ACT, who=by, why="the document could not be read", user=self._user)
         return _Held(profile=new_profile(self._clock.now()), version=ABSENT, mark=None)
 
     async def _free(self) -> str:
@@ -255,7 +257,7 @@ class Profiles:
         path = profile_of(self._owner, scope)
         if not path:
             raise ScopeMismatch(f"This root belongs to {self._owner}; it holds no profile for {scope}.")
-        store = self._open.pop(path, None) or self._make(path=path)
+        store = self._open.pop(path, None) or self._make(path=path, user=scope.user or "")
         while len(self._open) >= _MOST_OPEN:
             del self._open[next(iter(self._open))]
         self._open[path] = store

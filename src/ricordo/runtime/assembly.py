@@ -10,6 +10,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.audit.doctor import Check, inspect
+from ricordo.audit.ledgers import follow_written
 from ricordo.audit.usage import UsageLog
 from ricordo.beside import beside
 from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
@@ -137,6 +138,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         place = await _open_place(root, scope, "project" if scope.project else "own", parts)
     serving.begin(place)
     wider = _Wider(scope, parts, serving)
+    await wider.follow_written()
     inbox = _inbox(root, place.files, parts)
     try:
         clock = SavingClock(parts.clock)
@@ -260,6 +262,11 @@ class _Wider:
         """The place, as far as it is open."""
         return self._place
 
+    async def follow_written(self) -> None:
+        """Let new ids sort after what was written there, as those of one user's acts in both roots are compared."""
+        if self._marker is not None:
+            await follow_written(LocalFiles(self._marker.parent, disk=self._parts.disk), self._parts.ids)
+
     def is_missed(self) -> bool:
         """Tell whether there is a place that is not open yet. It blocks on the disk."""
         return self._place is None and self._marker is not None and os.path.lexists(self._marker)
@@ -273,7 +280,8 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
     files = LocalFiles(root, disk=parts.disk)
     owner = await claim_root(files, scope, clock=parts.clock, ids=parts.ids)
     key = await guard_key(files)
-    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids)
+    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or "")
+    await follow_written(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()

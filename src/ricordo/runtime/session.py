@@ -7,6 +7,7 @@ from typing import overload
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit.history import PERSON
 from ricordo.clock import SystemClock
 from ricordo.compaction import CompactionConfig, Report, Strategy
 from ricordo.compaction.ladder import Noted
@@ -205,7 +206,7 @@ class Session:
         curation = self.workspace.curation if self.workspace else None
         if curation is None:
             return Consolidated(skipped="consolidation is switched off" if self.workspace else "memory is off")
-        return await curation.run(force=True, deep=deep)
+        return await curation.run(force=True, deep=deep, who=PERSON)
 
     async def _compacted(
         self,

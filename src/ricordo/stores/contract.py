@@ -103,6 +103,8 @@ class Store:
                 scope=scope,
                 source=replace(entry.source, session=entry.source.session or scope.session),
             )
+            if entry.id:
+                self._parts.ids.follow(entry.id)
             progress.counts["entries"] = 1
             return await self._bound.write(redacted_entry(stamped, self._parts.redactor))
 

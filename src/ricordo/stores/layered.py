@@ -22,6 +22,7 @@ from ricordo.audit import (
     chosen_item,
     forget,
     history,
+    is_by_person,
     located_by_id,
     mark,
     undo,
@@ -29,7 +30,7 @@ from ricordo.audit import (
 from ricordo.audit.usage import ids_shown
 from ricordo.clock import Clock, milliseconds
 from ricordo.consolidation.config import ConsolidationConfig
-from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError, UndoRefused
+from ricordo.errors import ChangeNotFound, FileMissing, ScopeMismatch, StorageError
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.recall.recall import recall
@@ -40,7 +41,6 @@ from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.layered_damage import DamageWatch
 from ricordo.stores.layered_entries import each_once, ids_in, ids_placed, names_of, says_something
 from ricordo.stores.layered_reading import PlaceReading, newest
-from ricordo.stores.layered_sessions import ACT as SUMMARIZE
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
 from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble, said
@@ -61,9 +61,6 @@ _SESSIONS_SHARE = 4
 
 _SEEING = ("tenant", "user", "team", "project")
 """The parts of a scope that say which places it sees."""
-
-_NOBODYS = frozenset({"consolidate", "undo", SUMMARIZE})
-"""What nobody did by hand in a way that they would take back without naming it."""
 
 
 class OpenWider(Protocol):
@@ -283,18 +280,23 @@ class LayeredDriver(Prefaces):
         return found
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes to the visible places, newest first."""
+        """Return at most `limit` writes to the visible places, newest first, without those of other users."""
         return [item for _, item in await self._history(limit=limit)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
-        """Take back one write, the narrowest place's newest when none is named; a consolidation has to be named.
+        """Take back one write, the newest act of the scope's own user when none is named.
 
-        Raises: ChangeNotFound; UndoRefused, also when none is named and a wider place has a newer one.
+        What an agent or the background did has to be named; what another user did can't be. Raises: ChangeNotFound;
+        UndoRefused.
         """
         place, item = await self._chosen(change_id)
         await undo(place.files, place.changes, item, who=who, config=self._config)
         await self._refresh(place)
         return item
+
+    async def note_act(self, act: str, entries: Sequence[str], *, who: str, part_of: str = "") -> str:
+        """Note that these memories were added by one act, in the history of the narrowest place."""
+        return (await self._place.changes.apply([], act=act, who=who, entries=entries, part_of=part_of)).id
 
     @property
     def _open(self) -> list[Place]:
@@ -329,37 +331,26 @@ class LayeredDriver(Prefaces):
         found = [
             (place, item)
             for place in await self.places()
-            for item in await history(place.files, place.changes, limit=limit, holding=holding)
+            for item in await history(
+                place.files, place.changes, limit=limit, holding=holding, user=self._scope.user or ""
+            )
         ]
-        return sorted(found, key=lambda row: (row[1].at, row[1].id), reverse=True)[:limit]
+        return sorted(found, key=lambda row: row[1].order, reverse=True)[:limit]
 
     async def _chosen(self, change_id: str | None) -> tuple[Place, HistoryItem]:
-        """Return the write that is meant, and whose it is."""
-        if change_id is None:
-            return self._place, await self._newest_here()
-        rows = await self._history(holding=change_id)
+        """Return the write that is meant, and whose it is; the newest mostly is among a few."""
+        rows = await self._history(limit=_FEW) if change_id is None else await self._history(holding=change_id)
+        if change_id is None and not any(is_by_person(item) and not item.undone for _, item in rows):
+            rows = await self._history()
         try:
             item = chosen_item([item for _, item in rows], change_id)
         except ChangeNotFound:
-            if await self._forgotten(change_id):
+            if change_id and await self._forgotten(change_id):
                 raise ChangeNotFound(
                     f"The memory {change_id} was forgotten: undo that change first, `ricordo history` shows its id."
                 ) from None
             raise
         return next(row for row in rows if row[1] is item)
-
-    async def _newest_here(self) -> HistoryItem:
-        """Return the newest write that can be undone, if it is this place's; what projects share has to be named."""
-        newest = [item for place in await self.places() if (item := await _newest_open(place)) is not None]
-        if not newest:
-            raise ChangeNotFound("There is nothing to undo.")
-        last = max(newest, key=lambda item: (item.at, item.id))
-        if last != await _newest_open(self._place):
-            raise UndoRefused(
-                f"The newest write, {last.id}, is in the memory that all of the user's projects share: name it to undo"
-                " it, or name a write of this root; `ricordo history` shows both."
-            )
-        return last
 
     async def _forgotten(self, entry_id: str) -> bool:
         return any([entry_id in (await read_tombstones(place.files)).ids for place in await self.places()])
@@ -378,13 +369,3 @@ class LayeredDriver(Prefaces):
         if wider is None:
             raise ScopeMismatch(f"There is no place to keep a memory for {entry.scope}.")
         return wider
-
-
-async def _newest_open(place: Place) -> HistoryItem | None:
-    """Return a place's newest write that somebody made and nobody took back; a few of the newest mostly hold it."""
-    for limit in (_FEW, None):
-        items = await history(place.files, place.changes, limit=limit)
-        open_items = [item for item in items if item.act not in _NOBODYS and not item.undone]
-        if open_items or len(items) < _FEW:
-            return open_items[0] if open_items else None
-    return None

@@ -19,7 +19,7 @@ from secrets import randbelow
 
 import anyio
 
-from ricordo.clock import Clock, Ids, rfc3339
+from ricordo.clock import Clock, Ids, decode_id, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
 from ricordo.uncut import uncut
@@ -38,6 +38,7 @@ __all__ = [
     "Edit",
     "FileChange",
     "cut_off",
+    "newest_change",
     "replaced_memory",
 ]
 
@@ -47,6 +48,7 @@ OBJECTS = "history/objects"
 CHANGES_LOCK = "changes"
 CURATION_LOCK = "consolidate"
 """Held by what writes memory from what it read before, and by what forgets; it is taken before CHANGES_LOCK."""
+_LEFT_OUT_WHERE_EMPTY = frozenset({"user", "entries", "part_of"})
 _TRIES = 24
 _LONGEST_PAUSE_MS = 20
 
@@ -71,7 +73,12 @@ class FileChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One change set: `act` names what was done, `undoes` the change that it takes back."""
+    """One change set: `act` names what was done, `undoes` the change that it takes back.
+
+    `user` is the id of the user whose act it is, empty where that is not known. `entries` are the ids of memories that
+    the act appended to ledgers, which needs no change of a file here. `part_of` is the id of the first change of the
+    same act, where one act made several.
+    """
 
     id: str
     at: datetime
@@ -80,35 +87,52 @@ class Change:
     act: str
     files: tuple[FileChange, ...]
     undoes: str | None = None
+    user: str = ""
+    entries: tuple[str, ...] = ()
+    part_of: str = ""
 
 
 class ChangeSets:
     """The record of all change sets of a root, and the one way to make a new one."""
 
-    def __init__(self, files: FileStore, *, clock: Clock, ids: Ids) -> None:
-        """Keep the history in `files`, beside the workspace."""
+    def __init__(self, files: FileStore, *, clock: Clock, ids: Ids, user: str = "") -> None:
+        """Keep the history in `files`, beside the workspace; `user` is whose acts these are unless told otherwise."""
         self._files = files
         self._clock = clock
         self._ids = ids
+        self._user = user
 
     async def apply(
-        self, edits: Sequence[Edit], *, act: str, who: str, why: str = "", undoes: str | None = None
+        self,
+        edits: Sequence[Edit],
+        *,
+        act: str,
+        who: str,
+        why: str = "",
+        undoes: str | None = None,
+        user: str | None = None,
+        entries: Sequence[str] = (),
+        part_of: str = "",
     ) -> Change:
-        """Write all of `edits` or none, and return the record.
+        """Write all of `edits` or none, and return the record, whose id sorts after those of all records before.
 
         Raises: VersionConflict if a file is not the version an edit was based on; StorageFull and its siblings.
         """
-        change = Change(
-            id=self._ids.new(),
-            at=self._clock.now(),
-            who=who,
-            why=why,
-            act=act,
-            files=tuple(_file_change(edit) for edit in edits),
-            undoes=undoes,
-        )
         async with self._files.lock(CHANGES_LOCK):
             await self._recover()
+            self._ids.follow(await newest_change(self._files))
+            change = Change(
+                id=self._ids.new(),
+                at=self._clock.now(),
+                who=who,
+                why=why,
+                act=act,
+                files=tuple(_file_change(edit) for edit in edits),
+                undoes=undoes,
+                user=self._user if user is None else user,
+                entries=tuple(entries),
+                part_of=part_of,
+            )
             for edit in edits:
                 await self._keep(edit)
             await uncut(partial(self._carry_out, change, edits))
@@ -247,6 +271,12 @@ async def cut_off(files: FileStore) -> int:
         return len(await files.list(PENDING))
 
 
+async def newest_change(files: FileStore) -> str:
+    """Return the id of the change set that was recorded last, empty for none."""
+    listed = [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(CHANGES)]
+    return max((name for name in listed if decode_id(name) is not None), default="")
+
+
 async def replaced_memory(files: FileStore) -> AsyncIterator[tuple[str, bytes]]:
     """Yield the path and the content of each memory document that a change replaced, as far as both are kept."""
     for change in await _records(files):
@@ -313,13 +343,15 @@ def _object(version: str) -> str:
 
 
 def _encoded(change: Change) -> bytes:
-    return (json.dumps(asdict(change) | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1) + "\n").encode()
+    told = {name: value for name, value in asdict(change).items() if value or name not in _LEFT_OUT_WHERE_EMPTY}
+    return (json.dumps(told | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def _decoded(data: bytes) -> Change:
     try:
         value = json.loads(data)
         files = tuple(FileChange(**changed) for changed in value.pop("files"))
-        return Change(files=files, at=datetime.fromisoformat(value.pop("at")), **value)
+        entries = tuple(value.pop("entries", ()))
+        return Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **value)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DocumentInvalid("The record of a change can't be read.") from error

@@ -30,8 +30,7 @@ def undo(
         str | None,
         typer.Argument(
             metavar="CHANGE",
-            help="The id of a change, its beginning, or the id of a memory it added; else the newest that is no "
-            "consolidation.",
+            help="The id of a change, its beginning, or the id of a memory it added; else what you did last.",
         ),
     ] = None,
     root: RootOption = None,
@@ -39,7 +38,11 @@ def undo(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take back one write; an undo can be undone by its own id."""
+    """Take back one write; an undo can be undone by its own id.
+
+    Without an id it is what you did last, in this root or for all of your projects. What an agent saved, and what was
+    learned or consolidated in the background, is undone by its id, which `ricordo history` shows.
+    """
     target = existing(root, user, project)
 
     async def take_back(memory: "Memory") -> "tuple[HistoryItem, Deed | None]":

@@ -63,6 +63,7 @@ def consolidate(
 
 
 async def _carried_out(target: Target, *, deep: bool, dry_run: bool, approve: bool) -> _Told:
+    from ricordo.audit.history import PERSON
     from ricordo.runtime.assembly import Parts, open_workspace
 
     parts, note = await _with_model(Parts.standard(settings=target.settings))
@@ -73,7 +74,7 @@ async def _carried_out(target: Target, *, deep: bool, dry_run: bool, approve: bo
         if dry_run:
             proposal = await curation.consolidator.preview(deep=deep)
             return _Told(proposal=proposal, diff=await _difference(workspace, proposal), note=note)
-        done = await (curation.approve() if approve else curation.run(force=True, deep=deep))
+        done = await (curation.approve(who=PERSON) if approve else curation.run(force=True, deep=deep, who=PERSON))
         return _Told(done=done, note=note)
 
 

@@ -120,6 +120,8 @@ def bench(
 
 
 async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
+    from ricordo.audit.history import PERSON
+    from ricordo.stores.capabilities import Undoes
     from ricordo.stores.migration import listed_entries, migrated, planned, verified
 
     source, destination = addresses
@@ -140,6 +142,9 @@ async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry
             return plan
         with progress_bar(len(plan.waiting), "copying") as tell:
             done = await migrated(plan, store, tell)
+        undoes = store.offers(Undoes)
+        if undoes and done.moved:
+            await undoes.note_act("import", [entry.id for entry in done.moved], who=PERSON)
     async with opened_at(destination, scope, target) as store:
         return verified(done, entries, await listed_entries(store, str(destination)))
 

@@ -1,0 +1,48 @@
+"""`ricordo undo` without an id takes back the command that was run last."""
+
+from pathlib import Path
+
+from command_line import chat, ricordo
+
+
+def test_a_consolidation_that_a_person_ran_is_what_the_next_undo_takes_back() -> None:
+    ricordo("remember", "We use uv for environments.")
+    ricordo("remember", "We deploy only from main.", "--kind", "decision")
+    run = ricordo("consolidate", "--json").document
+    assert run["change"]
+    undone = ricordo("undo", "--json").document["undone"]
+    assert (undone["id"], undone["act"], undone["who"]) == (run["change"], "consolidate", "user")
+    assert ricordo("undo", "--json").document["undone"]["act"] == "save"
+    assert "uv for environments" in ricordo("memory", "list").out
+
+
+def test_conversations_that_were_taken_in_are_undone_together_and_can_be_taken_in_again(tmp_path: Path) -> None:
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    chat(folder / "a.jsonl")
+    chat(folder / "b.jsonl", (("user", "Paul owns billing."), ("assistant", "Noted.")))
+    ricordo("remember", "We use uv for environments.")
+    first = ricordo("ingest", folder, "--json").document
+    assert first["sessions"] == 2
+    assert first["entries"] > 2
+    shown = ricordo("history", "--json").document["changes"]
+    assert [item["act"] for item in shown if item["act"] in {"ingest", "extract", "save"}] == ["ingest", "save"]
+    assert "ingest" in ricordo("undo").out
+    assert ricordo("memory", "list", "--json").document["total"] == 1
+    again = ricordo("ingest", folder, "--json").document
+    assert (again["entries"], again["messages"]["new"]) == (first["entries"], 0)
+    assert ricordo("ingest", folder, "--json").document["entries"] == 0
+    assert ricordo("memory", "list", "--json").document["total"] == first["entries"] + 1
+
+
+def test_a_store_that_was_copied_here_is_undone_as_one_and_can_be_copied_again() -> None:
+    for content in ("Paul owns billing.", "Nadia owns staging."):
+        ricordo("remember", content, "--root", "one", "--project", "shop")
+    ricordo("store", "migrate", "layered", "jsonl:./notes", "--root", "one", "--project", "shop")
+    here = ("--root", "other", "--project", "shop", "--json")
+    ricordo("remember", "We use uv for environments.", *here)
+    copy = ("store", "migrate", "jsonl:./notes", "layered", *here)
+    assert ricordo(*copy).document["copied"] == 2
+    assert ricordo("undo", *here).document["undone"]["act"] == "import"
+    assert ricordo("memory", "list", *here).document["total"] == 1
+    assert ricordo(*copy).document["copied"] == 2

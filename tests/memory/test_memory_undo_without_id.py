@@ -1,0 +1,160 @@
+"""`undo` without an id: the newest act of the person who asks, by the order of writing."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE
+from hand_clock import HandClock
+from ricordo import HarnessAgent, Memory, Message, Scope
+from ricordo.errors import ChangeNotFound
+from ricordo.messages import Text
+
+pytestmark = pytest.mark.anyio
+
+Opened = Callable[..., AbstractAsyncContextManager[Memory]]
+ANN, BOB = Scope(user="ann", project="shop"), Scope(user="bob", project="shop")
+
+
+def said(*texts: str) -> list[Message]:
+    return [Message(role="user", parts=(Text(text=text),)) for text in texts]
+
+
+async def contents(memory: Memory) -> set[str]:
+    return {entry.content for entry in await memory.entries()}
+
+
+async def test_it_passes_over_what_an_agent_saved_and_the_background_learned(opened: Opened, root: Path) -> None:
+    async with opened() as memory:
+        await memory.remember("We use uv.")
+    async with HarnessAgent("offline", workspace=root, scope=SCOPE, session="s") as agent:
+        await agent.send("My name is Mira. We decided to deploy only from main.")
+    async with opened() as memory:
+        noted = await memory.remember("Tests run in CI.", by="agent")
+        before = [(item.act, item.who) for item in await memory.history()]
+        assert {("extract", "flush"), ("profile", "profile"), ("save", "agent")} <= {*before}
+        assert [(done := await memory.undo()).act, done.who] == ["save", "user"]
+        left = await contents(memory)
+        assert "We use uv." not in left
+        assert len(left) > 1, "what was learned stays"
+        with pytest.raises(ChangeNotFound):
+            await memory.undo()
+        assert (await memory.undo(noted.id)).who == "agent"
+        assert await contents(memory) == left - {"Tests run in CI."}
+
+
+async def test_it_takes_back_the_acts_of_its_own_user_and_shows_no_others(opened: Opened) -> None:
+    async with opened(ANN) as ann, opened(BOB) as bob:
+        anns = await ann.remember("Ann's fact is here.")
+        bobs = await bob.remember("Bob's fact is here.")
+        pinned = await bob.pin(bobs.id)
+        shown = {item.id for item in await ann.history()}
+        assert anns.id in shown
+        assert bobs.id not in shown
+        assert not any(item.act == "pin" for item in await ann.history())
+        assert [item.act for item in await bob.history()] == ["pin", "save"]
+        with pytest.raises(ChangeNotFound):
+            await ann.undo(bobs.id)
+        with pytest.raises(ChangeNotFound):
+            await ann.undo((await bob.history())[0].id)
+        assert (await ann.undo()).id == anns.id
+        with pytest.raises(ChangeNotFound):
+            await ann.undo()
+        assert (await ann.diff()).item.act == "undo"
+        assert pinned.pinned
+        assert (await bob.undo()).act == "pin"
+        assert (await bob.undo()).id == bobs.id
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_clock_that_is_set_back_changes_no_order(opened: Opened, at_once: bool) -> None:
+    clock = HandClock()
+    done: list[str] = []
+
+    async def act(memory: Memory, number: int) -> None:
+        saved = await memory.remember(f"The harbour {number} is closed.")
+        done.append(saved.id)
+        clock.turn(seconds=-2)
+        await memory.confirm(saved.id)
+        done.append((await memory.history(limit=1))[0].id)
+        clock.turn(seconds=-2)
+
+    if at_once:
+        async with opened(clock=clock) as memory:
+            for number in range(3):
+                await act(memory, number)
+    else:
+        for number in range(3):
+            async with opened(clock=clock) as memory:
+                await act(memory, number)
+    clock.turn(days=-3)
+    async with opened(clock=clock) as memory:
+        assert [item.id for item in await memory.history()] == done[::-1]
+        assert [item.id for item in await memory.history(limit=2)] == done[::-1][:2]
+    for expected in reversed(done):
+        async with opened(clock=clock) as memory:
+            assert (await memory.undo()).id == expected
+        clock.turn(seconds=-2)
+
+
+async def test_an_act_for_all_projects_is_taken_back_in_its_turn(opened: Opened) -> None:
+    wide = Scope(user="me")
+    clock = HandClock()
+    async with opened(clock=clock) as memory:
+        await memory.remember("The first is here.")
+    clock.turn(seconds=-2)
+    async with opened(clock=clock) as memory:
+        await memory.remember("I prefer tea.", scope=wide, reason="It holds everywhere.")
+    clock.turn(seconds=-2)
+    async with opened(clock=clock) as memory:
+        await memory.remember("The third is here.")
+    async with opened(clock=clock) as memory:
+        for left in ({"The first is here.", "I prefer tea."}, {"The first is here."}, set()):
+            await memory.undo()
+            assert await contents(memory) == left
+
+
+async def test_what_is_taken_in_is_one_act_and_can_be_taken_in_again(opened: Opened) -> None:
+    first, second = said("Nadia owns staging."), said("Paul owns billing.")
+    async with opened() as memory:
+        done = await memory.ingest(first, session="s")
+        await memory.ingest(second, session="t", part_of=done.change)
+        learned = await contents(memory)
+        assert len(learned) == 2
+        item = (await memory.history(limit=1))[0]
+        assert (item.act, len(item.entries), len(item.paths)) == ("ingest", 2, 1)
+        assert "+- Nadia owns staging." in (await memory.diff()).files[0].text
+        assert (await memory.undo()).id == done.change
+        assert await contents(memory) == set()
+        assert (await memory.ingest(second, session="t", known={})).entries
+        assert await contents(memory) == {"Paul owns billing."}
+        assert not (await memory.ingest(second, session="t", known={})).entries, "it is learned once"
+    async with opened() as memory:
+        assert (await memory.ingest(first, session="s", known={})).entries
+        assert await contents(memory) == learned
+        await memory.undo()
+        assert await contents(memory) == {"Paul owns billing."}
+
+
+async def test_nothing_in_the_background_learns_again_what_was_taken_back(opened: Opened, root: Path) -> None:
+    async with opened() as memory:
+        await memory.ingest(said("Nadia owns staging."), session="s")
+        await memory.undo()
+    (root / "queue.db").unlink()
+    async with opened() as memory:
+        await memory.ingest(said("Nadia owns staging.", "Paul owns billing."), session="other")
+        await memory.undo()
+        await memory.ingest(said("Paul owns billing."), session="s", known={})
+        assert await contents(memory) == {"Paul owns billing."}
+
+
+async def test_of_a_session_only_what_was_taken_back_is_learned_again(opened: Opened) -> None:
+    async with opened() as memory:
+        done = await memory.ingest(said("Nadia owns staging."), session="s")
+        await memory.ingest(said("Paul owns billing."), session="s")
+        await memory.undo(done.change)
+        again = await memory.ingest(said("Nadia owns staging."), session="s", known={})
+        assert [entry.content for entry in again.entries] == ["Nadia owns staging."]
+        assert await contents(memory) == {"Nadia owns staging.", "Paul owns billing."}
