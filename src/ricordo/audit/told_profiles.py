@@ -3,7 +3,6 @@
 Invariant: records that can't be read, and fields that have no name here, stay as they are.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from functools import partial
 
@@ -12,6 +11,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.language import content_words, words
+from ricordo.messages.jsontext import decoded
 from ricordo.messages.types import JsonValue
 from ricordo.profile.forgetting import without_saying, without_saying_part
 from ricordo.workspace.changes import Edit
@@ -68,7 +68,7 @@ def _unknowing(
         rest = without_saying_part(rest, content) if by_hand else rest
     if not gone and rest == profile:
         return data
-    return _written(json.loads(data), gone, rest)
+    return _written(decoded(data), gone, rest)
 
 
 def _says(fact: Fact, entry: Entry) -> bool:

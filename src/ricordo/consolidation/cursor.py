@@ -15,6 +15,7 @@ from hashlib import blake2b
 from ricordo.clock import rfc3339
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.messages.jsontext import decoded
 from ricordo.messages.types import JsonValue
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.layout import LEDGERS
@@ -106,7 +107,7 @@ async def save_cursor(files: FileStore, cursor: Cursor) -> None:
 
 
 def _decoded(data: bytes, version: str) -> Cursor:
-    value = json.loads(data)
+    value = decoded(data)
     at = value["at"]
     return Cursor(
         at=datetime.fromisoformat(at) if at else None,

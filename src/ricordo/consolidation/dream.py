@@ -13,6 +13,7 @@ from ricordo.clock import rfc3339
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.workspace.layout import LEDGERS, WORKSPACE, session_of
 
 __all__ = ["DREAMS", "Dreams", "closed_gate", "load_dreams", "save_dreams", "session_marks"]
@@ -54,7 +55,7 @@ async def load_dreams(files: FileStore) -> Dreams:
     except FileMissing:
         return Dreams()
     try:
-        row = json.loads(stored.data)
+        row = decoded(stored.data)
         at, marks = row["at"], str(row["sessions"])
         return Dreams(
             at=datetime.fromisoformat(at) if at else None,

@@ -20,6 +20,7 @@ from ricordo.beside import beside
 from ricordo.clock import Clock, rfc3339
 from ricordo.errors import FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.uncut import finish
 from ricordo.workspace.layout import LEDGERS
 
@@ -87,7 +88,7 @@ def _body(clock: Clock, token: str) -> bytes:
 def _is_alive(data: bytes, now: datetime) -> bool:
     """Tell whether the holder lives: it gave a sign within the hour, and its process is there as far as one can see."""
     try:
-        row = json.loads(data)
+        row = decoded(data)
         at, pid, host, run = datetime.fromisoformat(row["at"]), int(row["pid"]), row["host"], row["run"]
         if abs(now - at) >= STALE:
             return False

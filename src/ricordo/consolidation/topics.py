@@ -14,6 +14,7 @@ from hashlib import blake2b
 
 from ricordo.courtesy import give_way
 from ricordo.language import find_names, is_stop_word, is_unsegmented, split_identifier, words
+from ricordo.messages.jsontext import decoded
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import content_line, parse_entries
 from ricordo.workspace.layout import TOPICS, WORKSPACE
@@ -194,7 +195,7 @@ def _front_matter(text: str) -> tuple[str, str]:
 def _plain(value: str) -> str:
     """Return a front matter value without its quotes."""
     try:
-        loaded = json.loads(value)
+        loaded = decoded(value)
     except ValueError:
         return value.strip("'\"")
     return loaded if isinstance(loaded, str) else value

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ricordo.consolidation.types import REASONS, Advice, Merge, Retired, Superseded
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore, version_of
+from ricordo.messages.jsontext import decoded
 from ricordo.workspace.layout import LEDGERS
 
 __all__ = ["PROPOSAL", "Waiting", "basis_of", "drop_waiting", "keep_waiting", "load_waiting"]
@@ -36,7 +37,7 @@ def basis_of(versions: Mapping[str, str], *, deep: bool) -> str:
 async def load_waiting(files: FileStore) -> Waiting | None:
     """Return the proposal that waits; None when there is none, or when it can't be read."""
     try:
-        row = json.loads((await files.read(PROPOSAL)).data)
+        row = decoded((await files.read(PROPOSAL)).data)
         advice = None if row["advice"] is None else _advice(row["advice"])
         return Waiting(basis=str(row["basis"]), advice=advice, deep=bool(row["deep"]))
     except (FileMissing, ValueError, TypeError, KeyError):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.messages.types import JsonValue
 
 __all__ = ["Cursor", "load_cursor", "save_cursor"]
@@ -59,7 +60,7 @@ async def load_cursor(files: FileStore, at: str) -> Cursor:
     except FileMissing:
         return Cursor(at=at)
     try:
-        return _decoded(at, stored.version, json.loads(stored.data))
+        return _decoded(at, stored.version, decoded(stored.data))
     except (ValueError, TypeError, KeyError, AttributeError):
         return Cursor(at=at, version=stored.version, damaged=True)
 

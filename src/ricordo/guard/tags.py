@@ -39,6 +39,10 @@ _SLASHES = frozenset("/∕⁄⧸╱／\\＼")
 _BARS = frozenset("|｜∣ǀ❘")
 _SEPARATORS = frozenset("-_.▁‐‑–−＿")
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+_BLANK_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f") | frozenset(
+    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+_UNSEEN = _BLANK_LETTERS | _BLANK_MARKS
 _LOOKALIKES = dict(zip("аеорсухіѕԁһјӏոսοατυικνмтѵɡı", "aeopcyxisdhjlnuoatuikvmtvgi", strict=True))
 _OPENER = re.compile(rf"&(?P<more>(?:amp;)*)(?P<code>lt|#x[0-9A-F]{{2,5}});|[{_OPENING}\[［:]")
 
@@ -65,6 +69,16 @@ def is_invisible(mark: str) -> bool:
     return mark in _BLANK_LETTERS or (
         unicodedata.category(mark) in {"Cf", "Cc", "Mn", "Me", "Cn", "Cs"} and not mark.isspace()
     )
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text can be seen: it is white space, format and control characters, and blank letters."""
+    return all(mark.isspace() or (is_invisible(mark) and not _is_accent(mark)) for mark in text)
+
+
+def _is_accent(mark: str) -> bool:
+    """Whether a mark is seen, though it takes no room of its own, or is no character at all."""
+    return mark not in _UNSEEN and unicodedata.category(mark) in {"Mn", "Me", "Cn", "Cs"}
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -7,13 +7,13 @@ Invariants: the same arguments give the same bytes; nothing in it that somebody 
 taken for its frame; each result is shown up to its budget or waits for the next request, and what waits is not told.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.guard.permissions import render_rule
 from ricordo.messages import Message, Text, ToolCall, ToolResult, marked, pair
+from ricordo.messages.jsontext import decoded
 from ricordo.state import Standing, Todo
 from ricordo.tasks import Task
 from ricordo.tokens import Tokens, cut_text, estimate_text
@@ -134,7 +134,7 @@ def _holds(window: Sequence[Message], plan: str) -> bool:
 
 def _content_of(call: ToolCall) -> str | None:
     try:
-        arguments = json.loads(call.arguments)
+        arguments = decoded(call.arguments)
     except ValueError:
         return None
     content = arguments.get("content") if isinstance(arguments, dict) else None

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.index.postings import Array
+from ricordo.messages.jsontext import decoded
 
 __all__ = ["Graph", "graph_is_possible"]
 
@@ -112,7 +113,7 @@ class Graph:
         try:
             with path.open("rb") as file:
                 whole = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            told = json.loads(bytes(whole[-_TAIL:]))
+            told = decoded(bytes(whole[-_TAIL:]))
             count, size = int(told["count"]), int(told["size"])
             if told != _told(model, dimension, count, size, _checksum(whole[:-_TAIL])):
                 return None

@@ -12,6 +12,7 @@ from ricordo.database.sqlite import Connection
 from ricordo.index.contract import Chunk, Query
 from ricordo.index.plan import stamp
 from ricordo.index.scoring import MOST_OF_HEAP, MOST_TWINS, Candidate, Statistics, stem
+from ricordo.index.tables import storable
 from ricordo.index.terms import Words
 
 __all__ = ["chunks", "full_text", "literal", "newest", "statistics"]
@@ -101,7 +102,7 @@ def literal(connection: Connection, query: Query, limit: int) -> list[Chunk]:
     found = connection.execute(
         f"""SELECT chunk.id FROM chunk {_JOINS} WHERE instr(lower(chunk.content), lower(?)) > 0 {conditions}
         ORDER BY path, chunk.line, chunk.part LIMIT ?""",
-        (query.text.strip().encode("utf-8", "replace").decode().replace("\0", ""), *values, limit),
+        (storable(query.text.strip()).replace("\0", ""), *values, limit),
     )
     return [*chunks(connection, [row[0] for row in found]).values()]
 
@@ -150,14 +151,14 @@ def _filters(query: Query) -> tuple[str, _Values]:
     need(f"sort IN ({_marks(query.sorts)})", *query.sorts)
     need("(sort <> 'profile' OR path = ?)", query.profile)
     if query.kinds:
-        need(f"coalesce(bullet.kind, chunk.kind) IN ({_marks(query.kinds)})", *query.kinds)
+        need(f"coalesce(bullet.kind, chunk.kind) IN ({_marks(query.kinds)})", *map(storable, query.kinds))
     if query.tags:
         held = " OR ".join("instr(coalesce(bullet.tags, chunk.tags), ?) > 0" for _ in query.tags)
-        need(f"({held})", *(f"\n{tag}\n" for tag in query.tags))
+        need(f"({held})", *(f"\n{storable(tag)}\n" for tag in query.tags))
     if query.session:
-        need("coalesce(bullet.session, chunk.session) = ?", query.session)
+        need("coalesce(bullet.session, chunk.session) = ?", storable(query.session))
     if query.path:
-        need("substr(path, 1, ?) = ?", len(query.path), query.path)
+        need("substr(path, 1, ?) = ?", len(query.path), storable(query.path))
     if query.since:
         need("coalesce(bullet.time, chunk.time) >= ?", stamp(query.since))
     if query.until:

@@ -31,6 +31,7 @@ from ricordo.index.plan import Asked
 from ricordo.index.postings import COLUMNS, NO_TIME, Array, Block, Builder, IndexedRow, Postings
 from ricordo.index.queries import chunks
 from ricordo.index.scoring import as_they_come
+from ricordo.messages.jsontext import decoded
 
 __all__ = ["Segments", "from_bytes", "to_bytes"]
 
@@ -228,7 +229,7 @@ def from_bytes(data: bytes) -> Block:
     """Read what `to_bytes` wrote. Raises: ValueError, KeyError, zlib.error when it is something else."""
     raw = zlib.decompress(data)
     start = raw.index(b"\n") + 1
-    head = json.loads(raw[: start - 1])
+    head = decoded(raw[: start - 1])
     at = start + head["vocabulary"]
     arrays: dict[str, Array] = {}
     for (name, kind), length in zip({**COLUMNS, **_POSTINGS}.items(), head["lengths"], strict=True):

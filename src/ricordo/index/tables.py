@@ -16,7 +16,16 @@ from ricordo.index.chunking import Row, Tail
 from ricordo.index.contract import Chunk, Sort
 from ricordo.index.plan import Checksum, Known
 
-__all__ = ["SCHEMA", "append_document", "known_documents", "put_document", "remove_document", "tail_after", "tail_of"]
+__all__ = [
+    "SCHEMA",
+    "append_document",
+    "known_documents",
+    "put_document",
+    "remove_document",
+    "storable",
+    "tail_after",
+    "tail_of",
+]
 
 _EARLIER = ("vocabulary", "words", "chunk", "document", "total", "change", "segment")
 
@@ -134,7 +143,7 @@ def tail_after(rows: Sequence[Row], tail: Tail, known: Known) -> Tail:
     if not rows:
         return Tail(lines=known.lines, heading=tail.heading, before=tail.before)
     last = rows[-1].chunk
-    return Tail(lines=known.lines, heading=_storable(last.heading), before=_storable(f"{last.speaker}: {last.content}"))
+    return Tail(lines=known.lines, heading=storable(last.heading), before=storable(f"{last.speaker}: {last.content}"))
 
 
 def remove_document(connection: Connection, path: str, before: Known | None) -> None:
@@ -239,20 +248,20 @@ def _columns(chunk: Chunk) -> tuple[int | str | None, ...]:
         chunk.line_number,
         chunk.end_line,
         chunk.part,
-        _storable(chunk.kind),
-        _storable("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
+        storable(chunk.kind),
+        storable("\n".join(("", *chunk.tags, ""))) if chunk.tags else "",
         None if chunk.time is None else round(chunk.time.timestamp() * 1000),
-        _storable(chunk.session),
-        _storable(chunk.message),
-        _storable(chunk.speaker),
-        _storable(chunk.entry_id),
-        _storable(chunk.heading),
-        _storable(chunk.markup),
-        _storable(chunk.content),
+        storable(chunk.session),
+        storable(chunk.message),
+        storable(chunk.speaker),
+        storable(chunk.entry_id),
+        storable(chunk.heading),
+        storable(chunk.markup),
+        storable(chunk.content),
     )
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Return `text` without lone surrogates, which SQLite's UTF-8 has no place for."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

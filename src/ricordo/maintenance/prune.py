@@ -18,6 +18,7 @@ from ricordo.clock import rfc3339
 from ricordo.errors import FileMissing, VersionConflict
 from ricordo.files import ABSENT, FileStore
 from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.messages.jsontext import decoded
 from ricordo.sessions.catalogue import Catalogue
 from ricordo.stores.session_shelf import SessionShelf
 from ricordo.workspace.changes import ChangeSets, Edit
@@ -139,7 +140,7 @@ async def _announced(files: FileStore) -> tuple[Mapping[str, datetime], str]:
     except FileMissing:
         return {}, ABSENT
     try:
-        found = json.loads(stored.data)
+        found = decoded(stored.data)
         return {str(path): datetime.fromisoformat(at) for path, at in found.items()}, stored.version
     except (ValueError, TypeError, AttributeError):
         # what was announced is announced anew, which only lets it stay longer

@@ -10,12 +10,13 @@ The readers of single values say in the errors they raise where they found what.
 
 import json
 import re
-from typing import NoReturn
+from math import isfinite
+from typing import Any, NoReturn
 
 from ricordo.errors import InvalidMessage
 from ricordo.messages.types import JsonValue
 
-__all__ = ["dumps", "integer", "loads", "record", "records", "text"]
+__all__ = ["decoded", "dumps", "escaped", "integer", "loads", "record", "records", "text"]
 
 _ESCAPED = re.compile("[\ud800-\udfff\x85\u2028\u2029]")
 
@@ -32,6 +33,11 @@ def dumps(value: JsonValue) -> str:
         raise InvalidMessage(f"This value can't be written as JSON: {error}.") from error
     except RecursionError as error:
         raise InvalidMessage("This value is nested too deeply for JSON.") from error
+    return escaped(written)
+
+
+def escaped(written: str) -> str:
+    """Return JSON text with an escape in place of what UTF-8 can't say, and of what a line reader could split at."""
     return written if written.isascii() else _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
 
 
@@ -49,6 +55,19 @@ def loads(line: str | bytes) -> JsonValue:
     except RecursionError as error:
         raise InvalidMessage("This JSON is nested too deeply.") from error
     return value
+
+
+def decoded(data: str | bytes) -> Any:
+    """Return the JSON value that a file or a column holds, of whatever type: who reads it checks what it finds.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deeply, or has a number that is not finite; so a reader that takes
+            damage as no value needs to know one error for it.
+    """
+    try:
+        return json.loads(data, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError as error:
+        raise ValueError("This JSON is nested too deeply.") from error
 
 
 def text(value: JsonValue, where: str) -> str:
@@ -98,6 +117,11 @@ def records(value: JsonValue, where: str) -> list[dict[str, JsonValue]]:
 def _kind_of(value: JsonValue) -> str:
     names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a string"}
     return names.get(type(value), "a list" if isinstance(value, list) else "an object")
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if isfinite(value) else _refuse(number)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -5,7 +5,6 @@ the order of words. The vectors are those of WordLlama, which are distilled from
 models; its files are read directly, since its own loader wants to download.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -18,6 +17,7 @@ from anyio.to_thread import run_sync
 from numpy.typing import NDArray
 
 from ricordo.errors import ExtraMissing
+from ricordo.messages.jsontext import decoded
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -90,7 +90,7 @@ def _table(folder: Path) -> NDArray[np.float32]:
     """Return the vectors, one row a token, of a file as safetensors writes it: a header's size, its JSON, numbers."""
     data = (folder / "weights" / _WEIGHTS).read_bytes()
     start = _HEADER_SIZE + int.from_bytes(data[:_HEADER_SIZE], "little")
-    tensor = json.loads(data[_HEADER_SIZE:start])[_TENSOR]
+    tensor = decoded(data[_HEADER_SIZE:start])[_TENSOR]
     begin, end = tensor["data_offsets"]
     numbers = np.frombuffer(data[start + begin : start + end], dtype="<f2")
     table: NDArray[np.float32] = numbers.reshape(tensor["shape"]).astype(np.float32)

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock
 from ricordo.errors import DuplicateFact, FactNotFound, InvalidFact, InvalidInput, InvalidQuery, VersionConflict
+from ricordo.guard.tags import is_blank
 from ricordo.profile.contract import ProfileStore, Saved
 from ricordo.profile.forgetting import without_saying
 from ricordo.profile.importing import Imported, ImportMode, Preferred, imported, taken_in
@@ -298,7 +299,7 @@ def _given(value: _T | None, old: _T) -> _T:
 
 def _checked(fact: Fact) -> Fact:
     """Return a fact with its texts trimmed. Raises `InvalidFact`."""
-    if not isinstance(fact.content, str) or not 0 < len(fact.content.strip()) <= _LONGEST:
+    if not isinstance(fact.content, str) or is_blank(fact.content) or len(fact.content.strip()) > _LONGEST:
         raise InvalidFact(f"The content of a fact is a text of 1 to {_LONGEST:,} characters.")
     if not isinstance(fact.category, str) or not 0 < len(fact.category.strip()) <= _LONGEST_NAME:
         raise InvalidFact(f"The category of a fact is a text of 1 to {_LONGEST_NAME} characters.")

@@ -3,7 +3,6 @@
 Invariant, held by the indexes: of one key at most one job waits and at most one runs. No column holds content.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from ricordo.database.sqlite import Connection, Schema
 from ricordo.errors import DocumentInvalid
+from ricordo.messages.jsontext import decoded
 from ricordo.queue.contract import Job, JobRecord, JobState, Outcome
 
 __all__ = ["COLUMNS", "SCHEMA", "Row", "Value", "found", "stamp", "time_of", "written"]
@@ -178,7 +178,7 @@ def _outcome(state: JobState, row: Mapping[str, Value]) -> Outcome | None:
 
 
 def _counts(row: Mapping[str, Value]) -> dict[str, int]:
-    counts: object = json.loads(_text(row, "counts") or "{}")
+    counts: object = decoded(_text(row, "counts") or "{}")
     if not isinstance(counts, dict) or not all(isinstance(count, int) for count in counts.values()):
         raise ValueError("its counts are no numbers.")
     return counts

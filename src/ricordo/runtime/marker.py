@@ -10,6 +10,7 @@ from contextlib import suppress
 from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, ScopeMismatch
 from ricordo.files import FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import IGNORE_FILE, PROJECT
 
@@ -38,7 +39,7 @@ async def read_marker(files: FileStore) -> Scope | None:
 def scope_in(marker: bytes) -> Scope:
     """Return whose root it is by its marker. Raises `DocumentInvalid`."""
     try:
-        return Scope(**json.loads(marker)["scope"])
+        return Scope(**decoded(marker)["scope"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         message = f"{PROJECT} can't be read: restore it from a backup, or write the scope of this root into it again."
         raise DocumentInvalid(message) from error

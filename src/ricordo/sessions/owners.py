@@ -4,7 +4,6 @@ The field is read from the head of the document, which may hold a whole window. 
 session whose state can't be read; it is shown to nobody but the person at the machine.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, InvalidMessage, StorageError
 from ricordo.files import FileInfo, FileStore
-from ricordo.messages.jsontext import loads, record
+from ricordo.messages.jsontext import decoded, loads, record
 from ricordo.workspace.layout import state_path
 
 __all__ = ["EVERYBODY", "owner_of", "state_of"]
@@ -41,7 +40,7 @@ async def owner_of(files: FileStore, state: FileInfo) -> str | None:
         head = await files.read_from(state.path, 0, _HEAD)
         found = _USER.match(head.decode("utf-8", "replace"))
         if found:
-            return _user({"user": json.loads(found[1])})
+            return _user({"user": decoded(found[1])})
         data = await files.read_from(state.path, 0)
         return _user(record(await run_sync(loads, data), "The state"))
     except FileMissing:

@@ -14,6 +14,7 @@ from decimal import Decimal, InvalidOperation
 
 from ricordo.errors import FileMissing
 from ricordo.files import FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.spending.plan import Spent
 
 __all__ = ["FOLDER", "Asked", "Reserved", "SpendingJournal"]
@@ -141,7 +142,7 @@ def _path(day: date) -> str:
 def _read(data: bytes) -> Iterator[Asked | Reserved]:
     for line in data.split(b"\n"):
         try:
-            values = json.loads(line)
+            values = decoded(line)
             yield _reserved(values) if "reserved" in values else _asked(values)
         except (ValueError, KeyError, TypeError, AttributeError, InvalidOperation):
             # a blank, torn or damaged line

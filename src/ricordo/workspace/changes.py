@@ -22,6 +22,7 @@ import anyio
 from ricordo.clock import Clock, Ids, decode_id, rfc3339
 from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
 from ricordo.files import ABSENT, FileStore, Stored, version_of
+from ricordo.messages.jsontext import decoded, escaped
 from ricordo.uncut import uncut
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.merge import merged
@@ -344,12 +345,13 @@ def _object(version: str) -> str:
 
 def _encoded(change: Change) -> bytes:
     told = {name: value for name, value in asdict(change).items() if value or name not in _LEFT_OUT_WHERE_EMPTY}
-    return (json.dumps(told | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1) + "\n").encode()
+    written = json.dumps(told | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1)
+    return (escaped(written) + "\n").encode()
 
 
 def _decoded(data: bytes) -> Change:
     try:
-        value = json.loads(data)
+        value = decoded(data)
         files = tuple(FileChange(**changed) for changed in value.pop("files"))
         entries = tuple(value.pop("entries", ()))
         return Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **value)

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from ricordo.errors import InvalidEntry, InvalidSetting
 from ricordo.guard.permissions import PermissionRule, parse_rule
+from ricordo.guard.tags import is_blank
 from ricordo.scopes import Scope
 
 __all__ = ["LONGEST_CONTENT", "PREDEFINED_KINDS", "Author", "Entry", "Source", "State", "remembered_rule"]
@@ -93,8 +94,8 @@ class Entry:
         """
         if not isinstance(self.content, str) or not isinstance(self.kind, str):
             raise InvalidEntry("The content and the kind of an entry are texts.")
-        if not self.content.strip():
-            raise InvalidEntry("An entry needs content.")
+        if is_blank(self.content):
+            raise InvalidEntry("An entry needs content that can be seen.")
         size = len(self.content.encode("utf-8", "surrogatepass"))
         if size > LONGEST_CONTENT:
             raise InvalidEntry(
@@ -102,7 +103,7 @@ class Entry:
             )
         if not 0.0 <= self.confidence <= 1.0:
             raise InvalidEntry(f"The confidence of an entry is between 0 and 1, not {self.confidence}.")
-        if not self.kind.strip():
+        if is_blank(self.kind):
             raise InvalidEntry("An entry needs a kind, such as fact or decision.")
         self._check_names()
         self._check_rule()

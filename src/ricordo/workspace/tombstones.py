@@ -16,6 +16,7 @@ from hashlib import blake2b
 
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.workspace.layout import TOMBSTONES
 
 __all__ = ["Tombstone", "Tombstones", "content_digest", "read_tombstones"]
@@ -100,7 +101,7 @@ def _tombstones(data: bytes, version: str) -> Tombstones:
 
 def _row(line: bytes) -> Tombstone | None:
     try:
-        value = json.loads(line)
+        value = decoded(line)
         said = {name: str(value.get(name, "")) for name in ("session", "message")}
         return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **said)
     except (ValueError, TypeError, KeyError, AttributeError):
