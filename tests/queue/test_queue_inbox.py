@@ -505,3 +505,33 @@ async def test_a_worker_that_looks_first_takes_what_was_lost_for_the_user_who_as
         await inbox.put(flush("lost", user="me"))
     assert [(lease.job.session, lease.job.user) for lease in found] == [("lost", "me")]
     await inbox.close()
+
+
+async def test_a_job_that_was_asked_for_by_a_clock_that_ran_ahead_waits_no_longer_than_its_pause(
+    inbox: Inbox, clock: Clock
+) -> None:
+    clock.turn(days=400)
+    await inbox.put(flush("paused", after=clock.now() + timedelta(seconds=30)))
+    await inbox.put(flush("held"))
+    held = await leased(inbox)
+    clock.turn(days=-400)
+    assert await inbox.lease(seconds=60) is None
+    clock.turn(30)
+    assert (await leased(inbox)).job.session == "paused"
+    clock.turn(31)
+    assert (await leased(inbox)).job.id == held.job.id, "the lease lasts a minute, by whichever clock"
+
+
+async def test_what_is_said_after_a_clock_was_set_right_is_not_put_off_with_what_waits(
+    inbox: Inbox, clock: Clock
+) -> None:
+    clock.turn(days=400)
+    await inbox.put(flush(**debounced(clock)))
+    clock.turn(days=-400)
+    await inbox.put(flush(**debounced(clock)))
+    times = InboxConfig().times(clock.now())
+    (record,) = await inbox.jobs()
+    assert record.job.after is not None
+    assert times[1] is not None
+    assert record.job.after <= times[1]
+    assert record.job.deadline == times[1]

@@ -47,7 +47,7 @@ def imported(
 ) -> Imported:
     """Return what taking in `document` changes in `profile`. Raises `DocumentInvalid` for one that can't be read."""
     data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
-    return taken_in(profile, parse_profile(data, "The document"), mode=mode, prefer=prefer)
+    return taken_in(profile, parse_profile(data, "The document", foreign=True), mode=mode, prefer=prefer)
 
 
 def taken_in(

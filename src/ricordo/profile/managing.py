@@ -25,7 +25,7 @@ from ricordo.profile.rendering import Rendered, rendered
 from ricordo.profile.search import found_facts
 from ricordo.tokens import Tokens
 from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary, fact_id, written
-from ricordo.workspace.profile_codec import ReadProfile, render_profile
+from ricordo.workspace.profile_codec import ReadProfile, printable_profile
 from ricordo.workspace.tombstones import content_digest
 
 __all__ = ["FactPage", "ManagedProfile"]
@@ -213,7 +213,7 @@ class ManagedProfile:
 
     async def export_document(self) -> str:
         """Return the whole profile as JSON, in the shape that DeerFlow's memory has; it loses nothing."""
-        return (await run_sync(render_profile, await self._store.load())).decode()
+        return await run_sync(printable_profile, await self._store.load())
 
     async def import_document(
         self,

@@ -41,6 +41,7 @@ class Limits:
 
 def add(connection: Connection, job: Job, now: datetime) -> Job:
     """Store `job`, whose id is new, as waiting, or widen the one that waits for the same; return that which waits."""
+    _set_right(connection, now)
     key = key_of(job)
     waiting = _waiting(connection, job)
     if waiting:
@@ -59,6 +60,7 @@ def add(connection: Connection, job: Job, now: datetime) -> Job:
 
 def begin(connection: Connection, job: Job, now: datetime, seconds: float, limits: Limits) -> Lease | None:
     """Store `job` and lease it, unless one of its key runs."""
+    _set_right(connection, now)
     _take_back(connection, now, limits)
     waiting = add(connection, job, now)
     if found(connection, "key = :key AND state = 'running'", {"key": waiting.key}):
@@ -76,6 +78,7 @@ def take(
     key: str | None,
 ) -> Lease | None:
     """Lease the next job that is due."""
+    _set_right(connection, now)
     _take_back(connection, now, limits)
     chosen, values = _one_of("kind", kinds)
     due = found(
@@ -172,6 +175,15 @@ def _held(connection: Connection, lease: Lease) -> Row:
     if not rows:
         raise LeaseLost(f"The lease of the {lease.job.kind} job {lease.job.id} was lost.")
     return rows[0]
+
+
+def _set_right(connection: Connection, now: datetime) -> None:
+    """Let pauses and leases that were written by a clock that ran ahead last as long as they would have from now on."""
+    connection.execute(
+        "UPDATE job SET due = due - changed + :now, deadline = deadline - changed + :now,"
+        " until = until - changed + :now, changed = :now WHERE state IN ('waiting', 'running') AND changed > :now",
+        {"now": stamp(now)},
+    )
 
 
 def _take_back(connection: Connection, now: datetime, limits: Limits) -> None:

@@ -18,8 +18,8 @@ from ricordo.messages.types import JsonValue
 from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, FactSource, Profile, Summary, fact_id
 
 __all__ = [
-    "BrokenRecord", "ReadProfile", "document_of", "facts_in", "parse_profile", "profile_in", "render_profile",
-    "written_json",
+    "BrokenRecord", "ReadProfile", "document_of", "facts_in", "parse_profile", "printable_profile", "profile_in",
+    "render_profile", "written_json",
 ]  # fmt: skip
 
 _LEVELS = (("user", USER_LEVEL), ("history", HISTORY_LEVEL))
@@ -30,6 +30,8 @@ _OF_FACT = frozenset({
     "pinned", "revision",
 })  # fmt: skip
 _OTHER, _EXTENSION, _SOURCE_RECORD = "other", "categoryExtension", "sourceRecord"
+_PARTS = (*(level for level, _ in _LEVELS), "facts")
+_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _LONE = re.compile("[\ud800-\udfff]")
 _BOM = b"\xef\xbb\xbf"
 
@@ -55,14 +57,20 @@ class ReadProfile:
     broken: tuple[BrokenRecord, ...] = ()
 
 
-def parse_profile(data: bytes, name: str = "profile.json") -> ReadProfile:
-    """Read the document `name`. Raises `DocumentInvalid` for bytes that are no JSON object, with their place."""
+def parse_profile(data: bytes, name: str = "profile.json", *, foreign: bool = False) -> ReadProfile:
+    """Read the document `name`; of a `foreign` one it is not known that it is a profile at all.
+
+    Raises `DocumentInvalid` for bytes that are no JSON object, with their place, and for a foreign object that has
+    none of the parts of a profile.
+    """
     try:
         value: JsonValue = json.loads(data.removeprefix(_BOM), parse_constant=str, parse_float=_number)
     except (ValueError, RecursionError) as error:
         raise DocumentInvalid(f"{name} can't be read as JSON: {error}.") from error
     if not isinstance(value, dict):
         raise DocumentInvalid(f"{name} is no profile: a JSON object is needed.")
+    if foreign and value.keys().isdisjoint(_PARTS):
+        raise DocumentInvalid(f"{name} is no profile: it has none of {', '.join(_PARTS)}.")
     return profile_in(value)
 
 
@@ -112,6 +120,14 @@ def facts_in(value: JsonValue, broken: list[BrokenRecord]) -> tuple[Fact, ...]:
 def render_profile(profile: Profile) -> bytes:
     """Write the document. Raises `InvalidInput` for a summary with a name that it has no place for."""
     return written_json(document_of(profile))
+
+
+def printable_profile(profile: Profile) -> str:
+    """Return the document as text whose control and format characters are escapes; it says the same.
+
+    Raises `InvalidInput` as `render_profile` does.
+    """
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", render_profile(profile).decode())
 
 
 def document_of(profile: Profile) -> dict[str, JsonValue]:

@@ -1,5 +1,6 @@
 """`profile`: what is known of the user, to look at, to change, and to take out and in."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -10,7 +11,7 @@ from ricordo.cli.context import existing, find, with_memory
 from ricordo.cli.editor import edited_text
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import bold, counted, dim, emit, note, say, shown
-from ricordo.errors import AlreadyExists, FactNotFound, FileMissing, InvalidInput, VersionConflict
+from ricordo.errors import AlreadyExists, FactNotFound, FileMissing, InvalidInput, StorageFailed, VersionConflict
 
 if TYPE_CHECKING:
     from ricordo.cli.context import Target
@@ -185,10 +186,13 @@ def export(
         typer.echo(document, nl=False)
         return
     try:
-        with to.open("x", encoding="utf-8") as file:
+        # it tells of a person: nobody else may read it
+        with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(document)
     except FileExistsError as error:
         raise AlreadyExists(f"{to} exists already and was left unchanged.") from error
+    except OSError as error:
+        raise StorageFailed(f"{to} can't be written: {error.strerror}.") from error
     if as_json:
         emit({"file": str(to)})
     else:
