@@ -16,6 +16,7 @@ from ricordo.messages.types import JsonValue
 __all__ = ["Cursor", "load_cursor", "save_cursor"]
 
 _KEPT = 32
+_LARGEST = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,6 @@ def _names(value: JsonValue) -> tuple[str, ...]:
 
 
 def _number(value: JsonValue) -> int:
-    if not isinstance(value, int) or value < 0:
+    if not isinstance(value, int) or not 0 <= value < _LARGEST:
         raise TypeError("an offset is a number")
     return value

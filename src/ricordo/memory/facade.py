@@ -290,7 +290,9 @@ class Memory(ByHand):
         change, entries = "", flushed.entries
         if entries:
             names_added = [entry.id for entry in entries]
-            change = await self._layers.note_act("ingest", names_added, who=PERSON, part_of=part_of)
+            changes = self._workspace.place.changes
+            noted = await changes.apply([], act="ingest", who=PERSON, entries=names_added, part_of=part_of)
+            change = noted.id
         return Ingested(
             session=session, messages=recorded.messages, added=len(recorded.added), entries=entries, change=change
         )

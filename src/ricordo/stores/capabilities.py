@@ -1,6 +1,6 @@
 """Capabilities: what a backend may offer beyond save, recall and preamble, found by type with `store.offers(...)`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -57,13 +57,6 @@ class Undoes(Protocol):
         """Take back one write, the newest act of a person when none is named.
 
         Raises `ChangeNotFound`, `UndoRefused`.
-        """
-        ...
-
-    async def note_act(self, act: str, entries: Sequence[str], *, who: str, part_of: str = "") -> str:
-        """Note that the memories with these ids were added by one act, which is undone as one, and return its id.
-
-        `part_of` is the id of an act that this one belongs to. Raises `StorageError`.
         """
         ...
 

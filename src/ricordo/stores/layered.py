@@ -294,10 +294,6 @@ class LayeredDriver(Prefaces):
         await self._refresh(place)
         return item
 
-    async def note_act(self, act: str, entries: Sequence[str], *, who: str, part_of: str = "") -> str:
-        """Note that these memories were added by one act, in the history of the narrowest place."""
-        return (await self._place.changes.apply([], act=act, who=who, entries=entries, part_of=part_of)).id
-
     @property
     def _open(self) -> list[Place]:
         """The visible places that are open by now, narrowest first."""

@@ -121,7 +121,7 @@ def bench(
 
 async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
     from ricordo.audit.history import PERSON
-    from ricordo.stores.capabilities import Undoes
+    from ricordo.stores.capabilities import Layers
     from ricordo.stores.migration import listed_entries, migrated, planned, verified
 
     source, destination = addresses
@@ -142,9 +142,10 @@ async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry
             return plan
         with progress_bar(len(plan.waiting), "copying") as tell:
             done = await migrated(plan, store, tell)
-        undoes = store.offers(Undoes)
-        if undoes and done.moved:
-            await undoes.note_act("import", [entry.id for entry in done.moved], who=PERSON)
+        layers = store.offers(Layers)
+        if layers and done.moved:
+            changes = (await layers.places())[0].changes
+            await changes.apply([], act="import", who=PERSON, entries=[entry.id for entry in done.moved])
     async with opened_at(destination, scope, target) as store:
         return verified(done, entries, await listed_entries(store, str(destination)))
 
