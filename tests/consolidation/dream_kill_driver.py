@@ -64,11 +64,18 @@ class TellingDisk(Disk):
     def sync_folder(self, path: str) -> None:
         """Wait for nothing."""
 
-    def rename(self, source: str, target: str) -> None:
+    def exchange(self, source: str, target: str) -> bool:
+        return self._placed(super().exchange, source, target)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        return self._placed(super().rename_new, source, target)
+
+    def _placed(self, act: Callable[[str, str], bool], source: str, target: str) -> bool:
         name = "a record" if "/history/" in target else Path(target).name
         self._reached(f"rename {name}")
-        super().rename(source, target)
+        done = act(source, target)
         self._reached(f"rename {name} done")
+        return done
 
 
 class Process:

@@ -1,6 +1,7 @@
 """What a process kill can't show: bytes are on the medium before anything builds on them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,17 @@ class RecordingDisk(Disk):
         self.steps.append(("sync", self._paths[descriptor]))
         super().sync(descriptor)
 
-    def rename(self, source: str, target: str) -> None:
+    def exchange(self, source: str, target: str) -> bool:
+        return self._placed(super().exchange, source, target)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        return self._placed(super().rename_new, source, target)
+
+    def _placed(self, act: Callable[[str, str], bool], source: str, target: str) -> bool:
         self.steps.append(("rename", source))
-        super().rename(source, target)
+        done = act(source, target)
         self.steps.append(("renamed", target))
+        return done
 
     def sync_folder(self, path: str) -> None:
         self.steps.append(("sync_folder", path))

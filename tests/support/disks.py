@@ -54,6 +54,14 @@ class StepDisk(Disk):
         self._step("rename")
         super().rename(source, target)
 
+    def exchange(self, source: str, target: str) -> bool:
+        self._step("rename")
+        return super().exchange(source, target)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        self._step("rename")
+        return super().rename_new(source, target)
+
     def unlink(self, path: str) -> None:
         self._step("unlink")
         super().unlink(path)

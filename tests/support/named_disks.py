@@ -61,11 +61,18 @@ class NamedDisk(Disk):
     def sync_folder(self, path: str) -> None:
         """Wait for nothing."""
 
-    def rename(self, source: str, target: str) -> None:
+    def exchange(self, source: str, target: str) -> bool:
+        return self._placed(super().exchange, source, target)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        return self._placed(super().rename_new, source, target)
+
+    def _placed(self, act: Callable[[str, str], bool], source: str, target: str) -> bool:
         kind = _kind(target)
         self._reached(f"rename {kind}")
-        super().rename(source, target)
+        done = act(source, target)
         self._reached(f"rename {kind} done")
+        return done
 
     def commit(self, connection: sqlite3.Connection) -> None:
         ((_, _, path), *_) = connection.execute("PRAGMA database_list").fetchall()

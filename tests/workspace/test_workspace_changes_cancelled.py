@@ -29,10 +29,15 @@ class SlowDisk(Disk):
         self.slow = False
         self.pause = pause
 
-    def rename(self, source: str, target: str) -> None:
+    def exchange(self, source: str, target: str) -> bool:
         if self.slow:
             time.sleep(self.pause)
-        super().rename(source, target)
+        return super().exchange(source, target)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        if self.slow:
+            time.sleep(self.pause)
+        return super().rename_new(source, target)
 
 
 async def cancelled_task(work: Coroutine[object, object, object], after: float) -> None:

@@ -1,8 +1,9 @@
 """As of: what was remembered at a moment, without a version control system.
 
 Each memory document is taken as the first change set after that moment found it, or as it is now where none came, and
-of its entries those that were saved by then. So what was forgotten, merged or superseded since is there as it was. What
-a person wrote into a file by hand tells no time: it counts from the day of its ledger, or as long as the file has it.
+of its entries those that were said by then: what was taken in later from an older conversation counts from the day of
+that. So what was forgotten, merged or superseded since is there as it was. What a person wrote into a file by hand
+tells no time: it counts from the day of its ledger, or as long as the file has it.
 """
 
 from contextlib import suppress
@@ -82,8 +83,11 @@ def _holds_entries(path: str) -> bool:
 
 
 def _by_then(data: bytes, path: str, moment: datetime) -> list[Located]:
-    """Return the entries of a document that were saved by then."""
+    """Return the entries of a document that were said by then; a bullet without a time counts from its ledger's day."""
     day = ledger_date(path)
-    if day is not None and day > moment.astimezone().date():
-        return []
-    return [one for one in parse_entries(data, path) if one.entry.time is None or one.entry.time <= moment]
+    is_later = day is not None and day > moment.astimezone().date()
+    return [
+        one
+        for one in parse_entries(data, path)
+        if (not is_later if one.entry.said is None else one.entry.said <= moment)
+    ]

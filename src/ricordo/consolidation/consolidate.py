@@ -175,6 +175,7 @@ class Consolidator:
         courtesy = self._courtesy()
         with giving_way(courtesy):
             gathered = await self._gatherer.gather(again=again, deep=deep)
+            gathered = replace(gathered, material=replace(gathered.material, used=await self._used()))
             advice = await self._adviser(gathered.material, courtesy.rest) if self._adviser and asks else None
             if advice and advice.flaw:
                 return Proposal(rejected=advice.flaw)

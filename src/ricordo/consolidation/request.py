@@ -8,11 +8,21 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from ricordo.consolidation.answer import MOST_PARENTS
 from ricordo.consolidation.config import BUDGET_CHARACTERS, BUDGET_TOKENS, LEDGER, MEMORY, ConsolidationConfig
 from ricordo.consolidation.plan import Material
-from ricordo.consolidation.prompts import AGAIN, CONSOLIDATION, DREAM, FORM, LEDGER_NOTE, MEMORY_NOTE
+from ricordo.consolidation.prompts import (
+    AGAIN,
+    CONSOLIDATION,
+    CUT_NOTE,
+    DREAM,
+    FORM,
+    LEDGER_NOTE,
+    MEMORY_NOTE,
+    MORE_NOTE,
+)
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.tokens import cut_text, estimate_text
 from ricordo.workspace.entry_codec import parse_entries, render_entry
@@ -55,15 +65,19 @@ class _Piece:
 def requests_for(material: Material, config: ConsolidationConfig, *, window: int | None) -> list[AdviceRequest]:
     """Return what to ask, in as many requests as it takes; none when nothing is new, but for a dream."""
     pieces = _pieces(material)
-    memory = material.documents.get(MEMORY_PATH, b"").decode("utf-8", "replace")
+    memory = material.documents.get(MEMORY_PATH, b"")
     if not pieces and not (material.deep and memory.strip()):
         return []
     most = config.max_input_tokens - estimate_text(AGAIN) - 40
     limit = most if window is None else max(2 * _LEAST_ROOM, min(most, int(window * 0.8), window - _ANSWER))
     room = max(_LEAST_ROOM, limit - estimate_text(_text("", "", material, config)))
-    shown = _cut(memory, room // 2) if estimate_text(memory) > room // 2 else memory
-    curated = _fenced([Quoted(text=shown, source="MEMORY.md", trust=Trust.AGENT)] if shown.strip() else [], MEMORY_NOTE)
-    names = frozenset(found.entry.id for found in parse_entries(shown, MEMORY_PATH))
+    end = _end_within(memory, room // 2)
+    shown, note = memory[:end].decode("utf-8", "replace"), MEMORY_NOTE
+    if end < len(memory):
+        note += MORE_NOTE if material.deep else CUT_NOTE
+        pieces = [*(_after(memory, end) if material.deep else ()), *pieces]
+    curated = _fenced([Quoted(text=shown, source="MEMORY.md", trust=Trust.AGENT)] if shown.strip() else [], note)
+    names = frozenset(found.entry.id for found in parse_entries(memory, MEMORY_PATH) if found.offset < end)
     room -= estimate_text(curated) + _FRAME
     made = []
     for group in _groups(pieces, max(_LEAST_ROOM, room)) or [[]]:
@@ -110,6 +124,37 @@ def _pieces(material: Material) -> list[_Piece]:
     return [*held, *new]
 
 
+def _end_within(document: bytes, room: int) -> int:
+    """Return where the lines and whole entries end that have room from the beginning of a document on."""
+    if estimate_text(document.decode("utf-8", "replace")) <= room:
+        return len(document)
+    inside: set[int] = set()
+    for found in parse_entries(document, MEMORY_PATH):
+        inside.update(range(found.offset + 1, found.offset + found.length))
+    ends = [at for at in accumulate(map(len, document.splitlines(keepends=True))) if at not in inside]
+    end = 0
+    for start, stop in pairwise([0, *ends]):
+        room -= estimate_text(document[start:stop].decode("utf-8", "replace"))
+        if room < 0:
+            break
+        end = stop
+    return end
+
+
+def _after(document: bytes, end: int) -> list[_Piece]:
+    """Return the entries of MEMORY.md from there on, which are shown in a request of their own."""
+    return [
+        _Piece(
+            source="MEMORY.md",
+            text=document[found.offset : found.offset + found.length].decode("utf-8", "replace").rstrip("\n"),
+            names=frozenset({found.entry.id}),
+            curated=True,
+        )
+        for found in parse_entries(document, MEMORY_PATH)
+        if found.offset >= end
+    ]
+
+
 def _bullets(path: str, document: bytes) -> list[tuple[str, str]]:
     found = parse_entries(document, path)
     return [
@@ -125,7 +170,7 @@ def _groups(pieces: Sequence[_Piece], room: int) -> list[list[_Piece]]:
     for piece in pieces:
         size = estimate_text(piece.text) + _FRAME
         if size > room:
-            cut = _cut(piece.text, room - 2 * _FRAME)
+            cut = f"{_cut(piece.text, room - 2 * _FRAME)}…"
             piece = _Piece(source=piece.source, text=cut, names=frozenset(), curated=piece.curated)  # noqa: PLW2901
             size = room
         if not groups or size > left:

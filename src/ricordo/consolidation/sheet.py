@@ -76,7 +76,8 @@ class Sheet:
         within = [number for number, old in enumerate(self.parts) if old.section == part.section]
         at = next((number for number in within if before(self.parts[number])), None)
         if at is None:
-            last = max(number for number in within if not self.parts[number].is_blank)
+            # a topic that somebody emptied has nothing to stand after
+            last = max((number for number in within if not self.parts[number].is_blank), default=-1)
             # what follows a fence that nothing closes is read as code
             while self.parts[last].fenced and not _closed(self.parts[: last + 1]):
                 last -= 1

@@ -4,10 +4,13 @@ Each method is one step between which a process may die. The local file store an
 so a test can hand them one that fails or kills the process at any step, and enumerate them all.
 """
 
+import ctypes
 import errno
 import os
 import sqlite3
 import sys
+from collections.abc import Callable
+from functools import cache
 
 from ricordo.errors import StorageError, StorageFailed, StorageFull, StorageReadOnly
 
@@ -16,6 +19,11 @@ if sys.platform == "darwin":
 
 __all__ = ["Disk", "translated"]
 
+_EXCHANGE, _NO_REPLACE = (2, 4) if sys.platform == "darwin" else (2, 1)
+"""RENAME_SWAP and RENAME_EXCL of macOS, RENAME_EXCHANGE and RENAME_NOREPLACE of Linux."""
+
+_AT_FDCWD = -100
+_UNABLE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -54,6 +62,17 @@ class Disk:
         """Put `source` in the place of `target`, atomically."""
         os.replace(source, target)
 
+    def exchange(self, source: str, target: str) -> bool:
+        """Let two files change places, in one step; False where this system or file system can't."""
+        return _renamed(source, target, _EXCHANGE)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        """Rename `source` to a name that no file has, in one step; False where this system or file system can't.
+
+        Raises: FileExistsError.
+        """
+        return _renamed(source, target, _NO_REPLACE)
+
     def unlink(self, path: str) -> None:
         """Remove the name."""
         os.unlink(path)
@@ -89,3 +108,28 @@ def translated(error: OSError, path: str) -> StorageError:
     if error.errno in _READ_ONLY:
         return StorageReadOnly(f"{path} can't be written: {error.strerror}. Reading goes on.")
     return StorageFailed(f"{path}: {error.strerror or error}")
+
+
+def _renamed(source: str, target: str, flag: int) -> bool:
+    """Rename by the call of this system that takes flags; False where there is none for this file system."""
+    call = _rename_call()
+    if call is None:
+        return False
+    if call(os.fsencode(source), os.fsencode(target), flag) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in _UNABLE:
+        return False
+    raise OSError(code, os.strerror(code), source, None, target)
+
+
+@cache
+def _rename_call() -> Callable[[bytes, bytes, int], int] | None:
+    library = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
+    apple, linux = getattr(library, "renamex_np", None), getattr(library, "renameat2", None)
+    if apple is not None:
+        return lambda source, target, flag: int(apple(source, target, ctypes.c_uint(flag)))
+    if linux is not None:
+        here = ctypes.c_int(_AT_FDCWD)
+        return lambda source, target, flag: int(linux(here, source, here, target, ctypes.c_uint(flag)))
+    return None

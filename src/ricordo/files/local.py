@@ -8,7 +8,6 @@ umask.
 
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -34,6 +33,7 @@ from ricordo.errors import (
 )
 from ricordo.files.contract import ABSENT, Appended, FileInfo, Stored, version_of
 from ricordo.files.disk import Disk, translated
+from ricordo.files.exchange import beside, remove, take_place
 from ricordo.files.path_lock import locked
 from ricordo.files.paths import safe_path
 from ricordo.uncut import finish, uncut_in_thread
@@ -82,7 +82,8 @@ class LocalFiles:
         """Do what `append` does, from a thread that may wait for the disk."""
         with self._writing(path, busy_seconds) as real:
             if not os.path.exists(real):
-                self._put(real, header)
+                with suppress(VersionConflict):
+                    self._put(real, header, ABSENT)
             descriptor = self._disk.open(real, os.O_RDWR | os.O_APPEND)
             try:
                 offset = self._append_to(descriptor, data)
@@ -197,7 +198,7 @@ class LocalFiles:
     def _replace(self, path: str, data: bytes, expected: str) -> str:
         with self._writing(path) as real:
             self._expect(path, expected)
-            self._put(real, data)
+            self._put(real, data, expected)
         return version_of(data)
 
     def _delete(self, path: str, expected: str | None) -> None:
@@ -207,7 +208,7 @@ class LocalFiles:
             if expected is not None:
                 self._expect(path, expected)
             try:
-                self._disk.unlink(real)
+                remove(self._disk, real, expected)
             except FileNotFoundError as error:
                 raise FileMissing(f"There is no file {path}.") from error
             self._disk.sync_folder(os.path.dirname(real))
@@ -220,10 +221,13 @@ class LocalFiles:
         if found != expected:
             raise VersionConflict(f"{path} changed since it was read: read it again and repeat the edit.")
 
-    def _put(self, real: str, data: bytes) -> None:
-        """Write the whole file through a temporary one: a crash leaves the old file or the new one."""
-        folder, name = os.path.split(real)
-        temporary = os.path.join(folder, f".~{name[:100]}.{secrets.token_hex(6)}")
+    def _put(self, real: str, data: bytes, expected: str) -> None:
+        """Write the whole file through a temporary one: a crash leaves the old file or the new one.
+
+        Raises: VersionConflict if somebody without our locks wrote to it since it was looked at.
+        """
+        folder = os.path.dirname(real)
+        temporary = beside(real)
         descriptor = self._disk.make_file(temporary)
         try:
             try:
@@ -231,8 +235,8 @@ class LocalFiles:
                 self._disk.sync(descriptor)
             finally:
                 os.close(descriptor)
-            self._disk.rename(temporary, real)
-        except OSError:
+            take_place(self._disk, temporary, real, expected)
+        except (OSError, VersionConflict):
             with suppress(OSError):
                 os.unlink(temporary)
             raise

@@ -58,7 +58,7 @@ def _chunk(document: Document, fact: Fact, line: int) -> Chunk:
         entry_id=fact.id,
         kind=entry.kind,
         tags=entry.tags,
-        time=entry.time,
+        time=entry.said,
         session=entry.source.session or "",
     )
 

@@ -80,7 +80,7 @@ def _entry_chunk(document: Document, located: Located, lines: list[str], heading
         entry_id=entry.id,
         kind=entry.kind,
         tags=entry.tags,
-        time=entry.time,
+        time=entry.said,
         session=entry.source.session or "",
     )
 

@@ -70,6 +70,8 @@ SCHEMA = Schema(
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
         # a profile is a document, of a sort that is not known before
         (),
+        # the time of a memory is when it was said
+        tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
     ),
 )
 

@@ -237,7 +237,7 @@ def _as_chunk(entry: Entry, query: Query, path: str) -> Chunk:
     sort: Sort = next((sort for sort in MEMORY_SORTS if sort in query.sorts), "note")
     session = entry.source.session or ""
     return Chunk(
-        path=path, line_number=1, end_line=1, content="", sort=sort, kind=entry.kind, tags=entry.tags, time=entry.time,
+        path=path, line_number=1, end_line=1, content="", sort=sort, kind=entry.kind, tags=entry.tags, time=entry.said,
         session=session,
     )  # fmt: skip
 

@@ -75,6 +75,14 @@ class _KillingDisk(Disk):
         self._reached()
         super().rename(source, target)
 
+    def exchange(self, source: str, target: str) -> bool:
+        self._reached()
+        return super().exchange(source, target)
+
+    def rename_new(self, source: str, target: str) -> bool:
+        self._reached()
+        return super().rename_new(source, target)
+
     def unlink(self, path: str) -> None:
         self._reached()
         super().unlink(path)

@@ -77,6 +77,11 @@ class Entry:
     extra: tuple[tuple[str, str], ...] = ()
 
     @property
+    def said(self) -> datetime | None:
+        """When it was said, as far as that is known to be before it was saved; else when it was saved."""
+        return min((time for time in (self.since, self.time) if time is not None), default=None)
+
+    @property
     def is_rule(self) -> bool:
         """Whether tool calls are checked against its rule, which is so in any state.
 

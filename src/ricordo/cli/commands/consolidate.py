@@ -125,7 +125,8 @@ def _print(told: _Told) -> None:
         for line in told.diff:
             say(shown(line))
         counts = map(len, (proposal.kept, proposal.merged, proposal.superseded, proposal.retired))
-        say(f"Would be {_counted(*counts)}")
+        files = ", ".join(path.removeprefix("workspace/") for path in sorted(proposal.documents))
+        say(f"Would be {_counted(*counts)}, in {shown(files)}" if files else "Nothing would change.")
         _print_undecided(len(proposal.undecided))
         _print_asides(proposal.rejected, told.note or proposal.note, proposal.refused)
         return
@@ -175,6 +176,7 @@ def _document(told: _Told) -> "dict[str, JsonValue]":
             "superseded": [{"old": one.old, "new": one.new} for one in proposal.superseded],
             "retired": [{"id": one.id, "reason": one.reason} for one in proposal.retired],
             "undecided": [[*pair] for pair in proposal.undecided],
+            "files": [*sorted(path.removeprefix("workspace/") for path in proposal.documents)],
             "refused": [*proposal.refused],
             "rejected": proposal.rejected or None,
             "note": told.note or proposal.note or None,
