@@ -76,8 +76,10 @@ class Sheet:
         within = [number for number, old in enumerate(self.parts) if old.section == part.section]
         at = next((number for number in within if before(self.parts[number])), None)
         if at is None:
-            # a topic that somebody emptied has nothing to stand after
-            last = max((number for number in within if not self.parts[number].is_blank), default=-1)
+            last = max((number for number in within if not self.parts[number].is_blank), default=None)
+            if last is None:
+                # a document that somebody emptied has nothing to stand after
+                return self._put(within[-1] + 1 if within else 0, [part])
             # what follows a fence that nothing closes is read as code
             while self.parts[last].fenced and not _closed(self.parts[: last + 1]):
                 last -= 1
