@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from anyio.to_thread import run_sync
 
 from ricordo.audit.find import may_hold
-from ricordo.clock import Ids, decode_id
+from ricordo.clock import Ids
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.changes import newest_change
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
-_ID = re.compile(rb"\^([0-9a-z]{26})[ \t]*\r?$", re.MULTILINE)
+_ID = re.compile(rb"\^([0-7][0-9a-hjkmnp-tv-z]{25})[ \t]*\r?$", re.MULTILINE)
 _TAIL = 65_536
 _BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 _NOT_SAVED = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
@@ -96,8 +96,7 @@ def outline(path: str, data: bytes) -> LedgerOutline:
 
 def newest_id(data: bytes) -> str:
     """Return the id of a given entry in a document that sorts last; empty for a document without any."""
-    found = (match[1].decode("ascii") for match in _ID.finditer(data))
-    return max((name for name in found if decode_id(name) is not None), default="")
+    return max(_ID.findall(data), default=b"").decode("ascii")
 
 
 def _time(text: bytes) -> datetime:

@@ -3,6 +3,7 @@
 `doctor` looks at all of it; here the documents that are written to count, so that a start of a session stays cheap.
 """
 
+import re
 from contextlib import suppress
 
 from anyio.to_thread import run_sync
@@ -17,6 +18,8 @@ from ricordo.workspace.layout import LEDGERS, MEMORY, is_ledger
 __all__ = ["DamageWatch"]
 
 _NEWEST = 3
+_MOST_BULLETS = 1_000
+_BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 
 
 class DamageWatch:
@@ -39,4 +42,12 @@ class DamageWatch:
 
 
 def _damage(data: bytes, path: str) -> tuple[str, ...]:
-    return damage_in(data, parse_entries(data, path))
+    """Return what is damaged among the last bullets of a document; `doctor` looks at all of them."""
+    earlier = len(_BULLET.findall(data)) - _MOST_BULLETS
+
+    def is_late(_bullet: bytes) -> bool:
+        nonlocal earlier
+        earlier -= 1
+        return earlier < 0
+
+    return damage_in(data, parse_entries(data, path, only=is_late))

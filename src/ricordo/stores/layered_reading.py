@@ -35,6 +35,10 @@ class _Outlined:
     pinned: tuple[Located, ...]
 
 
+_MOST_READ = 5 * MOST_SAVED
+"""How many saved entries of one ledger are parsed, the last ones: some of them are curated or superseded."""
+
+
 class PlaceReading:
     """The documents of one place, as far as they changed since the last look."""
 
@@ -92,16 +96,18 @@ class PlaceReading:
                     outlines += [held.ledger] if held.ledger else []
         infos = {info.path: info for info in self._listed}
         saved: list[tuple[str, Entry]] = []
+        passed_over = 0
         ledgers = newest_first(outlines)
         for number, ledger in enumerate(ledgers):
             if len(saved) >= MOST_SAVED and newest(saved[MOST_SAVED - 1][1])[0] > ledger.newest.timestamp():
-                return saved, sum(unread.saved for unread in ledgers[number:])
+                return saved, passed_over + sum(unread.saved for unread in ledgers[number:])
             with suppress(FileMissing, StorageError):
                 located = await _value(self._saved, self._files, infos[ledger.path], _saved)
                 source = _source(ledger.path)
+                passed_over += max(ledger.saved - _MOST_READ, 0)
                 saved += [(source, found.entry) for found in await self._whole(located)]
                 saved.sort(key=lambda row: newest(row[1]), reverse=True)
-        return saved, 0
+        return saved, passed_over
 
     async def _whole(self, located: Sequence[Located]) -> list[Located]:
         return [found if found.long is None else await whole(self._files, found) for found in located]
@@ -126,7 +132,17 @@ def _entries(path: str, data: bytes) -> tuple[Located, ...]:
 
 
 def _saved(path: str, data: bytes) -> tuple[Located, ...]:
-    located = parse_entries(data, path, only=may_be_saved)
+    """Return what was saved last in a ledger; of a long one the beginning is not parsed, however long it is."""
+    earlier = outline(path, data).saved - _MOST_READ
+
+    def is_wanted(bullet: bytes) -> bool:
+        nonlocal earlier
+        if may_be_saved(bullet):
+            earlier -= 1
+            return earlier < 0
+        return False
+
+    located = parse_entries(data, path, only=is_wanted)
     return tuple(found for found in located if found.entry.by in {"user", "agent", "hand"})
 
 

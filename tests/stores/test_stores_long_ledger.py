@@ -1,0 +1,40 @@
+"""A ledger of any length costs a prompt no more than a short one does: its beginning is not parsed."""
+
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings
+from ricordo import Memory
+from ricordo.workspace import entry_codec
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_of_a_ledger_with_many_thousand_lines_a_prompt_parses_the_last_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "r"
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.remember("We use uv.")
+    (ledger,) = (root / "workspace" / "memory").glob("2*.md")
+    with ledger.open("a", encoding="utf-8") as file:
+        file.writelines(f"- Walnut {number} is here.\n" for number in range(12_000))
+    parsed = 0
+    parse = entry_codec._parsed
+
+    def counted(block: str) -> object:
+        nonlocal parsed
+        parsed += 1
+        return parse(block)
+
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.remember("We deploy only from main.")
+        monkeypatch.setattr(entry_codec, "_parsed", counted)
+        shown = await memory.preamble()
+        assert "We deploy only from main." in shown
+        assert "Walnut 11" in shown
+        assert 0 < parsed < 4_000
+        first = parsed
+        await memory.preamble()
+        assert parsed == first, "what did not change is not parsed again"
