@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ricordo.cli.options import decoded, expect_json, wants_json
 from ricordo.cli.render import emit, failed
-from ricordo.errors import RicordoError
+from ricordo.errors import RicordoError, StorageFailed
 
 __all__ = ["Command", "Commands"]
 
@@ -66,7 +66,9 @@ def _failing_well(context: typer.Context) -> Iterator[None]:
         raise typer.Exit(_INTERRUPTED) from error
     except OSError as error:
         if error.errno != errno.EPIPE:
-            raise
+            where = f"{error.filename}: " if error.filename else ""
+            _tell(context, StorageFailed.__name__, f"{where}{error.strerror or error}")
+            raise typer.Exit(_FAILED) from error
         _silence(sys.stdout.fileno())
         raise typer.Exit(_FAILED) from error
     except _UsageError as error:

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+from ricordo.errors import StorageFailed
 from ricordo.scopes import path_part
 from ricordo.workspace.layout import PROJECT
 
@@ -13,10 +14,16 @@ FOLDER = ".ricordo"
 
 
 def find_root(start: Path) -> Path | None:
-    """Return the nearest root at or above `start`, recognised by its marker; None when there is none."""
+    """Return the nearest root at or above `start`, recognised by its marker; None when there is none.
+
+    Raises `StorageFailed` for a folder of that name that can't be read.
+    """
     for folder in [start.absolute(), *start.absolute().parents]:
-        if (folder / FOLDER / PROJECT).is_file():
-            return folder / FOLDER
+        try:
+            if (folder / FOLDER / PROJECT).is_file():
+                return folder / FOLDER
+        except PermissionError as error:
+            raise StorageFailed(f"{folder / FOLDER} can't be read: {error.strerror}.") from error
     return None
 
 
