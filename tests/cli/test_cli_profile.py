@@ -1,6 +1,7 @@
 """`ricordo profile`: what is known is shown, edited as text, and taken out and in."""
 
 import json
+import os
 import stat
 import sys
 from pathlib import Path
@@ -152,3 +153,29 @@ def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) ->
     told = ricordo("--root", root, "doctor")
     assert told.code == 0
     assert "profile.broken-1.json" in told.out
+
+
+def test_an_export_is_for_its_owner_alone_and_carries_no_control_characters(root: Path, tmp_path: Path) -> None:
+    profile(root, "add", "Likes \x9b31m tea \u202e and \u200b milk")
+    file = tmp_path / "profile.json"
+    old = os.umask(0)
+    try:
+        assert profile(root, "export", file).code == 0
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    for text in (file.read_text(encoding="utf-8"), profile(root, "export").out):
+        assert not any(character in text for character in "\x9b\u202e\u200b")
+        assert json.loads(text)["facts"][0]["content"] == "Likes \x9b31m tea \u202e and \u200b milk"
+    assert profile(root, "export", tmp_path / "missing" / "profile.json").code == 1
+
+
+@pytest.mark.parametrize("document", ['{"name": "a package", "version": "1"}', "{}", '{"facts": "none"}', "[1]"])
+def test_json_that_is_no_profile_is_refused_and_changes_nothing(root: Path, tmp_path: Path, document: str) -> None:
+    profile(root, "add", "Likes tea")
+    before = profile(root, "export").out
+    file = tmp_path / "other.json"
+    file.write_text(document, encoding="utf-8")
+    for options in ((), ("--replace",)):
+        assert profile(root, "import", file, *options).code == 1
+    assert profile(root, "export").out == before
