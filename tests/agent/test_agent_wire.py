@@ -10,9 +10,18 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from reached_models import KEY, load_packages, reach
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
-from ricordo.compaction import ClearResultsConfig, Nothing, SlidingWindow, TruncateArgsConfig
+from ricordo.compaction import (
+    Act,
+    ClearResultsConfig,
+    Nothing,
+    Reduction,
+    SlidingWindow,
+    TruncateArgsConfig,
+    Window,
+    changed,
+)
 from ricordo.errors import InvalidMessage, ModelOverflow
-from ricordo.messages import JsonValue, Message, Text, Thinking
+from ricordo.messages import JsonValue, Message, Text, Thinking, Usage
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.testing import (
@@ -174,6 +183,33 @@ async def test_a_refused_request_of_hand_written_strategies_is_made_again_smalle
             if len(shorter) < 17:
                 await one.compactions.undo()
                 assert len(one.window) > len(shorter)
+
+
+async def test_a_strategy_of_one_s_own_can_be_undone(tmp_path: Path) -> None:
+    class Newest:
+        act: Act = "slide"
+
+        async def reduce(self, window: Window) -> Reduction:
+            return changed(self.act, window, window.messages[-3:], "the newest stay", dropped=window.messages[:-3])
+
+    with strict([Say("Yes."), Call("wide", {}), Say("Found."), Say("Yes.")]) as server:
+        async with agent(reach(server, CLAUDE), tmp_path, strategies=[Newest()]) as one:
+            for number in range(3):
+                await one.send(f"Number {number}.")
+            before = one.window
+            assert len(before) == 4
+            await one.compactions.undo()
+            assert len(one.window) > len(before)
+        assert server.refusals == ()
+
+
+async def test_a_wrong_correction_of_the_estimate_refuses_no_request(tmp_path: Path) -> None:
+    usage = Usage(input=30_000, output=5)
+    with strict(lambda _: Say("Yes.", usage=usage)) as server:
+        model = load_model("openai-chat:local", base_url=f"{server.url}/v1", api_key=KEY, window=8_192)
+        async with agent(model, tmp_path, instructions="Keep to this. " * 600) as one:
+            for number in range(4):
+                assert str(await one.send(f"Number {number}.")) == "Yes."
 
 
 async def test_a_window_that_a_refusal_told_is_kept_to_in_this_session_and_forgotten_in_the_next(

@@ -16,6 +16,7 @@ from ricordo.compaction.drop import DropGroups
 from ricordo.compaction.evict import Evict
 from ricordo.compaction.logged import Logged
 from ricordo.compaction.nothing import Nothing
+from ricordo.compaction.reports import changed, unchanged
 from ricordo.compaction.slide import SlidingWindow
 from ricordo.compaction.summary import DigestSummary, ModelSummary
 from ricordo.compaction.truncate import Truncate
@@ -48,6 +49,8 @@ __all__ = [
     "TruncateArgsConfig",
     "Window",
     "about",
+    "changed",
     "digest",
     "tags",
+    "unchanged",
 ]

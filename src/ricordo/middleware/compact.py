@@ -76,14 +76,14 @@ class CompactWindow:
         limit = self._measure.limit
         if limit is None:
             return
-        window = (await self._measure.measured(request)).window
-        pinned = round(sum(estimate_text(each.text) for each in instructions(request.window)) * window.ratio)
-        if window.overhead + pinned > limit:
-            raise ModelOverflow(
-                _told_fixed(limit, around=window.overhead, pinned=pinned),
-                window=limit,
-                size=window.overhead + pinned,
-            )
+        measured = await self._measure.measured(request)
+        # a correction that is too high would refuse every request, and so never be corrected itself
+        around = min(measured.window.overhead, measured.estimate.input - measured.estimate.messages)
+        carried = sum(estimate_text(each.text) for each in instructions(request.window))
+        pinned = round(carried * min(1.0, measured.window.ratio))
+        if around + pinned > limit:
+            text = _told_fixed(limit, around=around, pinned=pinned)
+            raise ModelOverflow(text, window=limit, size=around + pinned)
 
     async def _sent(self, request: Request, step: Step, retries: int, target: int | None) -> tuple[Request, Response]:
         """Return the response and the request that got it; `target` is what the messages were to take, None before
