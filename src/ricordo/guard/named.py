@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ricordo.guard.abroad import FOR, SAID, find_names, is_name_abroad
 from ricordo.guard.rule import Span
 from ricordo.guard.values import Form, Strength, is_literal
 
@@ -39,12 +40,6 @@ _NAMES: dict[bytes, tuple[Strength, re.Pattern[bytes]]] = {
     b"pass": (Strength.WEAK, re.compile(rb"pass(?![cpw])")),
     b"pw": (Strength.WEAK, re.compile(rb"pw(?!d)")),
 }
-_ABROAD = re.compile(
-    r"密码|密碼|口令|密钥|密鑰|令牌|パスワード|暗証番号|비밀번호|암호"
-    r"|пароль|contraseña|hasło|şifre|mật khẩu|รหัสผ่าน|पासवर्ड|סיסמה",
-    re.IGNORECASE,
-)
-_ABROAD_WORDS = tuple(word for name in _ABROAD.pattern.split("|") for word in {name, name.capitalize(), name.upper()})
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 _COMPONENT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 # First words of names that end like a secret's and are none.
@@ -54,23 +49,58 @@ num per total last first prev previous input output prompt completion sync curso
 delimiter word sub by com en sur tres over under test no forgot public
 """
 _HARMLESS = frozenset(_HARMLESS_WORDS.split())
-_AFTER = re.compile(
+_BEFORE_SIGN = (
     r"(?:_?\d{1,2})?(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
-    r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t]{0,8}"
+    r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t\u3000]{0,8}"
     r"(?:(?::[ \t]?)?(?:str|string|String|SecretStr|&str|Optional\[str\])(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}(?==))?"
-    r"(?P<sign>:=|=>|={1,3}|[:=：＝]|\|[ \t]"
-    r"|(?:(?<=[\s*_\"'`])(?:was|is|ist|es|est|é|è|это)(?![^\W_])|[是为為は는은])[ \t]?:?|—|->"
-    r"|(?<=[ \t])(?=[^\s\-=:|]))"
-    r"[*_]{0,2}\s{0,2}[ \t]{0,40}(?P<prefix>[rbuRBU]{1,2}(?=[\"']))?(?P<open>\\{0,8}[\"'`“「『])?",
+)
+_VALUE_OPENING = (
+    r"[*_]{0,2}\s{0,2}[ \t]{0,40}(?P<prefix>[rbuRBU]{1,2}(?=[\"']))?(?P<open>\\{0,8}[\"'`“„「『]|«[ \u00a0\u202f]?)?"
+)
+
+
+def _sign(said: str) -> str:
+    """The part of a pattern that stands between a name and its value, with these words for "is"."""
+    return (
+        rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
+        rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:now|set to|jetzt|ahora|maintenant|adesso|agora)(?!\w))?"
+        rf"|[是为為は는은])[ \t]?[:：]?|—|–|->|→"
+    )
+
+
+# Letters of scripts that do not part words by spaces, and of Korean, which joins its particles to them.
+_WIDE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff66-\uff9f"
+_AFTER = re.compile(
+    _BEFORE_SIGN
+    + _sign("was|is|ist|war|lautet|heißt|es|est|c['’]est|era|è|é|это")
+    + r"|(?<=[ \t])(?=[^\s\-=:|]))"
+    + _VALUE_OPENING,
+    re.IGNORECASE,
+)
+_AFTER_ABROAD = re.compile(_BEFORE_SIGN + _sign(SAID) + ")" + _VALUE_OPENING, re.IGNORECASE)
+_AFTER_USE = re.compile(
+    rf"[ \t]{FOR}(?!\w)(?:[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
+    + _sign(SAID)
+    + ")"
+    + _VALUE_OPENING,
     re.IGNORECASE,
 )
 _BARE = re.compile(
-    r"(?:[^\s\"'`,;&<>(){}\[\]|\\，。；、！？）】」』”]|\\(?![nrtbfu\"'\\])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
+    rf"(?:[^\s\"'`,;&<>(){{}}\[\]|\\，。；、！？）】」』”“»{_WIDE}]"
+    rf"|\\(?![nrtbfu\"'\\{_WIDE}])|&(?![A-Za-z_]\w*=|amp;)(?=\S))+"
 )
 _REACHABLE = re.compile(r"[\w.$]*")
 _LINE_VALUE = re.compile(r"[^\s\"'`\\]+")
 _ENVIRONMENT = re.compile(r"(?:^|\n|\\n|[\s\"'])[ \t]*[A-Z0-9_]*\Z")
-_CLOSING = {"“": "”", "「": "」", "『": "』"}
+_CLOSING = {"“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
+_USER_BEFORE = re.compile(
+    r"(?<!\w)(?:user(?:name|id)?|login|benutzer(?:name)?|usu[aá]rio|utilisateur|utente|account|e?-?mail)"
+    r"[ \t]{0,2}[:=]?[ \t]{1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]?[ \t]{0,2}[,;/|]?[ \t]{0,2}"
+    r"(?:(?:and|und|y|et|e|en|with|mit)[ \t])?\Z",
+    re.IGNORECASE,
+)
+_WORD_BESIDE = re.compile(r"[ \t]{1,2}[\"'`]?(?P<value>[^\s\"'`,;]{4,128})")
+_FARTHEST_USER = 112
 _UNITS = re.compile(
     r"[ \t]+(?:or more |random )?(?:char|bit|byte|digit|day|hour|minute|second|token|time|letter|symbol|word|long|year|"
     r"month|week|attempt|ms\b|point|percent|%|per\b)",
@@ -108,7 +138,7 @@ def name_strength(name: str) -> Strength | None:
             strength = _strength(name, found)
             if strength is not None:
                 return strength
-    return Strength.STRONG if _ABROAD.fullmatch(name) else None
+    return is_name_abroad(name)
 
 
 def find_named(text: str, low: bytes) -> Iterator[Span]:
@@ -119,11 +149,15 @@ def find_named(text: str, low: bytes) -> Iterator[Span]:
             continue
         strength = _strength(text, name)
         if strength is not None:
-            span, position = _value_span(text, name.end, name.start, strength)
+            span, position = _value_span(text, name.end, name.start, strength, _AFTER)
             if span is not None:
                 yield span
-    if not text.isascii() and any(word in text for word in _ABROAD_WORDS):
-        yield from _find_abroad(text)
+    position = 0
+    for start, end, strength in find_names(text, low):
+        if start >= position:
+            span, position = _value_span(text, end, start, strength, _AFTER_ABROAD)
+            if span is not None:
+                yield span
 
 
 def _names(low: bytes) -> list[_Name]:
@@ -139,20 +173,18 @@ def _names(low: bytes) -> list[_Name]:
     )
 
 
-def _find_abroad(text: str) -> Iterator[Span]:
-    position = 0
-    while match := _ABROAD.search(text, position):
-        span, position = _value_span(text, match.end(), match.start(), Strength.STRONG)
-        if span is not None:
-            yield span
-
-
-def _value_span(text: str, at: int, name_start: int, strength: Strength) -> tuple[Span | None, int]:
-    """The secret after the name that ends at `at`, and where the search goes on."""
-    sign = _AFTER.match(text, at)
+def _value_span(
+    text: str, at: int, name_start: int, strength: Strength, after: re.Pattern[str]
+) -> tuple[Span | None, int]:
+    """The secret after the name that ends at `at`, and where the search goes on; `after` is what may stand between."""
+    sign = after.match(text, at)
+    plain = after is _AFTER
+    if sign is None or (not sign["sign"] and not _is_flag(text, name_start)):
+        # "the password for staging is …"
+        sign, plain = _AFTER_USE.match(text, at), False
     if sign is None:
-        return None, at
-    value = _value(text, name_start, sign, strength)
+        return _beside_user(text, name_start, at) if strength is Strength.STRONG else None, at
+    value = _value(text, name_start, sign, strength, plain=plain)
     if value is None:
         return None, sign.start("sign")
     if is_literal(text[value.start : value.end], strength, value.form):
@@ -160,6 +192,17 @@ def _value_span(text: str, at: int, name_start: int, strength: Strength) -> tupl
         return Span(start=value.start, end=value.end, type=type_, rank=1), value.end
     short = value.end - value.start <= _LONGEST_REREAD
     return None, at if short else value.end
+
+
+def _beside_user(text: str, name_start: int, at: int) -> Span | None:
+    """The secret after a name without a sign, in "user bob, password …"."""
+    value = _WORD_BESIDE.match(text, at)
+    if value is None or _USER_BEFORE.search(text[max(0, name_start - _FARTHEST_USER) : name_start]) is None:
+        return None
+    word = value["value"].rstrip(".:?)")
+    if not any(map(str.isdigit, word)) or not is_literal(word, Strength.STRONG, Form.PROSE):
+        return None
+    return Span(start=value.start("value"), end=value.start("value") + len(word), type="password", rank=1)
 
 
 def _strength(text: str, name: _Name) -> Strength | None:
@@ -193,11 +236,12 @@ def _name_before(text: str, position: int) -> str:
     return window[len(window.rstrip(_NAME_CHARACTERS)) :]
 
 
-def _value(text: str, name_start: int, sign: re.Match[str], strength: Strength) -> _Value | None:
-    """The candidate after `sign`: what the quotes hold, else the rest of an environment line, else the next word."""
+def _value(text: str, name_start: int, sign: re.Match[str], strength: Strength, *, plain: bool) -> _Value | None:
+    """The candidate after `sign`: what the quotes hold, else the rest of an environment line, else the next word.
+
+    `plain` tells that the name is one of code too, so that a lone word after it can be its value.
+    """
     said, opening = sign["sign"], sign["open"]
-    if not said and not _is_flag(text, name_start):
-        return None
     if opening is not None:
         end = _closing(text, sign.end(), opening)
         if end is not None:
@@ -206,18 +250,18 @@ def _value(text: str, name_start: int, sign: re.Match[str], strength: Strength) 
         return _line_value(text, sign.end())
     if said.startswith("|") and strength is not Strength.STRONG:
         return None
-    return _bare_value(text, name_start, sign)
+    return _bare_value(text, name_start, sign, plain=plain)
 
 
-def _bare_value(text: str, name_start: int, sign: re.Match[str]) -> _Value | None:
+def _bare_value(text: str, name_start: int, sign: re.Match[str], *, plain: bool) -> _Value | None:
     """The word after `sign`, without the punctuation that ends a sentence; None when it is a number with a unit or
-    the beginning of a call or an index."""
+    the beginning of a call or an index. Such a word ends where one of Chinese, Japanese or Korean begins."""
     bare = _BARE.match(text, sign.end())
     if bare is None:
         return None
     word = bare.group().rstrip(".,:?")
     end = bare.start() + len(word)
-    form = _bare_form(text, name_start, sign, end)
+    form = _bare_form(text, name_start, sign, end, plain=plain)
     if form is Form.PROSE and word.isdigit() and _UNITS.match(text, end):
         return None
     if form is not Form.LITERAL and text[end : end + 1] in {"(", "["} and _REACHABLE.fullmatch(word):
@@ -225,7 +269,7 @@ def _bare_value(text: str, name_start: int, sign: re.Match[str]) -> _Value | Non
     return _Value(start=bare.start(), end=end, form=form)
 
 
-def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int) -> Form:
+def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int, *, plain: bool) -> Form:
     said = sign["sign"]
     if sign["open"] is not None:
         return Form.QUOTED
@@ -233,7 +277,7 @@ def _bare_form(text: str, name_start: int, sign: re.Match[str], end: int) -> For
         return Form.PROSE
     name_from = name_start - len(_name_before(text, name_start))
     in_a_list = said == "=" and text[max(0, name_from - 1) : name_from] in {"&", "?", ";"}
-    in_settings = said in {":", "："} and _is_whole_line_word(text, sign.end(), end)
+    in_settings = plain and said in {":", "："} and _is_whole_line_word(text, sign.end(), end)
     return Form.LITERAL if in_a_list or in_settings else Form.BARE
 
 
@@ -267,10 +311,10 @@ def _line_value(text: str, start: int) -> _Value | None:
 
 def _closing(text: str, start: int, opening: str) -> int | None:
     """Where the quotation that `opening` began ends, at most 1,024 characters on and on the same line."""
-    closing = _CLOSING.get(opening, opening)
+    closing = _CLOSING.get(opening[:1], opening)
     end = text.find(closing, start, start + _LONGEST_QUOTATION)
     while end > start and len(opening) == 1 and text[end - 1] == "\\" and opening in "\"'":
         end = text.find(closing, end + 1, start + _LONGEST_QUOTATION)
     if end < 0 or "\n" in text[start:end]:
         return None
-    return end
+    return start + len(text[start:end].rstrip("\u00a0\u202f ")) if closing == "»" else end

@@ -32,13 +32,15 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One key shape: `type` is the word in the mark, `prefix` the literal beginning, `pattern` the whole shape.
+    """One key shape: `type` is the word in the mark, `prefix` the literal beginning, `start` the same as
+    bytes, `pattern` the whole shape.
 
     `bounded` rules have a beginning that also occurs inside words; they match only where a word starts.
     """
 
     type: str
     prefix: str
+    start: bytes
     pattern: re.Pattern[str]
     bounded: bool
 
@@ -59,6 +61,12 @@ def starts_a_word(text: str, position: int) -> bool:
 def keys(type_: str, prefixes: str, body: str, *, bounded: bool = False) -> tuple[Rule, ...]:
     """One rule for each of the space-separated `prefixes`, all followed by the regular expression `body`."""
     return tuple(
-        Rule(type=type_, prefix=prefix, pattern=re.compile(re.escape(prefix) + body), bounded=bounded)
+        Rule(
+            type=type_,
+            prefix=prefix,
+            start=prefix.encode(),
+            pattern=re.compile(re.escape(prefix) + body),
+            bounded=bounded,
+        )
         for prefix in prefixes.split()
     )

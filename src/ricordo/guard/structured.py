@@ -11,8 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ricordo.guard.aws import find_aws_secrets
-from ricordo.guard.pem import find_private_keys
+from ricordo.guard.configs import (
+    CLIENT_FINDERS,
+    find_defined,
+    find_environment_lines,
+    find_login_pairs,
+    find_manifest_secrets,
+    find_pairs,
+    find_sql_passwords,
+)
+from ricordo.guard.pem import find_private_keys, find_putty_keys
 from ricordo.guard.rule import Span
+from ricordo.guard.seeds import SEED_HINTS, find_seed_phrases
 from ricordo.guard.values import is_placeholder
 
 __all__ = ["STRUCTURED_RULES", "StructuredRule"]
@@ -21,12 +31,17 @@ __all__ = ["STRUCTURED_RULES", "StructuredRule"]
 @dataclass(frozen=True, kw_only=True)
 class StructuredRule:
     """A search that is worth making only when `hint` stands in the lower-cased text and, where the hint is a common
-    one, when `gate` finds something in the text's long runs of key characters."""
+    one, when `gate` finds something in the text's long runs of key characters.
+
+    With `in_runs` the hint stands in those runs, with `needs_runs` there is at least one of them.
+    """
 
     type: str
     hint: bytes
     find: Callable[[str], Iterator[Span]]
     gate: re.Pattern[bytes] | None = None
+    in_runs: bool = False
+    needs_runs: bool = False
 
 
 def _is_no_placeholder(value: str) -> bool:
@@ -34,10 +49,17 @@ def _is_no_placeholder(value: str) -> bool:
 
 
 def _beside(
-    type_: str, hint: str, pattern: str, *, rank: int = 1, accept: Callable[[str], bool] = _is_no_placeholder
+    type_: str,
+    hint: str,
+    pattern: str,
+    *,
+    rank: int = 1,
+    accept: Callable[[str], bool] = _is_no_placeholder,
+    needs_runs: bool = False,
 ) -> StructuredRule:
     """A rule whose secret is the group `value` of `pattern`, which is compiled without regard to case."""
-    return StructuredRule(type=type_, hint=hint.encode(), find=_finder(type_, pattern, re.IGNORECASE, rank, accept))
+    find = _finder(type_, pattern, re.IGNORECASE, rank, accept)
+    return StructuredRule(type=type_, hint=hint.encode(), find=find, needs_runs=needs_runs)
 
 
 def _shaped(
@@ -52,7 +74,8 @@ def _shaped(
     """A rule for a whole secret of this `shape`, with none of `alphabet` before or after it."""
     pattern = rf"{_not_after(alphabet)}(?P<value>{shape})(?![{alphabet}])"
     find = _finder(type_, pattern, re.NOFLAG, 2, accept)
-    return StructuredRule(type=type_, hint=hint.encode(), find=find, gate=None if gate is None else re.compile(gate))
+    searched = None if gate is None else re.compile(gate)
+    return StructuredRule(type=type_, hint=hint.encode(), find=find, gate=searched, in_runs=True, needs_runs=True)
 
 
 def _finder(
@@ -101,9 +124,23 @@ _URLSAFE = "A-Za-z0-9_-"
 _AUTHORIZATION = r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?"
 
 _KEYS: tuple[StructuredRule, ...] = (
-    StructuredRule(type="private-key", hint=b"private key", find=find_private_keys),
+    StructuredRule(type="private-key", hint=b"private key", find=find_private_keys, needs_runs=True),
+    StructuredRule(type="private-key", hint=b"private-lines:", find=find_putty_keys, needs_runs=True),
+    _beside(
+        "private-key",
+        "client-key-data",
+        r"client-key-data\\*[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\*[\"']?(?P<value>[A-Za-z0-9+/]{16,}={0,2})",
+        needs_runs=True,
+    ),
+    *(StructuredRule(type="seed-phrase", hint=hint, find=find_seed_phrases) for hint in SEED_HINTS),
     *(
-        StructuredRule(type="aws-secret-key", hint=hint, find=find_aws_secrets, gate=re.compile(rb"[A-Za-z0-9+/]{40}"))
+        StructuredRule(
+            type="aws-secret-key",
+            hint=hint,
+            find=find_aws_secrets,
+            gate=re.compile(rb"[A-Za-z0-9+/]{40}"),
+            needs_runs=True,
+        )
         for hint in (b"akia", b"asia", b"secret")
     ),
     _shaped(
@@ -163,14 +200,24 @@ _IN_CONTEXT: tuple[StructuredRule, ...] = (
         "slack-webhook",
         "hooks.slack.com/",
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<value>[A-Za-z0-9+/_-]{30,})",
+        needs_runs=True,
     ),
     _beside(
         "discord-webhook",
         "/api/webhooks/",
         r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/(?P<value>\d{17,20}/[A-Za-z0-9_-]{60,})",
+        needs_runs=True,
     ),
-    _beside("azure-storage-key", "accountkey=", r"accountkey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})", rank=2),
-    _beside("azure-storage-key", "sharedaccesskey=", r"sharedaccesskey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})", rank=2),
+    _beside(
+        "azure-storage-key", "accountkey=", r"accountkey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})", needs_runs=True, rank=2
+    ),
+    _beside(
+        "azure-storage-key",
+        "sharedaccesskey=",
+        r"sharedaccesskey=(?P<value>[A-Za-z0-9+/]{40,}={0,2})",
+        needs_runs=True,
+        rank=2,
+    ),
     _beside("azure-signature", "sig=", r"[?&;]sig=(?P<value>[A-Za-z0-9%+/]{40,}={0,2})"),
     _beside(
         "password",
@@ -184,6 +231,33 @@ _IN_CONTEXT: tuple[StructuredRule, ...] = (
         r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
         accept=_is_password,
     ),
+    _beside(
+        "docker-auth",
+        '"auth',
+        r"\"auth\\*\"[ \t]{0,4}:\s{0,4}\\*\"(?P<value>[A-Za-z0-9+/]{6,}={0,2})\\*\"",
+        rank=2,
+        accept=_is_basic,
+    ),
+    _beside(
+        "teams-webhook",
+        "webhook.office.com/",
+        r"webhook\.office\.com/(?P<value>webhookb2/[A-Za-z0-9@/-]{60,})",
+        needs_runs=True,
+    ),
+    _beside(
+        "zapier-webhook",
+        "hooks.zapier.com/",
+        r"hooks\.zapier\.com/hooks/catch/(?P<value>\d{4,10}/[a-z0-9]{5,10})",
+        needs_runs=True,
+    ),
+    StructuredRule(type="credential", hint=b"value", find=find_pairs),
+    StructuredRule(type="credential", hint=b"define(", find=find_defined),
+    StructuredRule(type="credential", hint=b"env ", find=find_environment_lines),
+    StructuredRule(type="kubernetes-secret", hint=b"kind: secret", find=find_manifest_secrets),
+    StructuredRule(type="password", hint=b"password", find=find_sql_passwords),
+    StructuredRule(type="password", hint=b"identified", find=find_sql_passwords),
+    *(StructuredRule(type="password", hint=hint, find=find) for hint, find in CLIENT_FINDERS),
+    StructuredRule(type="password", hint=b" / ", find=find_login_pairs),
     _beside("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})"),
     _beside("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})"),
 )

@@ -41,6 +41,14 @@ mandatory any unknown value val var variable env input prompt ask bearer basic d
 mfa 2fa bcrypt argon2 argon2id scrypt pbkdf2 sha1 sha256 sha512 md5 base64 hmac hs256 rs256 plaintext plain encrypted
 hashed generated random secure strong weak valid invalid incorrect wrong correct missing expired forgotten stored here
 user admin root
+erforderlich pflichtfeld notwendig freiwillig falsch richtig ungültig gültig abgelaufen vergessen unbekannt geheim leer
+obligatoire requis requise facultatif facultative incorrect incorrecte invalide oublié oubliée expiré vide inconnu
+obligatorio obligatoria requerido requerida opcional incorrecta incorrecto inválida inválido olvidada vencida vacía
+obbligatorio obbligatoria richiesto richiesta facoltativo facoltativa errata errato scaduta scaduto vuota opzionale
+obrigatório obrigatória requerido expirada vazia desconhecida incorreta opcionais
+verplicht vereist optioneel onjuist verlopen leeg onbekend wymagane opcjonalne nieprawidłowe zorunlu gerekli isteğebağlı
+krävs obligatoriskt valfritt pakollinen påkrævet valgfritt påkrevd vyžadováno povinné nepovinné wajib
+обязательно обязательный обязательное требуется неверный неверно необязательно опционально пусто забыт забыли секрет
 """
 _DUMMIES = frozenset(_DUMMY_WORDS.split())
 _TEMPLATE = re.compile(
@@ -70,6 +78,8 @@ def is_placeholder(value: str) -> bool:
         return True
     if _SAMPLE.search(text):
         return True
+    if not text.isascii() and text.casefold().rstrip(".!") in _DUMMIES:
+        return True
     words = _NOT_ALPHANUMERIC.sub("", text.lower())
     if text.isascii() and not words:
         return len(text) < 4
@@ -87,7 +97,9 @@ _PATTERN = re.compile(r"[\[\](){}<>^|\\]")
 _NUMBERS = re.compile(r"^[\d.,:%/+\-–TZ]+\Z")
 _VERSION = re.compile(r"^[vV]?\d+(?:\.\d+)+[a-z0-9.-]*\Z")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z")
-_WORDS = re.compile(r"[A-Za-z]+(?:[-_.:/' ][A-Za-z]+)*\Z")
+_WORDS = re.compile(r"[^\W\d_]+(?:[-_.:/'’ ][^\W\d_]+)*[!.]?\Z")
+_RULE_LIST = re.compile(r"[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+\Z")
+_NUMBERED = re.compile(r"\d{1,3}[-–][^\W\d_]+\Z")
 _LETTERS = re.compile(r"[A-Za-z]+\Z")
 _HAS_DIGIT = re.compile(r"\d")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
@@ -130,7 +142,7 @@ _LONG_ENOUGH = {Strength.WEAK: 8, Strength.MEDIUM: 6, Strength.STRONG: 4}
 
 def is_literal(value: str, strength: Strength, form: Form) -> bool:
     """Whether `value`, found beside a secret's name in this `form`, is the secret itself."""
-    if is_placeholder(value) or _CONSTANT.match(value):
+    if is_placeholder(value) or _CONSTANT.match(value) or _RULE_LIST.match(value) or _NUMBERED.match(value):
         return False
     if form is Form.QUOTED and strength is Strength.STRONG:
         return len(value) >= 3 and not (" " in value and _SENTENCE.search(value))
@@ -161,13 +173,16 @@ def _is_passphrase(value: str, strength: Strength) -> bool:
     parts = value.lower().split("-")
     if len(parts) < (2 if strength is Strength.STRONG else 3) or len(value) < _FEWEST_LETTERS:
         return False
+    if value != value.lower() and len(parts) < 3:
+        # German writes such compounds with capitals
+        return False
     plain = all(len(part) >= 3 and part.isalpha() and part not in _COMPOUNDING for part in parts)
     return plain and not _DESCRIPTIVE.match(value) and not _PARTICIPLE.match(parts[-1])
 
 
 def _is_jumbled(value: str) -> bool:
     """Whether letters alone are neither a word nor a name in camel case: `xKqRtVbnM`, `qwrtzpsd`."""
-    if not value.isalpha() or len(value) < 8 or value.isupper() or _CODE_WORD.search(value):
+    if not value.isalpha() or not value.isascii() or len(value) < 8 or value.isupper() or _CODE_WORD.search(value):
         return False
     parts = _CASED.findall(value)
     return len(value) < _LONGEST_JUMBLED_PART * len(parts) or _CONSONANTS.search(value) is not None
