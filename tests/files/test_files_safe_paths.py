@@ -207,8 +207,8 @@ async def test_a_link_does_not_leave_the_folder_at_the_top_either(tmp_path: Path
     (tmp_path / "root/workspace/memory/key.md").symlink_to("../../guard.key")
     (tmp_path / "root/workspace/memory/same.md").symlink_to("a.md")
     with pytest.raises(PathRefused):
-        await memory_lines(files, "memory/key.md")
-    assert (await memory_lines(files, "memory/same.md")).text == "x"
+        await memory_lines(files, "memory/key.md", redactor=Redactor(bytes(32)))
+    assert (await memory_lines(files, "memory/same.md", redactor=Redactor(bytes(32)))).text == "x"
 
 
 @pytest.mark.parametrize("path", ["..", "../x", "a/../x", "/..", "a/..", "./../x", " .. ", "．．/x"])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ricordo.guard import Redactor
 from ricordo.index.chunking import Row, Tail, following_terms, reads_alone, rows_of, tail_rows
 from ricordo.index.documents import Document, document_of
 from ricordo.index.pieces import LONGEST, cut
@@ -16,6 +17,7 @@ from ricordo.messages.types import Message, Text, Thinking, ToolCall, ToolResult
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
 
+REDACTOR = Redactor(bytes(32))
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LEDGER = Document(path="workspace/memory/2026-11-21.md", sort="ledger")
 CURATED = Document(path="workspace/MEMORY.md", sort="curated")
@@ -79,7 +81,7 @@ def test_each_entry_is_one_chunk_and_the_prose_between_them_is_found_too() -> No
         "- We deploy only from main. #deploy [kind:: decision]\n"
         "- Rollbacks take\n  five minutes.\n\n| a | b |\n|---|---|\n"
     )
-    rows = rows_of(CURATED, text.encode())
+    rows = rows_of(CURATED, text.encode(), REDACTOR)
     assert contents(rows) == [
         (3, 4, "How we work, in\ntwo lines."),
         (7, 7, "We deploy only from main."),
@@ -91,14 +93,14 @@ def test_each_entry_is_one_chunk_and_the_prose_between_them_is_found_too() -> No
 
 
 def test_invalid_bytes_spoil_their_own_entry_only() -> None:
-    rows = rows_of(CURATED, b"- First.\n- Br\xff\xfeken.\n- Third, wholly sound.\n")
+    rows = rows_of(CURATED, b"- First.\n- Br\xff\xfeken.\n- Third, wholly sound.\n", REDACTOR)
     assert [row.chunk.line_number for row in rows] == [1, 2, 3]
     assert rows[2].chunk.content == "Third, wholly sound."
 
 
 def test_a_torn_or_foreign_line_of_a_transcript_hides_no_other() -> None:
     data = said("first") + b'{"role": "user", "par\n' + b"\xff\xfe\n" + b"[" * 5000 + b"\n" + said("last", minute=1)
-    assert contents(rows_of(LOG, data)) == [(1, 1, "first"), (5, 5, "last")]
+    assert contents(rows_of(LOG, data, REDACTOR)) == [(1, 1, "first"), (5, 5, "last")]
 
 
 def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not() -> None:
@@ -113,7 +115,7 @@ def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not
     )
     answered = ToolResult(call_id="c1", parts=(Text(text="src/app.py:3: zebra"),))
     result = Message(role="tool", id="m2", parts=(answered,))
-    rows = rows_of(LOG, said("You are an agent.", role="system") + encode(call) + encode(result))
+    rows = rows_of(LOG, said("You are an agent.", role="system") + encode(call) + encode(result), REDACTOR)
     assert contents(rows) == [
         (2, 2, 'Looking.\ngrep {"pattern": "zebra"}'),
         (3, 3, "src/app.py:3: zebra"),
@@ -122,7 +124,7 @@ def test_what_tools_were_asked_and_answered_is_found_and_what_was_thought_is_not
 
 
 def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
-    rows = rows_of(LOG, said("Where is the kangaroo?") + said("In the zoo.", minute=1, role="assistant"))
+    rows = rows_of(LOG, said("Where is the kangaroo?") + said("In the zoo.", minute=1, role="assistant"), REDACTOR)
     assert (rows[1].chunk.speaker, rows[1].chunk.session, rows[1].chunk.message) == ("assistant", "s1", "m1")
     assert {"2026", "2026-11", "2026-11-21"} <= set(rows[0].own.split())
     assert "21" not in rows[0].own.split()
@@ -133,10 +135,10 @@ def test_messages_know_who_spoke_when_and_what_was_said_beside_them() -> None:
 def test_what_nobody_said_is_not_searched_and_the_beginning_of_a_reply_is() -> None:
     words: dict[Mark, str] = {"summary": "zebra", "memory": "kangaroo", "notice": "ostrich", "cut": "penguin"}
     lines = [said("Before."), *(marked_line(word, mark) for mark, word in words.items()), said("After.", minute=9)]
-    rows = rows_of(LOG, b"".join(lines))
+    rows = rows_of(LOG, b"".join(lines), REDACTOR)
     assert contents(rows) == [(1, 1, "Before."), (5, 5, "penguin"), (6, 6, "After.")]
     assert "zebra" not in " ".join(row.around for row in rows)
-    tail = tail_rows(LOG, b"".join(lines[1:]), Tail(lines=1, before="user: Before."))
+    tail = tail_rows(LOG, b"".join(lines[1:]), Tail(lines=1, before="user: Before."), REDACTOR)
     assert contents(tail) == contents(rows)[1:]
 
 
@@ -148,14 +150,14 @@ def test_an_evicted_picture_is_not_searched_and_an_evicted_text_is() -> None:
     picture = Document(path="workspace/large_tool_results/s1/camera-1a.png", sort="result", session="s1")
     text = Document(path="workspace/large_tool_results/s1/bash-1a.txt", sort="result", session="s1")
     data = b"a zebra\0 in the noise"
-    assert rows_of(picture, data) == []
-    assert len(rows_of(text, data)) == 1
+    assert rows_of(picture, data, REDACTOR) == []
+    assert len(rows_of(text, data, REDACTOR)) == 1
 
 
 def test_a_long_result_is_cut_into_pieces_that_know_their_lines() -> None:
     lines = [f"line {number} of the build log, nothing special here" for number in range(1, 201)]
     document = Document(path="workspace/large_tool_results/s1/build-1.txt", sort="result", session="s1")
-    rows = rows_of(document, "\n".join(lines).encode())
+    rows = rows_of(document, "\n".join(lines).encode(), REDACTOR)
     assert len(rows) > 5
     for row in rows:
         first, last = row.chunk.line_number, row.chunk.end_line
@@ -174,10 +176,10 @@ def test_the_pieces_of_a_text_join_to_it_again(text: str) -> None:
 def test_the_tail_of_a_transcript_reads_like_the_whole(texts: list[str], at: int) -> None:
     lines = [said(text, minute=minute) for minute, text in enumerate(texts)]
     at = min(at, len(lines) - 1)
-    head, tail = rows_of(LOG, b"".join(lines[:at])), b"".join(lines[at:])
+    head, tail = rows_of(LOG, b"".join(lines[:at]), REDACTOR), b"".join(lines[at:])
     before = spoken_line(head[-1].chunk) if head else ""
-    rows = tail_rows(LOG, tail, Tail(lines=at, before=before))
-    whole = rows_of(LOG, b"".join(lines))
+    rows = tail_rows(LOG, tail, Tail(lines=at, before=before), REDACTOR)
+    whole = rows_of(LOG, b"".join(lines), REDACTOR)
     assert contents(head) + contents(rows) == contents(whole)
     assert [row.digest for row in rows] == [row.digest for row in whole[len(head) :]]
     if head and rows:
@@ -191,9 +193,9 @@ def test_bullets_appended_to_a_ledger_read_like_the_whole(texts: list[str]) -> N
     tail = "".join(
         render_entry(Entry(content=text, id=f"0{number}jd{'0' * 22}", time=NOON)) for number, text in enumerate(texts)
     ).encode()
-    whole = rows_of(LEDGER, head + tail)
+    whole = rows_of(LEDGER, head + tail, REDACTOR)
     if reads_alone(LEDGER, tail):
-        rows = tail_rows(LEDGER, tail, Tail(lines=3, heading="2026-11-21"))
+        rows = tail_rows(LEDGER, tail, Tail(lines=3, heading="2026-11-21"), REDACTOR)
         assert contents(rows) == contents(whole)[1:]
         assert [row.digest for row in rows] == [row.digest for row in whole[1:]]
 

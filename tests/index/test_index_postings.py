@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
 from ricordo.index.chunking import rows_of
 from ricordo.index.contract import Match, Query
 from ricordo.index.documents import document_of
@@ -103,7 +104,7 @@ def expected(found: dict[str, bytes], query: Query) -> list[tuple[str, int, int]
         row
         for path, data in found.items()
         if (document := document_of(path, "workspace"))
-        for row in rows_of(document, data)
+        for row in rows_of(document, data, Redactor(bytes(32)))
     ]
     places = [
         max(len({row.place for row in rows if term in row.own.split()}) for term in group) for group in words.groups

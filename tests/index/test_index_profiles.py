@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
 from ricordo.index.contract import Query
 from ricordo.index.documents import document_of
 from ricordo.index.facts import fact_chunks
@@ -84,7 +85,7 @@ def test_each_fact_is_a_chunk_on_the_line_that_says_it(
     assert document is not None
     data = text.encode("utf-8", "surrogatepass")
     told = [content for content in contents if content.strip()]
-    found = fact_chunks(document, data)
+    found = fact_chunks(document, data, Redactor(bytes(32)))
     assert [chunk.content.encode("utf-8", "replace") for chunk in found] == [
         content.strip().encode("utf-8", "replace") for content in told
     ]

@@ -180,7 +180,7 @@ async def test_what_learns_and_what_shows_works_on_any_store(store: ProfileStore
         )
     ]
     updater = ProfileUpdater(store, clock=clock, forgotten=store.forgotten)
-    shown, managed = ShownProfile(store, InjectionConfig()), ManagedProfile(store, clock=clock)
+    shown, managed = ShownProfile(store, InjectionConfig(), Redactor(bytes(32))), ManagedProfile(store, clock=clock)
     await updater.update(said, thread="s", facts=facts)
     assert "[preference | 0.90] User prefers tabs over spaces" in await shown.block(2_000)
     assert await store.reload() == await store.load()

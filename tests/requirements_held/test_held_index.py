@@ -14,6 +14,7 @@ from newer_databases import write_newer_database
 from ricordo import Memory, Message, Scope
 from ricordo.files.contract import Stored
 from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
 from ricordo.index import sync
 from ricordo.index.chunking import Row, rows_of
 from ricordo.index.documents import Document
@@ -105,9 +106,9 @@ async def test_a_flush_indexes_what_it_appended_and_nothing_else_before_it_retur
 ) -> None:
     read_whole: list[str] = []
 
-    def reading(document: Document, data: bytes) -> list[Row]:
+    def reading(document: Document, data: bytes, redactor: Redactor) -> list[Row]:
         read_whole.append(document.path)
-        return rows_of(document, data)
+        return rows_of(document, data, redactor)
 
     place(root, MEMORY, "- The mascot is a wombat.\n")
     place(root, OLD_LEDGER, "# 2025-01-02\n\n- The printer is called Quill.\n")

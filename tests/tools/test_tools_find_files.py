@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from desks import CONTEXT, Desks
 from ricordo.errors import ToolFailed
 from ricordo.files.local import LocalFiles
+from ricordo.guard import Redactor
 from ricordo.tools import find_files
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.folder_walk import files_below
@@ -161,7 +162,8 @@ async def test_a_hit_in_a_very_long_line_tells_where_to_read_on(desks: Desks) ->
 async def test_a_pattern_that_never_ends_is_stopped(desks: Desks) -> None:
 
     desks.put("a.txt", "a" * 60 + "b\n")
-    grep = grep_files_tool(FileRoots(LocalFiles(desks.folder / ".ricordo"), LocalFiles(desks.folder)), seconds=1)
+    roots = FileRoots(LocalFiles(desks.folder / ".ricordo"), LocalFiles(desks.folder))
+    grep = grep_files_tool(roots, Redactor(bytes(32)), seconds=1)
     with pytest.raises(ToolFailed, match="took more than 1 seconds"):
         await grep({"pattern": "(a+)+$"}, CONTEXT)
 

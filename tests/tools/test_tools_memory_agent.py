@@ -59,7 +59,7 @@ async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: 
         assert set(unfence(each) or ()) == {"The pears ship on Friday.", "Pears come from Lucca."}
         assert 'source="project MEMORY.md:3"' in each
         assert 'source="project memory/topics/fruit.md:3"' in each
-    assert read == ["- The pears ship on Friday."] * 2
+    assert [unfence(each) for each in read] == [("- The pears ship on Friday.",)] * 2
     off = ScriptedModel([Say("Fine.")])
     async with _agent(off, root, tools=False) as agent:
         await agent.send("Hello.")

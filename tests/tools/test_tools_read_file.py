@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from desks import CONTEXT, Desks
 from ricordo.files.in_memory import InMemoryFiles
+from ricordo.guard import Redactor
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.paging import decoded, page
 from ricordo.tools.read_file import read_file_tool
@@ -42,7 +43,7 @@ async def test_one_line_of_five_megabytes_is_read_to_its_end_in_pages() -> None:
     assert len(text.encode()) > 5_000_000
     files = InMemoryFiles()
     await files.create("workspace/large_tool_results/s1/search-1.txt", text.encode())
-    read_file = read_file_tool(FileRoots(files))
+    read_file = read_file_tool(FileRoots(files), Redactor(bytes(32)))
     pieces, offset, character = [], 1, 0
     while True:
         path = "/large_tool_results/s1/search-1.txt"

@@ -20,10 +20,14 @@ Commit = Callable[[sqlite3.Connection], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """A database's owner, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements."""
+    """A database's owner, a number between 1 and 2^31 - 1, and its steps: each a tuple of SQL statements.
+
+    A cache that has taken fewer than `anew` steps is deleted and made anew, so that none of its bytes stay.
+    """
 
     owner: int
     steps: tuple[tuple[str, ...], ...]
+    anew: int = 0
 
 
 def end_transaction(connection: sqlite3.Connection) -> None:

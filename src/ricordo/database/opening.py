@@ -184,7 +184,11 @@ def _open(how: Opening) -> sqlite3.Connection:
     connection = sqlite3.connect(how.path, timeout=how.busy_seconds, isolation_level=None, check_same_thread=False)
     try:
         # nothing of a file that is not ours is changed, not even its mode
-        patiently(lambda: steps_taken(connection, how.schema), how.busy_seconds)
+        taken = patiently(lambda: steps_taken(connection, how.schema), how.busy_seconds)
+        if how.cache and 0 < taken < how.schema.anew:
+            connection.close()
+            _make_anew(how.path)
+            return _open(how)
         if how.cache:
             _refuse_half_a_page(connection, how.path)
         _narrow_modes(how.path)
@@ -200,6 +204,13 @@ def _open(how: Opening) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make_anew(path: Path) -> None:
+    """Delete a database and its logs, and create an empty one."""
+    for suffix in ("", *_SIDE_FILES):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    _make_file(path)
 
 
 def _refuse_half_a_page(connection: sqlite3.Connection, path: Path) -> None:

@@ -64,6 +64,37 @@ class Redactor:
         """The text of `redact(text)`."""
         return self.redact(text).text
 
+    def clean_keeping_lines(self, text: str) -> str:
+        """`text` without secrets and with as many lines as before: the mark of a secret of several lines is followed
+        by their ends, so that what comes after it stands on the line that it stood on."""
+        while spans := find_secrets(text):
+            parts: list[str] = []
+            read = 0
+            for span in spans:
+                secret = text[span.start : span.end]
+                parts += [text[read : span.start], self.mark(span.type, secret), "\n" * secret.count("\n")]
+                read = span.end
+            text = "".join([*parts, text[read:]])
+        return text
+
+    def restored(self, text: str, source: str) -> str:
+        """`text` with those marks replaced by their values that `clean_keeping_lines(source)` puts into `source`."""
+        values: dict[str, str] = {}
+        while "[secret:" in text and (spans := find_secrets(source)):
+            for span in spans:
+                secret = source[span.start : span.end]
+                values[self.mark(span.type, secret)] = secret
+            source = self._replaced(source, spans, ())[0]
+        for mark, secret in reversed(values.items()):
+            text = text.replace(mark + "\n" * secret.count("\n"), secret).replace(mark, secret)
+        return text
+
+    def clean_bytes(self, data: bytes) -> bytes:
+        """The UTF-8 text `data` as `clean_keeping_lines` returns it; bytes that are none stay as they are."""
+        text = data.decode("utf-8", "surrogateescape")
+        cleaned = self.clean_keeping_lines(text)
+        return data if cleaned is text else cleaned.encode("utf-8", "surrogateescape")
+
     def clean_json(self, value: JsonValue) -> JsonValue:
         """`value` with the secrets in its strings and keys replaced; the string beside a secret's name (`"password"`,
         `"api_key"`), or in a list there, is replaced whole. The shape stays; nothing in `value` is changed."""

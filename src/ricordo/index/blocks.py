@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ricordo.database.sqlite import Turn
 from ricordo.errors import RicordoError, StorageBusy
 from ricordo.files.contract import Appended, AppendsHere, FileInfo
+from ricordo.guard import Redactor
 from ricordo.index.chunking import Tail, following_terms, tail_rows
 from ricordo.index.documents import Document
 from ricordo.index.plan import Known
@@ -33,20 +34,21 @@ class End:
 class Block:
     """The bytes `data` that follow the part `base` of a document, and what is `known` of it with them.
 
-    `tail` is what they follow, None where that is still to be asked for.
+    `tail` is what they follow, None where that is still to be asked for; `redactor` takes secrets out.
     """
 
     document: Document
     data: bytes
     base: Known
     known: Known
+    redactor: Redactor
     tail: Tail | None = None
 
     def take_in(self, turn: Turn) -> End | None:
         """Write the rows of the block; None, and nothing done, when what is stored is not `base` any more."""
         tail = self.tail or turn.read(lambda connection: tail_of(connection, self.base))
         # they are cut before the transaction begins: other processes wait for its end
-        rows = tail_rows(self.document, self.data, tail) if self.data else []
+        rows = tail_rows(self.document, self.data, tail, self.redactor) if self.data else []
         following = following_terms(rows) if self.document.sort == "transcript" else ""
         if not turn.write(lambda connection: append_document(connection, self.base, self.known, rows, following)):
             return None

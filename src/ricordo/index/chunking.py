@@ -1,13 +1,14 @@
 """Documents to rows: the chunks of a document with the terms they are found by. Pure, so it can run in any thread.
 
-Invariant: the rows of a document depend on its name and bytes alone. Where the tail of a document can be read without
-what stands before it, `tail_rows` gives the same rows for it as `rows_of` would.
+Invariant: the rows of a document depend on its name, its bytes and the root's key alone, and hold no secret. Where the
+tail of a document can be read without what stands before it, `tail_rows` gives the same rows for it as `rows_of` would.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
+from ricordo.guard import Redactor
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.facts import fact_chunks
@@ -46,25 +47,25 @@ class Tail:
     before: str = ""
 
 
-def rows_of(document: Document, data: bytes) -> list[Row]:
-    """Return the rows of a whole document in the order of its lines."""
+def rows_of(document: Document, data: bytes, redactor: Redactor) -> list[Row]:
+    """Return the rows of a whole document in the order of its lines, without the secrets that it may hold."""
     if document.sort == "transcript":
-        chunks = transcript_chunks(document, data)
+        chunks = transcript_chunks(document, data, redactor)
     elif document.sort == "result":
-        chunks = result_chunks(document, data)
+        chunks = result_chunks(document, redactor.clean_bytes(data))
     elif document.sort == "profile":
-        chunks = fact_chunks(document, data)
+        chunks = fact_chunks(document, data, redactor)
     else:
-        chunks = markdown_chunks(document, data)
+        chunks = markdown_chunks(document, redactor.clean_bytes(data))
     return [*_rows(chunks)]
 
 
-def tail_rows(document: Document, data: bytes, tail: Tail) -> list[Row]:
+def tail_rows(document: Document, data: bytes, tail: Tail, redactor: Redactor) -> list[Row]:
     """Return the rows of the bytes that were appended to a document; only where `reads_alone` says so."""
     if document.sort == "transcript":
-        chunks = transcript_chunks(document, data, first_line=tail.lines + 1, before=tail.before)
+        chunks = transcript_chunks(document, data, redactor, first_line=tail.lines + 1, before=tail.before)
     else:
-        chunks = markdown_chunks(document, data, first_line=tail.lines + 1, heading=tail.heading)
+        chunks = markdown_chunks(document, redactor.clean_bytes(data), first_line=tail.lines + 1, heading=tail.heading)
     return [*_rows(chunks)]
 
 

@@ -7,6 +7,7 @@ of it that can't be hides no other.
 import json
 
 from ricordo.errors import DocumentInvalid, InvalidEntry
+from ricordo.guard import Redactor
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.workspace.categories import kind_of
@@ -23,8 +24,8 @@ FACT = "profile"
 _NO_SESSION = frozenset({"", "unknown", "manual", "import", "consolidation"})
 
 
-def fact_chunks(document: Document, data: bytes) -> list[Chunk]:
-    """Return the facts of a profile that say something, in the order of its lines."""
+def fact_chunks(document: Document, data: bytes, redactor: Redactor) -> list[Chunk]:
+    """Return the facts of a profile that say something, without secrets, in the order of its lines."""
     try:
         facts = parse_profile(data, document.path).profile.facts
     except DocumentInvalid:
@@ -36,7 +37,7 @@ def fact_chunks(document: Document, data: bytes) -> list[Chunk]:
             continue
         found = _place(text, fact.content, at)
         line, at = line + text.count("\n", at, found), found
-        chunks.append(_chunk(document, fact, line))
+        chunks.append(_chunk(document, fact, line, redactor))
     return chunks
 
 
@@ -46,8 +47,8 @@ def _place(text: str, content: str, start: int) -> int:
     return next((at for each in written if (at := text.find(each, start)) >= 0), start)
 
 
-def _chunk(document: Document, fact: Fact, line: int) -> Chunk:
-    entry = _entry(fact)
+def _chunk(document: Document, fact: Fact, line: int, redactor: Redactor) -> Chunk:
+    entry = _entry(fact, redactor)
     return Chunk(
         path=document.path,
         line_number=line,
@@ -55,7 +56,7 @@ def _chunk(document: Document, fact: Fact, line: int) -> Chunk:
         content=entry.content,
         sort=document.sort,
         markup=render_entry(entry),
-        entry_id=fact.id,
+        entry_id=redactor.clean(fact.id),
         kind=entry.kind,
         tags=entry.tags,
         time=entry.said,
@@ -63,9 +64,10 @@ def _chunk(document: Document, fact: Fact, line: int) -> Chunk:
     )
 
 
-def _entry(fact: Fact) -> Entry:
+def _entry(fact: Fact, redactor: Redactor) -> Entry:
     known = fact.source.thread not in _NO_SESSION
-    plain = Entry(content=fact.content.strip(), tags=(FACT,), by="user" if fact.is_kept else "flush")
+    quote = fact.source.quote and redactor.clean(fact.source.quote)
+    plain = Entry(content=redactor.clean(fact.content.strip()), tags=(FACT,), by="user" if fact.is_kept else "flush")
     told = Entry(
         content=plain.content,
         kind=kind_of(fact.category),
@@ -78,7 +80,7 @@ def _entry(fact: Fact) -> Entry:
         source=Source(
             session=fact.source.thread if known else None,
             messages=tuple(filter(None, fact.source.messages)) if known else (),
-            quote=(fact.source.quote or None) if known else None,
+            quote=(quote or None) if known else None,
         ),
     )
     try:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import anyio
@@ -18,6 +19,7 @@ import anyio.to_thread
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import StorageError
 from ricordo.files.contract import FileInfo, FileStore, ListsHere
+from ricordo.guard import Redactor
 from ricordo.index.appending import Appending
 from ricordo.index.beside import Beside, Spot, beside
 from ricordo.index.contract import (
@@ -64,6 +66,7 @@ class KeywordIndex(Appending):
         *,
         folder: str,
         patience_seconds: float,
+        redactor: Redactor,
         meanings: "Meanings | None" = None,
     ) -> None:
         """Put an index together from its parts; use `KeywordIndex.open`."""
@@ -74,7 +77,8 @@ class KeywordIndex(Appending):
         self._patience_seconds = patience_seconds
         self._meanings = meanings
         self._changed = anyio.Event()
-        self._scan = Scan(files=files)
+        self._redactor = redactor
+        self._scan = Scan(files=files, redactor=redactor)
         self._taking = anyio.Lock(fast_acquire=True)
         self._intake: tuple[Database, Intake] | None = None
         self._segments: tuple[Database, Segments | None] | None = None
@@ -94,17 +98,22 @@ class KeywordIndex(Appending):
         patience_seconds: float = 2.0,
         embedder: "Embedder | None" = None,
         ann_vectors: int = 0,
+        redactor: Redactor | None = None,
     ) -> "KeywordIndex":
         """Open the index at `database_path` over the workspace `folder` of `files`; its trouble shows in `freshness`.
 
         `busy_seconds` is how long another process is waited for, `patience_seconds` how long a search spends on taking
         in what changed before it reads the rest from the files. `commit` ends transactions, for tests. The vectors of
         an `embedder` lie in a file of their own beside the index; `serve` and `refresh` make them. From `ann_vectors`
-        of them on an approximate index is made, where the extra `ann` is installed; 0 is never.
+        of them on an approximate index is made, where the extra `ann` is installed; 0 is never. `redactor` is the
+        root's own: no secret of a file comes into the index; without it the marks can't be compared with others.
         """
         file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds)
         meanings = _meanings(embedder, database_path, commit, ann_vectors) if embedder else None
-        index = cls(file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings)
+        index = cls(
+            file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings,
+            redactor=redactor or Redactor(token_bytes(32)),
+        )  # fmt: skip
         await index._catch_up(await files.list(folder), EVERYTHING, seconds=0.0)
         return index
 
@@ -357,7 +366,7 @@ class KeywordIndex(Appending):
 
     def _intake_of(self, database: Database) -> Intake:
         if self._intake is None or self._intake[0] is not database:
-            self._intake = (database, Intake(database, self._files))
+            self._intake = (database, Intake(database, self._files, self._redactor))
         return self._intake[1]
 
     def _segments_of(self, database: Database) -> "Segments | None":

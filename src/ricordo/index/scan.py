@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files.contract import FileInfo, FileStore
+from ricordo.guard import Redactor
 from ricordo.index.beside import Beside, Spot, beside_in
 from ricordo.index.chunking import rows_of
 from ricordo.index.contract import Chunk, Match, Query
@@ -27,9 +28,10 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(kw_only=True)
 class Scan:
-    """The files of one workspace, read as they are."""
+    """The files of one workspace, read as they are, but for the secrets that `redactor` finds."""
 
     files: FileStore
+    redactor: Redactor
     _kept: dict[str, tuple[FileInfo, list[Candidate]]] = field(default_factory=dict)
 
     async def search(
@@ -55,16 +57,17 @@ class Scan:
         if kept is None or kept[0] != info:
             try:
                 data = (await self.files.read(document.path)).data
-                kept = (info, await anyio.to_thread.run_sync(_cut, document, data))
+                kept = (info, await anyio.to_thread.run_sync(_cut, document, data, self.redactor))
             except (FileMissing, StorageError, ValueError, OverflowError, RecursionError):
                 return []
             self._kept[document.path] = kept
         return kept[1]
 
 
-def _cut(document: Document, data: bytes) -> list[Candidate]:
+def _cut(document: Document, data: bytes, redactor: Redactor) -> list[Candidate]:
     return [
-        Candidate(chunk=row.chunk, own=row.own, around=row.around, place=row.place) for row in rows_of(document, data)
+        Candidate(chunk=row.chunk, own=row.own, around=row.around, place=row.place)
+        for row in rows_of(document, data, redactor)
     ]
 
 

@@ -14,6 +14,7 @@ import anyio.to_thread
 from ricordo.database.sqlite import Connection, Database, Turn
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files.contract import FileInfo, FileStore
+from ricordo.guard import Redactor
 from ricordo.index.blocks import Append, Block, End, with_block
 from ricordo.index.chunking import reads_alone, rows_of
 from ricordo.index.documents import Document
@@ -74,8 +75,9 @@ class Intake:
     often what is known has changed.
     """
 
-    def __init__(self, database: Database, files: FileStore) -> None:
-        """Take documents from `files` into `database`."""
+    def __init__(self, database: Database, files: FileStore, redactor: Redactor) -> None:
+        """Take documents from `files` into `database`, without the secrets that `redactor` finds."""
+        self._redactor = redactor
         self._database = database
         self._files = files
         self.revision = 0
@@ -135,9 +137,11 @@ class Intake:
             # looked at again as it had been written a moment ago: that it had not changed need not be stored
             return True
         if read.base is not None and (read.same or reads_alone(read.document, read.tail)):
-            block = Block(document=read.document, data=read.tail, base=read.base, known=read.known)
+            block = Block(
+                document=read.document, data=read.tail, base=read.base, known=read.known, redactor=self._redactor
+            )
             return await self._database.in_turn(block.take_in) is not None
-        rows = await anyio.to_thread.run_sync(rows_of, read.document, read.data)
+        rows = await anyio.to_thread.run_sync(rows_of, read.document, read.data, self._redactor)
         return await self._database.write(lambda connection: put_document(connection, read.before, read.known, rows))
 
     async def take_block(self, document: Document, offset: int, data: bytes) -> bool:
@@ -157,7 +161,7 @@ class Intake:
         if base is None or base.size != offset:
             return False
         known = with_block(base, data, await self._files.info(document.path))
-        block = Block(document=document, data=data, base=base, known=known)
+        block = Block(document=document, data=data, base=base, known=known, redactor=self._redactor)
         return self._ends(await self._database.in_turn(block.take_in))
 
     async def append(self, document: Document, append: Append) -> bool:
@@ -175,7 +179,9 @@ class Intake:
             if appended is None or appended.offset != base.size:
                 return None
             known = with_block(base, data, appended.info)
-            return Block(document=document, data=data, base=base, known=known, tail=tail).take_in(turn)
+            return Block(
+                document=document, data=data, base=base, known=known, redactor=self._redactor, tail=tail
+            ).take_in(turn)
 
         return self._ends(await self._database.in_turn(act))
 

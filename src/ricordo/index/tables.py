@@ -72,7 +72,10 @@ SCHEMA = Schema(
         (),
         # the time of a memory is when it was said
         tuple(f"DELETE FROM {table}" for table in ("words", "chunk", "document", "segment")),
+        # secrets of files do not come into the index any more
+        (),
     ),
+    anew=9,
 )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ricordo.errors import InvalidMessage
+from ricordo.guard import Redactor
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.pieces import piece_chunks
@@ -19,7 +20,9 @@ from ricordo.messages.types import Media, Message, Part, Text, ToolCall, ToolRes
 __all__ = ["result_chunks", "shown_text", "spoken_line", "transcript_chunks"]
 
 
-def transcript_chunks(document: Document, data: bytes, *, first_line: int = 1, before: str = "") -> list[Chunk]:
+def transcript_chunks(
+    document: Document, data: bytes, redactor: Redactor, *, first_line: int = 1, before: str = ""
+) -> list[Chunk]:
     """Return the chunks of the messages in `data`, whose first line has the number `first_line`.
 
     `before` is the message that precedes them, as `spoken_line` gives it.
@@ -27,7 +30,7 @@ def transcript_chunks(document: Document, data: bytes, *, first_line: int = 1, b
     spoken = [
         pieces
         for number, message in _messages(data.split(b"\n"), first_line)
-        if _was_said(message) and (pieces := piece_chunks(_whole(document, message, number), one_line=True))
+        if _was_said(message) and (pieces := piece_chunks(_whole(document, message, number, redactor), one_line=True))
     ]
     chunks: list[Chunk] = []
     for at, pieces in enumerate(spoken):
@@ -91,16 +94,17 @@ def _messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Me
             continue
 
 
-def _whole(document: Document, message: Message, number: int) -> Chunk:
+def _whole(document: Document, message: Message, number: int, redactor: Redactor) -> Chunk:
     return Chunk(
         path=document.path,
         line_number=number,
         end_line=number,
-        content=shown_text(message),
+        # what was written before a form of secrets was known may hold one
+        content=redactor.clean(shown_text(message)),
         sort=document.sort,
         kind="message",
         time=message.time,
         session=document.session,
         message=message.id,
-        speaker=message.name or message.role,
+        speaker=redactor.clean(message.name) if message.name else message.role,
     )

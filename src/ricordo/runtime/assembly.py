@@ -286,9 +286,10 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()
     embedder = None if isinstance(parts.embedder, str) else parts.embedder
+    redactor = Redactor(key)
     index = await KeywordIndex.open(
         _index_path(root, parts), files, commit=parts.disk.commit, embedder=embedder,
-        ann_vectors=parts.settings.ann_vectors,
+        ann_vectors=parts.settings.ann_vectors, redactor=redactor,
     )  # fmt: skip
     return Place(
         label=label,
@@ -297,7 +298,7 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         files=files,
         index=index,
         changes=changes,
-        redactor=Redactor(key),
+        redactor=redactor,
         key=key,
         clock=parts.clock,
         ids=parts.ids,

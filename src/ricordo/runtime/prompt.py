@@ -15,6 +15,7 @@ from ricordo.clock import Clock
 from ricordo.errors import EntryNotFound, FileMissing, RicordoError
 from ricordo.events import Emitter
 from ricordo.files import FileStore
+from ricordo.guard import Redactor
 from ricordo.harness.human import agents_file, rules
 from ricordo.harness.prompt import (
     WORKSPACE_BUDGET,
@@ -31,6 +32,7 @@ from ricordo.middleware.inject import Inject
 from ricordo.middleware.update import Line, Remembered, remembered
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Workspace
+from ricordo.runtime.guard_key import new_key
 from ricordo.runtime.opening_context import OpeningContext, first_words
 from ricordo.runtime.plain_memory import PlainMemory
 from ricordo.runtime.shown_profile import ShownProfile
@@ -100,6 +102,7 @@ class Prompt:
         `written_in` are the files of the root, where no `workspace` is open and its rules hold all the same.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
+        self._redactor = workspace.place.redactor if workspace else Redactor(new_key())
         self._folder = folder
         self._budget = budget
         self._clock = clock
@@ -137,13 +140,14 @@ class Prompt:
         guidance = guidance if estimate_text(guidance) <= self._most else ""
         notice = memory_notice(tools, where=self._where) if self._shows else ""
         room = room_left(self._most, guidance, notice)
-        written = await run_sync(partial(instructions, [*([agents] if agents else []), *project_rules], room))
+        texts = [replace(each, text=self._clean(each.text)) for each in (*filter(None, (agents,)), *project_rules)]
+        written = await run_sync(partial(instructions, texts, room))
         self.shown = await self.now()
         opening = first_words(request.window)
         room = room_left(self._most, guidance, written)
         known = await self._profile.block(room) if self._profile and self._profile.is_in_prompt else ""
         held = await self._remembered(room_left(room, known), notice, opening, request.turn.session)
-        self._inject(request, known, held)
+        self._inject(request, known, self._clean(held))
         self.written += 1
         return system_prompt(
             base=request.system,
@@ -152,6 +156,9 @@ class Prompt:
             preamble=self.preamble,
             end=closing(request.turn.session, self._clock.today()),
         )
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.clean(text)
 
     def _inject(self, request: Request, *parts: str) -> None:
         """Let these parts of memory be in the prompt, and tell how much that is."""
@@ -294,7 +301,7 @@ class Prompt:
 
 async def _curated(place: Place) -> list[str]:
     try:
-        return prompt_lines((await place.files.read(MEMORY)).data)
+        return prompt_lines(place.redactor.clean_bytes((await place.files.read(MEMORY)).data))
     except FileMissing:
         return []
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from anyio.to_thread import run_sync
 
 from ricordo.errors import RicordoError
-from ricordo.guard import Trust
+from ricordo.guard import Redactor, Trust
 from ricordo.middleware.update import Line
 from ricordo.profile.contract import ProfileStore
 from ricordo.profile.injection import InjectionConfig
@@ -38,14 +38,15 @@ def shown_profile(
     shows = options.memory_tools or options.memory_hooks
     if config is None or not shows or workspace is None or not memory.is_own:
         return None
-    return ShownProfile(workspace.profiles.of(options.scope), config)
+    return ShownProfile(workspace.profiles.of(options.scope), config, workspace.place.redactor)
 
 
 class ShownProfile:
     """Shows the profile that `store` keeps as `config` says."""
 
-    def __init__(self, store: ProfileStore, config: InjectionConfig) -> None:
-        """Begin with nothing read."""
+    def __init__(self, store: ProfileStore, config: InjectionConfig, redactor: Redactor) -> None:
+        """Begin with nothing read. `redactor` takes out the secrets that people wrote into it."""
+        self._redactor = redactor
         self._store = store
         self._config = config
         self._profile: Profile | None = None
@@ -64,7 +65,7 @@ class ShownProfile:
             _LOG.warning("The profile can't be read for the prompt: %s", error)
             return _UNREADABLE if room > len(_UNREADABLE) else ""
         render = partial(rendered, profile, budget=Tokens(room), query=query, config=self._config)
-        return (await run_sync(render)).text
+        return self._redactor.clean((await run_sync(render)).text)
 
     async def lines(self) -> tuple[Line, ...]:
         """Return all that is known, line by line; what was read last where it can't be read."""
@@ -76,7 +77,7 @@ class ShownProfile:
         if profile != self._profile:
             self._profile = profile
             self._lines = {
-                Line(text=text, source=_SOURCE, trust=Trust.AGENT.value): thread
+                Line(text=self._redactor.clean(text), source=_SOURCE, trust=Trust.AGENT.value): thread
                 for text, thread in known_lines(profile)
             }
         return tuple(self._lines)

@@ -259,7 +259,7 @@ class Opener:
         opening = Opening(
             address=address, scope=self.scope, parts=parts, another=self.backend, folder=folder,
             files=self._files_of_others if address.scheme in _AS_IT_IS else self._files,
-            embedder=self.embedder, index=KeywordIndex.open,
+            embedder=self.embedder, index=partial(KeywordIndex.open, redactor=parts.redactor),
             named_embedder=partial(named_embedder, settings=self.parts.settings, agent=self.parts.model),
         )  # fmt: skip
         async with factory(opening) as backend:

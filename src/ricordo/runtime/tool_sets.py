@@ -108,8 +108,13 @@ class ToolSet:
     def _memory(self) -> Sequence[Tool]:
         if self.memory.standing == "off" or not (self.options.memory_tools or self._names(MEMORY_TOOLS)):
             return ()
-        files = self.workspace.place.files if self.workspace and self.memory.is_own else None
-        return memory_tools(self.memory.store if self.memory.keeps else None, files, clock=self.parts.clock)
+        place = self.workspace.place if self.workspace and self.memory.is_own else None
+        return memory_tools(
+            self.memory.store if self.memory.keeps else None,
+            place.files if place else None,
+            clock=self.parts.clock,
+            redactor=place.redactor if place else None,
+        )
 
     @property
     def _wanted(self) -> list[str]:
@@ -190,5 +195,7 @@ class ToolSet:
         if config is None or self.workspace is None or not self.keeps:
             return ()
         folder = f"{config.eviction_path.strip('/')}/{path_part(self.session)}"
+        redactor = self.workspace.place.redactor
         roots = FileRoots(self.workspace.place.files, root=self.root, below=folder)
-        return (read_file_tool(roots, name=reader_name(self.options.tools)), grep_files_tool(roots))
+        reading = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
+        return (reading, grep_files_tool(roots, redactor))

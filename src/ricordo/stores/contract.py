@@ -118,20 +118,23 @@ class Store:
             raise InvalidQuery(f"A recall returns at least one hit: the limit can't be {limit}.")
         with self._parts.emitter.stage("recall", self.scope) as progress:
             asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
-            hits = (await self._bound.find(asked, limit))[:limit]
+            found = (await self._bound.find(asked, limit))[:limit]
+            # what people write into files by hand passes the guard on its way out
+            hits = [_guarded(hit, self._parts.redactor) for hit in found]
             progress.counts["entries"] = len(hits)
             return hits
 
     async def preamble(self, budget: Tokens | None = None) -> str:
         """Return what belongs into the system prompt, fenced, within `budget` (the backend's own when None)."""
         with self._parts.emitter.stage("preamble", self.scope) as progress:
+            clean = self._parts.redactor.clean
             if not isinstance(self._bound, CutsIndex):
-                return await self._bound.preface(budget)
+                return clean(await self._bound.preface(budget))
             shown = await self._bound.prefaced(budget)
             if shown.cut:
                 progress.counts.update(lines=shown.cut.lines, memories=shown.cut.memories, topics=shown.cut.topics)
                 progress.reason = f"of MEMORY.md no more is shown than its {shown.cut.cap} allow"
-            return shown.text
+            return clean(shown.text)
 
     def offers(self, capability: type[_C]) -> _C | None:
         """Return one of the optional capabilities with the methods it names, or None when the backend has not got it.
@@ -158,6 +161,26 @@ class Store:
         if "project" in mine and "project" not in wanted and not (entry.reason or "").strip():
             raise ReasonRequired
         return entry.scope
+
+
+def _guarded(hit: Hit, redactor: Redactor) -> Hit:
+    """Return a hit without the secrets that its file may hold."""
+    entry, beside = hit.entry, (hit.before, hit.after)
+    before, after = (each and replace(each, text=redactor.clean(each.text)) for each in beside)
+    cleaned = replace(
+        hit,
+        entry=replace(
+            entry,
+            content=redactor.clean(entry.content),
+            tags=tuple(map(redactor.clean, entry.tags)),
+            reason=entry.reason and redactor.clean(entry.reason),
+            source=replace(entry.source, quote=entry.source.quote and redactor.clean(entry.source.quote)),
+        ),
+        heading=redactor.clean(hit.heading),
+        before=before,
+        after=after,
+    )
+    return hit if cleaned == hit else cleaned
 
 
 def _methods_of(capability: type) -> frozenset[str]:

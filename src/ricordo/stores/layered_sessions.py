@@ -26,7 +26,8 @@ class PlaceSessions:
     def __init__(self, place: Place) -> None:
         """Read nothing yet."""
         self._place = place
-        self._shelf = SessionShelf(place.files, f"{WORKSPACE}/", partial(place.changes.apply, act=ACT, who="closing"))
+        recording = partial(place.changes.apply, act=ACT, who="closing")
+        self._shelf = SessionShelf(place.files, f"{WORKSPACE}/", recording, redactor=place.redactor)
 
     async def rows(self) -> list[SessionRow]:
         """Return what is known of each session, the newest first."""

@@ -78,7 +78,7 @@ class SessionFilesDriver(PlainDriver):
         folder = home.folder(scope)
         self._scope, self._parts, self._running, self._last = scope, parts, running, last
         self._folder = folder
-        self._shelf = SessionShelf(home.files, folder)
+        self._shelf = SessionShelf(home.files, folder, redactor=parts.redactor)
         self._drafts = SessionDrafts(home.files, folder, parts.clock)
         self._session = scope.session or parts.ids.new()
         self._began = {self._session: parts.clock.now()}

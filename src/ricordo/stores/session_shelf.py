@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from secrets import token_bytes
 from typing import TypeAlias
 from zlib import crc32
 
@@ -22,6 +23,7 @@ from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageE
 from ricordo.files import ABSENT, FileStore, Stored
 from ricordo.files.broken import kept_aside
 from ricordo.files.contract import FileInfo
+from ricordo.guard import Redactor
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.session_file import SessionFile, parse_session, updated_session
 from ricordo.workspace.session_index import SessionIndex, SessionRow, decode_index, encode_index, row_age, row_of
@@ -39,11 +41,15 @@ _PATIENCE_SECONDS = 2.0
 class SessionShelf:
     """The session files below one folder."""
 
-    def __init__(self, files: FileStore, folder: str, recording: Recording | None = None) -> None:
+    def __init__(
+        self, files: FileStore, folder: str, recording: Recording | None = None, *, redactor: Redactor | None = None
+    ) -> None:
         """Read `<folder>sessions/` and `<folder>index.json`; nothing is written before there is something to write.
 
-        With `recording` the session files are written by that.
+        With `recording` the session files are written by that. `redactor` is the root's own; without it the marks of
+        secrets that people wrote into them can't be compared with others.
         """
+        self._redactor = redactor or Redactor(token_bytes(32))
         self._files = files
         self._recording = recording
         self._folder = folder
@@ -170,7 +176,7 @@ class SessionShelf:
     async def _decoded(self, stored: Stored) -> SessionIndex | None:
         """Return the index that was read, None for a broken one; what was written here is not parsed again."""
         version, written = self._written
-        return written if stored.version == version else await run_sync(_decoded, stored.data)
+        return written if stored.version == version else await run_sync(_decoded, stored.data, self._redactor)
 
     async def _has_index(self) -> bool:
         return await self._files.info(f"{self._folder}index.json") is not None
@@ -192,18 +198,23 @@ class SessionShelf:
             return None
         except StorageError:
             return before
-        file = await run_sync(parse_session, stored.data, path)
+        file = await run_sync(lambda: parse_session(self._redactor.clean_bytes(stored.data), path))
         if file is None:
             self._others[path] = info
             return None
         return row_of(file, path, info, before.extra if before else {})
 
 
-def _decoded(data: bytes) -> SessionIndex | None:
+def _decoded(data: bytes, redactor: Redactor) -> SessionIndex | None:
+    """Return the index, None for a broken one; in one that holds a secret no row is taken for current."""
+    cleaned = redactor.clean_bytes(data)
     try:
-        return decode_index(data)
+        index = decode_index(cleaned)
     except DocumentInvalid:
         return None
+    if cleaned is data:
+        return index
+    return replace(index, rows={path: replace(row, size=-1) for path, row in index.rows.items()})
 
 
 def _with_fields_of(there: SessionIndex, index: SessionIndex) -> SessionIndex:

@@ -26,7 +26,7 @@ def write_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         In the working directory a person is asked first. In the workspace, plans and topics can be written.
         """
         located = await roots.locate(path)
-        data = content.encode("utf-8", "surrogatepass")
+        data = writes.as_shown(located, content).encode("utf-8", "surrogatepass")
         return await writes.write(
             located,
             lambda _: data,
@@ -53,7 +53,9 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         In the working directory a person is asked first. In the workspace, plans and topics can be edited.
         """
         located = await roots.locate(path)
-        replacement = Replacement(old=old_text, new=new_text, every=all)
+        # what is put there is looked at alone too, before it touches other words
+        old, new = writes.as_shown(located, old_text), writes.as_shown(located, new_text)
+        replacement = Replacement(old=old, new=new, every=all)
 
         def made(data: bytes | None) -> bytes:
             if data is None:

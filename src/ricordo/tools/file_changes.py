@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from ricordo.errors import FileMissing, PathRefused, ToolFailed
+from ricordo.errors import EditRefused, FileMissing, PathRefused, ToolFailed
 from ricordo.files import ABSENT, Stored
 from ricordo.guard import Redactor
 from ricordo.tools.contract import Approval, Approve
@@ -85,8 +85,13 @@ class FileChanges:
         change = await self._changes.rebase(plan, act="tool", who="agent", why=f"{tool} {located.shown}")
         return f"{located.shown} was {_done(edit)}, as change {change.id}, which can be undone."
 
+    def as_shown(self, located: Located, text: str) -> str:
+        """Return a text as it stands in what tools are shown of a file of the workspace: without its secrets."""
+        return self._redactor.clean(text) if located.in_workspace else text
+
     def _edit(self, located: Located, stored: Stored | None, make: _Make) -> Edit:
-        made = _checked(make(stored.data if stored else None)).decode("utf-8", "surrogateescape")
+        shown = self._redactor.clean_bytes(stored.data) if stored else None
+        made = _checked(make(shown)).decode("utf-8", "surrogateescape")
         data = self._redactor.clean(made).encode("utf-8", "surrogateescape")
         if located.path == MEMORY:
             self._bounds.check(stored.data if stored else b"", data, advice=_TO_TOPIC)
@@ -98,7 +103,7 @@ class FileChanges:
             raise PathRefused(f"{located.shown} belongs to git: tools don't write there.")
         stored = await _stored(located)
         before = stored.data if stored else None
-        data = _checked(make(before))
+        data = _checked(self._restored(make, before))
         if data == before:
             return f"{located.shown} is so already; nothing was written."
         edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
@@ -106,6 +111,17 @@ class FileChanges:
             await self._ask(tool, located, before, data)
         await uncut(partial(_put, located, edit, data, folder))
         return f"{located.shown} was {_done(edit)}."
+
+    def _restored(self, make: _Make, before: bytes | None) -> bytes:
+        """Return what `make` makes of a file that was shown with marks, with its secrets back in their place."""
+        if before is None or (shown := self._redactor.clean_bytes(before)) is before:
+            return make(before)
+        try:
+            made = make(before)
+        except EditRefused:
+            made = make(shown)
+        text, known = (data.decode("utf-8", "surrogateescape") for data in (made, before))
+        return self._redactor.restored(text, known).encode("utf-8", "surrogateescape")
 
     async def _ask(self, tool: str, located: Located, before: bytes | None, data: bytes) -> None:
         if self._approve is None:

@@ -54,19 +54,20 @@ def file_tools(
     Raises: InvalidSetting for a shell without a folder.
     """
     roots = FileRoots(workspace, working, root=root, folder=folder)
+    guard = redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
     writes = FileChanges(
         changes=changes,
         approve=approve,
-        redactor=redactor or Redactor(secrets.token_bytes(_KEY_BYTES)),
+        redactor=guard,
         bounds=bounds,
     )
     tools: tuple[Tool, ...] = (
-        read_file_tool(roots, most_characters=most_characters),
+        read_file_tool(roots, guard, most_characters=most_characters),
         write_file_tool(roots, writes),
         edit_file_tool(roots, writes),
         list_files_tool(roots),
         glob_files_tool(roots),
-        grep_files_tool(roots),
+        grep_files_tool(roots, guard),
     )
     if not shell:
         return tools

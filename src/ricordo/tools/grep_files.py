@@ -5,7 +5,7 @@ What is searched is bounded, and the time of the search too: a pattern that neve
 
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Annotated, NamedTuple, cast
@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from ricordo.errors import FileMissing, StorageError, ToolFailed
 from ricordo.files import FileInfo
+from ricordo.guard import Redactor, cut
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.tools import line_search
 from ricordo.tools.contract import Tool
@@ -70,8 +71,8 @@ class _Skipped:
         return f"; not searched: {said}" if said else ""
 
 
-def grep_files_tool(roots: FileRoots, *, seconds: float = SECONDS) -> Tool:
-    """Return the tool; a search that matches for longer than `seconds` has failed."""
+def grep_files_tool(roots: FileRoots, redactor: Redactor, *, seconds: float = SECONDS) -> Tool:
+    """Return the tool; a search that matches for longer than `seconds` has failed. `redactor` takes secrets out."""
 
     async def grep_files(
         pattern: Annotated[str, "a regular expression in Python's syntax"],
@@ -92,7 +93,7 @@ def grep_files_tool(roots: FileRoots, *, seconds: float = SECONDS) -> Tool:
             async with aclosing(_batches(located, files, skipped)) as batches:
                 async for texts in batches:
                     lines, more = await _search(pattern, texts, ignore_case=ignore_case, most=_MOST_LINES - len(found))
-                    found += lines
+                    found += await anyio.to_thread.run_sync(_without_secrets, lines, dict(texts), redactor)
                     if more:
                         break
         if scope.cancelled_caught:
@@ -163,6 +164,24 @@ async def _search(
     if answer["error"]:
         raise ToolFailed(f"The pattern is no regular expression: {answer['error']}.")
     return [_Line(*line) for line in cast("list[list[str]]", answer["lines"])], bool(answer["more"])  # type: ignore[arg-type]
+
+
+def _without_secrets(lines: Sequence[_Line], texts: Mapping[str, str], redactor: Redactor) -> list[_Line]:
+    """Return the lines as they stand in their texts without secrets, which are known by the whole of a text."""
+    cleaned: dict[str, list[str]] = {}
+    for name in {line.name for line in lines}:
+        text = redactor.clean_keeping_lines(texts[name])
+        if text is not texts[name]:
+            cleaned[name] = text.replace("\r\n", "\n").split("\n")
+    return [_shown(line, cleaned.get(line.name), texts) for line in lines]
+
+
+def _shown(line: _Line, cleaned: Sequence[str] | None, texts: Mapping[str, str]) -> _Line:
+    if cleaned is None:
+        return line
+    before = texts[line.name].replace("\r\n", "\n").split("\n")[line.number - 1]
+    now = cleaned[line.number - 1]
+    return line if now == before else line._replace(character=0, text=cut(now, _WIDTH))
 
 
 def _question(pattern: str, texts: Sequence[tuple[str, str]], *, ignore_case: bool, most: int) -> bytes:

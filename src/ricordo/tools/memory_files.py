@@ -65,7 +65,9 @@ class MemoryFiles:
             if listed[inside].size > _MOST_SHOWN_BYTES:
                 raise ToolFailed(f"Error: {shown_path(inside)} has {listed[inside].size:,} bytes, too many to view.")
             data = (await self._files.read(_stored_at(inside))).data
-            return await anyio.to_thread.run_sync(file_view, inside, data, view_range)
+            return await anyio.to_thread.run_sync(
+                lambda: file_view(inside, self._redactor.clean_bytes(data), view_range)
+            )
         within = _below(inside, listed)
         if inside and not within:
             raise ToolFailed(f"The path {shown_path(inside)} does not exist. Please provide a valid path.")
@@ -92,24 +94,28 @@ class MemoryFiles:
         """Put `new_str` in the place of `old_str`, which has to occur exactly once."""
         inside = await self._inside(path)
         missing = f"Error: The path {shown_path(inside)} does not exist. Please provide a valid path."
+        clean = self._redactor.clean
         made: list[tuple[bytes, int]] = []
 
         async def plan() -> list[Edit]:
             stored = await self._stored(inside, missing)
-            data, line = await anyio.to_thread.run_sync(replaced, stored.data, old_str, new_str, inside)
+            # as `view` shows it; and what is put there is looked at alone too, before it touches other words
+            known, old, new = self._redactor.clean_bytes(stored.data), clean(old_str), clean(new_str)
+            data, line = await anyio.to_thread.run_sync(replaced, known, old, new, inside)
             made.append((self._cleaned(data), line))
             return _changed(inside, stored, made[-1][0])
 
         await self._apply(plan, f"str_replace in {shown_path(inside)}")
-        return f"The memory file has been edited.\n{snippet(*made[-1], new_str)}"
+        return f"The memory file has been edited.\n{snippet(*made[-1], clean(new_str))}"
 
     async def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """Put lines after `insert_line`; 0 is the beginning of the file."""
         inside = await self._inside(path)
+        text = self._redactor.clean(insert_text)
 
         async def plan() -> list[Edit]:
             stored = await self._stored(inside, f"Error: The path {shown_path(inside)} does not exist")
-            return _changed(inside, stored, self._cleaned(inserted(stored.data, insert_line, insert_text)))
+            return _changed(inside, stored, self._cleaned(inserted(stored.data, insert_line, text)))
 
         await self._apply(plan, f"insert into {shown_path(inside)}")
         return f"The file {shown_path(inside)} has been edited."

@@ -2,6 +2,7 @@
 
 from ricordo.clock import Clock
 from ricordo.files import FileStore
+from ricordo.guard import Redactor
 from ricordo.stores import Store
 from ricordo.tokens import Tokens
 from ricordo.tools.contract import Tool
@@ -17,14 +18,20 @@ OPT_IN_TOOLS = ("forget", "memory")
 
 
 def memory_tools(
-    store: Store | None, files: FileStore | None, *, budget: Tokens = DEFAULT_BUDGET, clock: Clock | None = None
+    store: Store | None,
+    files: FileStore | None,
+    *,
+    budget: Tokens = DEFAULT_BUDGET,
+    clock: Clock | None = None,
+    redactor: Redactor | None = None,
 ) -> tuple[Tool, ...]:
     """Return remember, recall and memory_search over `store`, and memory_get where the root has `files`.
 
     Without a store there is no memory_search, and the other two answer that memory is off, and that nothing matches.
-    `budget` is what one result of recall or memory_search takes at most.
+    `budget` is what one result of recall or memory_search takes at most. `redactor` is the root's own; without it the
+    marks of secrets that people wrote into the files can't be compared with others.
     """
     saving: tuple[Tool, ...] = (remember_tool(store), recall_tool(store, budget=budget, clock=clock))
     finding = () if store is None else (memory_search_tool(store, budget=budget, clock=clock),)
-    reading = () if files is None else (memory_get_tool(files, store),)
+    reading = () if files is None else (memory_get_tool(files, store, redactor=redactor),)
     return (*saving, *finding, *reading)

@@ -75,6 +75,7 @@ class Planning:
         self._files = files
         self._changes = changes
         self._redactor = redactor
+        self._last: tuple[str | None, str] = (None, ABSENT)
         self._clock = clock
         self._approve = approve
         self._session = session
@@ -127,7 +128,8 @@ class Planning:
 
     def told(self, text: str) -> None:
         """Take it that the model was shown just this text of the plan, which `text` returned."""
-        self._known[self.plan.path] = version_of(text.encode())
+        shown, version = self._last
+        self._known[self.plan.path] = version if text == shown else version_of(text.encode())
 
     async def page(self, line: int = 1, character: int = 0) -> str:
         """Return a page of the plan, for the model, with where to read on.
@@ -297,7 +299,9 @@ class Planning:
         except (FileMissing, PathRefused):
             # a link in the place of a plan leads elsewhere
             return None, ABSENT
-        return stored.data.decode("utf-8", "replace"), stored.version
+        text = self._redactor.clean_bytes(stored.data).decode("utf-8", "replace")
+        self._last = (text, stored.version)
+        return text, stored.version
 
     def _edited(self, path: str, text: str | None, version: str) -> ToolFailed:
         """Return the error that tells what somebody else made of the file.

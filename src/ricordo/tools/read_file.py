@@ -9,6 +9,7 @@ from typing import Annotated
 import anyio.to_thread
 
 from ricordo.errors import InvalidSetting, ToolFailed
+from ricordo.guard import Redactor
 from ricordo.tools.contract import Tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.function import tool
@@ -19,6 +20,8 @@ __all__ = ["MOST_CHARACTERS", "read_file_tool"]
 MOST_CHARACTERS = 20_000
 """The most characters that one call shows, about 5,000 tokens."""
 
+_LARGEST_WHOLE = 256 * 1024
+_AROUND = 16 * 1024
 _MOST_BYTES = 64 * 1024 * 1024
 _SIGNATURES = {
     b"\x89PNG": "a PNG picture",
@@ -32,8 +35,10 @@ _SIGNATURES = {
 }
 
 
-def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS, name: str = "read_file") -> Tool:
-    """Return the tool under this name; a call shows at most `most_characters` characters.
+def read_file_tool(
+    roots: FileRoots, redactor: Redactor, *, most_characters: int = MOST_CHARACTERS, name: str = "read_file"
+) -> Tool:
+    """Return the tool under this name; a call shows at most `most_characters` characters, with marks for secrets.
 
     Raises: InvalidSetting below 1.
     """
@@ -59,17 +64,34 @@ def read_file_tool(roots: FileRoots, *, most_characters: int = MOST_CHARACTERS, 
         data = await located.files.read_from(located.path, 0)
 
         def shown() -> str:
-            return _shown(data, located.shown, line=offset, character=character, lines=limit, most=most_characters)
+            text = decoded(data)
+            if text is None:
+                return _described(data, located.shown)
+            text = _without_secrets(text, redactor, line=offset, character=character, most=most_characters)
+            return _shown(text, located.shown, line=offset, character=character, lines=limit, most=most_characters)
 
         return await anyio.to_thread.run_sync(shown)
 
     return tool(read_file, name=name, effect="reads")
 
 
-def _shown(data: bytes, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:
-    text = decoded(data)
-    if text is None:
-        return _described(data, name)
+def _without_secrets(text: str, redactor: Redactor, *, line: int, character: int, most: int) -> str:
+    """Return the text without secrets, of a very long one the part around the page; lines keep their numbers.
+
+    The page is cut from what this returns: a private key that goes on beyond it is known by the whole of it.
+    """
+    if len(text) <= _LARGEST_WHOLE:
+        return redactor.clean_keeping_lines(text)
+    begin = character
+    for _ in range(line - 1):
+        begin = text.find("\n", begin - character) + 1 + character
+        if begin == character:
+            return text
+    start, end = max(0, begin - _AROUND), begin + most + _AROUND
+    return f"{text[:start]}{redactor.clean_keeping_lines(text[start:end])}{text[end:]}"
+
+
+def _shown(text: str, name: str, *, line: int, character: int, lines: int | None, most: int) -> str:
     found = page(text, line=line, character=character, lines=lines, most=most)
     if found is None:
         total = text.count("\n") + (not text.endswith("\n"))

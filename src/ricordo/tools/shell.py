@@ -39,6 +39,11 @@ _KEPT_IN_BACKGROUND = 99_800
 """Bytes of the output; what is said of it beside has to fit into the result of a task too."""
 
 _GRACE_SECONDS = 0.5
+_SECRET_WORDS = frozenset(
+    {"AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "PAT", "SALT"}
+)
+"""Last words of names of variables that hold what is not to be shown."""
+
 _WORKING_DIRECTORY = frozenset({"PWD", "OLDPWD"})
 
 
@@ -155,7 +160,8 @@ def _is_secret(name: str, value: str) -> bool:
     # the working directory is called like a password
     if name in _WORKING_DIRECTORY:
         return False
-    named = name_strength(name) is not None or name.upper().endswith("_KEY")
+    last = name.upper().rpartition("_")[2]
+    named = name_strength(name) is not None or last in _SECRET_WORDS or name.upper().endswith("_KEY")
     return bool(value) and (named or has_secret(f"{name}={value}"))
 
 

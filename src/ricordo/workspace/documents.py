@@ -107,8 +107,12 @@ def _clean(data: bytes, redactor: Redactor) -> bytes:
     return data if cleaned == text else cleaned.encode("utf-8", "surrogateescape")
 
 
-async def memory_lines(files: FileStore, path: str, start: int = 1, end: int | None = None) -> Lines:
+async def memory_lines(
+    files: FileStore, path: str, start: int = 1, end: int | None = None, *, redactor: Redactor
+) -> Lines:
     """Return lines of a memory document: curated memory, a ledger, a topic, an archive or a long entry.
+
+    A secret that a person wrote into it is a mark of `redactor`.
 
     `end` beyond the document means its last line. Raises: PathRefused for any other file; InvalidInput for a range that
     starts below 1, after its end or after the document; FileMissing.
@@ -119,7 +123,7 @@ async def memory_lines(files: FileStore, path: str, start: int = 1, end: int | N
     if start < 1 or (end is not None and end < start):
         raise InvalidInput(f"Lines count from 1 and a range ends after its start: {start} to {end} is none.")
     data = (await files.read(f"{WORKSPACE}/{inside}")).data
-    lines = data.decode("utf-8", "replace").split("\n")
+    lines = redactor.clean_bytes(data).decode("utf-8", "replace").split("\n")
     total = len(lines) - (lines[-1] == "")
     if start > max(total, 1):
         raise InvalidInput(f"{path} has {total} lines; line {start} is past its end.")
