@@ -56,6 +56,8 @@ is its default message; backends translate their drivers' errors at their own ed
     └── ExtraMissing              an optional part is not installed
 """
 
+from collections.abc import Callable
+
 __all__ = [
     "AlreadyExists",
     "ChangeNotFound",
@@ -109,16 +111,31 @@ __all__ = [
     "ToolFailed",
     "UndoRefused",
     "VersionConflict",
+    "clean_messages_with",
 ]
 
 
+_cleaners: list[Callable[[str], str]] = []
+
+
+def clean_messages_with(clean: Callable[[str], str]) -> None:
+    """Let `clean` take the secrets out of the message of each error that is made from now on.
+
+    What is quoted in a message comes from users, models and files, and a message goes to logs, prompts and terminals.
+    """
+    _cleaners[:] = [clean]
+
+
 class RicordoError(Exception):
-    """Something in Ricordo could not be done."""
+    """Something in Ricordo could not be done. Its message holds no secret."""
 
     def __init__(self, message: str | None = None) -> None:
         """Take `message`, or the first line of the class's docstring when there is none."""
         doc = (type(self).__doc__ or "").strip().splitlines()
-        super().__init__(message or (doc[0] if doc else type(self).__name__))
+        told = message or (doc[0] if doc else type(self).__name__)
+        for clean in _cleaners:
+            told = clean(told)
+        super().__init__(told)
 
 
 class ScopeError(RicordoError):

@@ -36,6 +36,8 @@ from ricordo.workspace.transcript import read_log
 __all__ = ["Check", "inspect", "inspect_inbox"]
 
 _MOST_DAMAGE = 5
+_LARGEST_WRITTEN = 4 * 1024 * 1024
+_WRITTEN = re.compile(rf"{WORKSPACE}/(?!agents/[^/]+/(?:sessions|state|tasks)/|large_tool_results/).+\.(?:md|txt|json)")
 _TO_TOPIC = re.compile(rb"\]\((?:\./)?(memory/topics/[^)\s]+\.md)\)")
 _INBOX_ASIDE = re.compile(rf"{re.escape(QUEUE)}\.broken-\d+")
 _JOURNAL = re.compile(r"/compactions/[^/]+\.jsonl\Z")
@@ -55,7 +57,7 @@ async def inspect(
         _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
         await run_sync(_damage, documents),
-        await run_sync(check_secrets, documents),
+        await run_sync(check_secrets, documents, await _written_by_people(files, documents)),
         await run_sync(_rules, documents),
         await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
         await _topics(files, documents.get(MEMORY)),
@@ -99,6 +101,19 @@ async def _documents(files: FileStore) -> dict[str, bytes | None]:
             continue
         except StorageError:
             found[path] = None
+    return found
+
+
+async def _written_by_people(files: FileStore, known: Mapping[str, object]) -> dict[str, bytes]:
+    """Return the other files of the workspace that people write, by path: rules, plans, notes, sessions, profiles."""
+    found: dict[str, bytes] = {}
+    for info in await files.list(WORKSPACE):
+        if info.path in known or not _WRITTEN.fullmatch(info.path) or info.size > _LARGEST_WRITTEN:
+            continue
+        try:
+            found[info.path] = (await files.read(info.path)).data
+        except (FileMissing, StorageError):
+            continue
     return found
 
 

@@ -18,7 +18,7 @@ from ricordo.audit.usage import MemoryUsage, read_usage
 from ricordo.consolidation.worth import MERGED, cited
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
-from ricordo.guard import has_secret
+from ricordo.guard.rules import find_secrets
 from ricordo.workspace.contradictions import undecided
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries
@@ -31,6 +31,7 @@ __all__ = ["check_entries", "check_secrets", "inspect_entries"]
 _MUCH_JUNK = 20
 _JUNK_SHARE = 5
 _FEW = 3
+_MOST_PLACES = 20
 
 
 async def check_entries(files: FileStore, now: datetime) -> list[Check]:
@@ -42,14 +43,29 @@ async def check_entries(files: FileStore, now: datetime) -> list[Check]:
     return await run_sync(partial(_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
 
 
-def check_secrets(documents: Mapping[str, bytes | None]) -> Check:
-    """Return the check of secrets in documents: how many memories hold one, or files where none of theirs does."""
-    holding = {
-        path: data for path, data in documents.items() if data and has_secret(unescape(data.decode("utf-8", "replace")))
-    }
-    count = sum(max(1, secrets(found.entry for found in parse_entries(data, path))) for path, data in holding.items())
-    detail = "memories with a secret in them"
-    return Check(name="secrets", ok=not holding, count=count, detail=_listed(detail, holding))
+def check_secrets(documents: Mapping[str, bytes | None], others: Mapping[str, bytes]) -> Check:
+    """Return the check of secrets in memory documents and in `others` that people write, with the lines that hold one.
+
+    Counted are the memories, and the lines where none of a file does.
+    """
+    lines = {path: _secret_lines(data) for path, data in {**documents, **others}.items() if data}
+    holding = {path: found for path, found in lines.items() if found}
+    count = sum(_holding(documents.get(path), path) or len(found) for path, found in holding.items())
+    detail = "memories and lines of files with a secret in them; no model is shown it and no index holds it, but the "
+    detail += "file does: take it out there, and change it"
+    places = [f"{path}:{number}" for path, found in holding.items() for number in found]
+    shown = [*places[:_MOST_PLACES], *(["and more"] if places[_MOST_PLACES:] else [])]
+    return Check(name="secrets", ok=not holding, count=count, detail=_listed(detail, shown))
+
+
+def _secret_lines(data: bytes) -> list[int]:
+    """Return the numbers of the lines on which a secret begins, each once, from 1."""
+    text = unescape(data.decode("utf-8", "replace"))
+    return sorted({text.count("\n", 0, span.start) + 1 for span in find_secrets(text)})
+
+
+def _holding(data: bytes | None, path: str) -> int:
+    return secrets(found.entry for found in parse_entries(data, path)) if data else 0
 
 
 def inspect_entries(entries: Sequence[Entry], *, now: datetime) -> list[Check]:

@@ -1,0 +1,152 @@
+"""A secret that a person wrote by hand into a file stays in that file, and reaches no index, prompt or tool result."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agents_at_work import SCOPE, settings
+from ricordo import HarnessAgent, Memory
+from ricordo.runtime.stores import open_store
+from ricordo.testing import Call, Say, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+PASSWORD, TOKEN = "Kx93" + "mPq-77", "ghp_" + "a1B2c3D4e5F6" * 3
+LINES = [f"The database password is {PASSWORD}.", f"We push the gondola with {TOKEN} always."]
+BULLETS = "".join(f"- {line}\n" for line in LINES)
+PROSE = "".join(f"{line}\n\n" for line in LINES)
+FACTS = [{"id": f"fact_{at}", "content": line, "category": "knowledge"} for at, line in enumerate(LINES)]
+SESSION = f"---\nsession: old\n---\n# 2026-05-13\n\n## Summary\n\n{PROSE}"
+FILES = {
+    "MEMORY.md": f"# Memory\n\n{BULLETS}",
+    "memory/topics/database.md": f"---\nname: database\ndescription: {LINES[0]}\ntype: project\n---\n{BULLETS}",
+    "memory/2026-01-02.md": f"# 2026-01-02\n\n{BULLETS}",
+    "memory/archive/2025-01-02.md": f"# 2025-01-02\n\n{BULLETS}",
+    "rules/house.md": PROSE,
+    "profile.json": json.dumps({"version": "1.0", "facts": FACTS}, indent=1),
+    "sessions/2026-05-13-09h47.md": SESSION,
+    "plans/next.md": PROSE,
+    "memories/gondola.md": PROSE,
+    "notes.md": PROSE,
+}
+
+
+def written(root: Path, path: str) -> Path:
+    place = root / "workspace" / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(FILES[path], encoding="utf-8")
+    return place
+
+
+def holding(folder: Path) -> list[str]:
+    """Return the files below a folder whose bytes hold one of the secrets."""
+    wanted = [form for secret in (PASSWORD, TOKEN) for form in (secret.encode(), secret.lower().encode())]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(
+        str(path.relative_to(folder)) for path in files if any(form in path.read_bytes().lower() for form in wanted)
+    )
+
+
+def assert_is_clean(text: str) -> None:
+    assert PASSWORD not in text
+    assert TOKEN not in text
+
+
+@pytest.mark.may_block("the test reads the database itself")
+@pytest.mark.parametrize("path", FILES)
+async def test_it_is_in_no_index_and_in_nothing_that_memory_returns(path: str, tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    place = written(root, path)
+    async with Memory.open(root, scope=SCOPE) as memory:
+        found = [await memory.recall("database password"), await memory.search("gondola push"), await memory.recall("")]
+        shown = repr(found) + await memory.preamble() + repr(await memory.answer("What is the database password?"))
+        assert_is_clean(shown)
+        assert holding(tmp_path) == [str(place.relative_to(tmp_path))]
+        check = next(each for each in await memory.doctor() if each.name == "secrets")
+    assert not check.ok
+    assert f"workspace/{path}:" in check.detail
+    assert_is_clean(check.detail)
+    assert holding(tmp_path) == [str(place.relative_to(tmp_path))]
+    assert place.read_text(encoding="utf-8") == FILES[path]
+
+
+@pytest.mark.may_block("the test reads the database itself")
+async def test_no_request_of_an_agent_holds_one_whatever_it_opens(tmp_path: Path) -> None:
+    root, folder = tmp_path / ".ricordo", tmp_path / "work"
+    folder.mkdir()
+    for path in FILES:
+        written(root, path)
+    for name in ("AGENTS.md", "settings.env"):
+        (folder / name).write_text(PROSE)
+    opened = [Call("read_file", {"path": f"/{path}"}) for path in FILES]
+    opened += [Call("read_file", {"path": "settings.env"}), Call("grep_files", {"pattern": "password|push"})]
+    opened += [Call("grep_files", {"pattern": "password|push", "path": "/"}), Call("recall", {"query": "database"})]
+    opened += [Call("memory_get", {"path": "MEMORY.md"}), Call("memory_search", {"query": "gondola"})]
+    opened += [Call("memory", {"command": "view", "path": "/memories/gondola.md"})]
+    model = ScriptedModel([*opened[:8], Say("Half."), *opened[8:], Say("Done.")])
+    async with HarnessAgent(
+        model,
+        workspace=root,
+        scope=SCOPE,
+        session="s",
+        settings=settings(root),
+        file_tools=True,
+        working_directory=folder,
+        opt_in_tools=["memory"],
+    ) as agent:
+        await agent.send("What do we push the gondola with?")
+        await agent.send("And the database?")
+    assert len(model.requests) == len(opened) + 2
+    asked = repr(model.requests)
+    assert_is_clean(asked)
+    assert asked.count("[secret:github-token:") > len(opened)
+    people = {f".ricordo/workspace/{path}" for path in FILES} | {"work/AGENTS.md", "work/settings.env"}
+    assert set(holding(tmp_path)) == people
+
+
+@pytest.mark.may_block("the test reads the database itself")
+async def test_an_index_of_before_leaves_none_of_its_bytes(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    place = written(root, "MEMORY.md")
+    async with Memory.open(root, scope=SCOPE) as memory:
+        assert await memory.recall("database")
+    with closing(sqlite3.connect(root / "memory_index.db")) as before:
+        before.execute("UPDATE chunk SET content = content || ?, markup = ?", (TOKEN, PASSWORD))
+        before.execute("UPDATE words SET own = own || ' ' || ?", (TOKEN.lower(),))
+        before.execute("PRAGMA user_version = 7")
+        before.commit()
+    assert "memory_index.db" in " ".join(holding(root))
+    async with Memory.open(root, scope=SCOPE) as memory:
+        hits = await memory.recall("database password")
+        assert_is_clean(repr(hits))
+        assert hits
+        assert holding(tmp_path) == [str(place.relative_to(tmp_path))]
+    assert holding(tmp_path) == [str(place.relative_to(tmp_path))]
+
+
+@pytest.mark.may_block("the test reads the database itself")
+async def test_a_folder_of_session_files_gives_none_and_has_none_in_its_index(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    async with open_store(f"sessions:{folder}", scope=SCOPE) as store:
+        await store.recall("")
+    (folder / "sessions").mkdir(parents=True, exist_ok=True)
+    (folder / "sessions/2026-05-13-09h47.md").write_text(SESSION)
+    async with open_store(f"sessions:{folder}", scope=SCOPE) as store:
+        assert_is_clean(repr(await store.recall("database")) + await store.preamble())
+    assert [name for name in holding(folder) if "index" in name] == []
+
+
+@pytest.mark.parametrize("scheme", ["folder", "markdown", "fulltext"])
+@pytest.mark.may_block("the test reads the files itself")
+async def test_a_folder_that_is_opened_in_place_gives_none(scheme: str, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text(FILES["MEMORY.md"])
+    (folder / "memory/2026-01-02.md").write_text(FILES["memory/2026-01-02.md"])
+    async with open_store(f"{scheme}:{folder}", scope=SCOPE) as store:
+        found = [await store.recall("gondola"), await store.recall("")]
+        assert_is_clean(repr(found) + await store.preamble())
+    assert [name for name in holding(folder) if not name.endswith(".md")] == []
