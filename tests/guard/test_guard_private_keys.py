@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from ricordo.guard import Redactor, has_secret
+from ricordo.guard import Redactor, cut, cut_start, has_secret
 
 REDACTOR = Redactor(bytes(range(32)))
 B64 = string.ascii_letters + string.digits + "+/"
@@ -105,3 +105,16 @@ def test_what_is_not_private_stays_with_prefixes_too() -> None:
     picture = "\n".join("iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4" for _ in range(20))
     assert not has_secret(f"image:\n{picture}\n")
     assert not has_secret("The file ends with -----END PRIVATE KEY-----, as all of them do.")
+
+
+def test_a_cut_leaves_no_part_of_a_secret_on_either_side() -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    for secret in (token, "\n".join(KEY[:12] + KEY[-1:])):
+        text = f"{'before ' * 30}{secret}{' after' * 30}"
+        begin, end = text.index(secret), text.index(secret) + len(secret)
+        for position in (begin + 1, begin + 4, begin + 20, end - 20, end - 1):
+            assert cut(text, position) == text[:begin]
+            assert cut_start(text, position) == text[end:]
+        for position in (1, begin, end, len(text) - 1):
+            assert cut(text, position) == text[:position]
+            assert cut_start(text, position) == text[position:]

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ricordo.compaction.prompts import EARLIER, NEW
 from ricordo.compaction.summary_message import body_of
-from ricordo.guard import Quoted, Trust, cut, fence
+from ricordo.guard import Quoted, Trust, cut, cut_start, fence
 from ricordo.messages import Media, Message, Part, Role, Text, ToolCall, ToolResult, mark_of
 from ricordo.tokens import TokenCounter, cut_text, safe_boundary
 from ricordo.tokens.estimate import Estimator
@@ -79,8 +79,8 @@ def _fitting(item: Quoted, room: int, counter: TokenCounter) -> tuple[Quoted, in
     if size <= room:
         return item, size
     half = max(1, (room - 2 * _FRAME) // 2)
-    head = cut_text(item.text, half)
-    tail = cut_text(item.text[::-1], half)[::-1]
+    head = cut(item.text, len(cut_text(item.text, half)))
+    tail = cut_start(item.text, len(item.text) - len(cut_text(item.text[::-1], half)))
     text = f"{head}\n[... {len(item.text) - len(head) - len(tail):,} characters left out ...]\n{tail}"
     return replace(item, text=text), min(room, counter.count(text) + _FRAME)
 

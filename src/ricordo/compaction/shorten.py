@@ -13,7 +13,7 @@ from ricordo.compaction.config import TruncateArgsConfig
 from ricordo.compaction.plan import measured
 from ricordo.compaction.summary_message import carried
 from ricordo.compaction.truncate import clipped_arguments
-from ricordo.guard import cut
+from ricordo.guard import cut, cut_start
 from ricordo.messages import Media, Message, Part, Text, ToolCall, ToolResult, Unknown, mark_of
 from ricordo.messages.jsontext import dumps
 from ricordo.tokens import safe_boundary
@@ -101,6 +101,6 @@ def _text(part: Text, length: int, where: str) -> Text:
     head = cut(part.text[: safe_boundary(part.text, ends)], ends)
     start = safe_boundary(part.text, len(part.text) - ends)
     # a boundary may lie before the end that was asked for
-    tail = part.text[start:] if len(part.text) - start <= 2 * ends else ""
+    tail = cut_start(part.text, start) if len(part.text) - start <= 2 * ends else ""
     left = len(part.text) - len(head) - len(tail)
     return Text(text=f"{head}{said.format(left=left)}{tail}")

@@ -14,6 +14,7 @@ from ricordo.compaction.contract import Act, Reduction, Window
 from ricordo.compaction.plan import due, measured, tail_start
 from ricordo.compaction.reports import changed, unchanged
 from ricordo.errors import InvalidMessage
+from ricordo.guard import cut
 from ricordo.messages import JsonValue, Message, Part, ToolCall, cut_points
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.tokens import safe_boundary
@@ -82,7 +83,7 @@ def _clipped_part(part: Part, config: TruncateArgsConfig) -> Part:
 
 def _clipped_value(value: JsonValue, config: TruncateArgsConfig) -> JsonValue:
     if isinstance(value, str) and len(value) > config.max_arg_length:
-        return value[: safe_boundary(value, config.kept_chars)] + config.truncation_text
+        return cut(value, safe_boundary(value, config.kept_chars)) + config.truncation_text
     if isinstance(value, list):
         return [_clipped_value(item, config) for item in value]
     if isinstance(value, dict):

@@ -6,7 +6,7 @@ Nothing here reads a file, the environment or the clock: text in, text out.
 from secrets import token_bytes
 
 from ricordo.errors import clean_messages_with
-from ricordo.guard.cut import cut
+from ricordo.guard.cut import cut, cut_start
 from ricordo.guard.fence import Quoted, contains_fence, fence, unfence
 from ricordo.guard.redact import Mark, Redacted, Redactor, has_secret
 from ricordo.guard.trust import Trust
@@ -22,6 +22,7 @@ __all__ = [
     "Trust",
     "contains_fence",
     "cut",
+    "cut_start",
     "fence",
     "has_secret",
     "unfence",
