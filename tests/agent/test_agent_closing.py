@@ -16,6 +16,7 @@ from ricordo.errors import ModelUnavailable
 from ricordo.messages import Usage, mark_of
 from ricordo.models import Reply
 from ricordo.testing import Call, Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.workspace.session_head import amounts
 
 if TYPE_CHECKING:
     from ricordo.events import Event
@@ -125,6 +126,26 @@ async def test_what_the_summary_took_stands_in_the_file_and_it_is_short(bench: B
     told = bench.file.split("## Summary")[1]
     assert words.strip() in told
     assert len(f"{found}{told}".encode()) < 1_200
+
+
+@pytest.mark.req("GO-G24-cost")
+async def test_a_session_that_goes_on_adds_to_what_it_took_before(bench: Bench) -> None:
+    bench.closing = lambda: Say("They settled it.\nTAGS: fixtures", usage=Usage(input=900, output=80))
+    worked = []
+    for number in range(1, 4):
+        async with bench.agent("one") as agent:
+            await agent.send(f"Our fixtures number {number} live in testdata/golden.")
+            if number == 2:
+                await agent.sum_up()
+                await agent.send("And we keep them for a year.")
+        (line,) = [line for line in bench.file.splitlines() if line.startswith("duration: ")]
+        worked.append(amounts(line).usage.input)
+        closings = number if number < 2 else number + 1
+        assert f"closing: {900 * closings} tokens in, {80 * closings} tokens out, ${Decimal('0.0012') * closings}" in (
+            bench.file.splitlines()
+        )
+    assert 0 < worked[0] < worked[1] < worked[2]
+    assert worked[1] >= 3 * worked[0]
 
 
 @pytest.mark.req("GO-G24-manual")

@@ -19,6 +19,7 @@ from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
 from ricordo.files.local import LocalFiles
 from ricordo.flush.flush import Flushed
+from ricordo.language.signals import SIGNALS
 from ricordo.maintenance.overdue import overdue, take_up
 from ricordo.maintenance.worker import Worker
 from ricordo.middleware.flush import FlushJobs
@@ -122,6 +123,30 @@ async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_a
     assert "tabs over spaces" in mine
     assert "spaces over tabs" not in mine
     assert "spaces over tabs" in theirs
+
+
+@pytest.fixture
+def own_patterns(tmp_path: Path) -> FlushConfig:
+    """Return a configuration that knows one correction and no other signal."""
+    for signal in SIGNALS:
+        (tmp_path / f"{signal}.yaml").write_text("- arrgh\n" if signal == "correction" else "[]\n", "utf8")
+    return FlushConfig(signal_patterns=tmp_path)
+
+
+@pytest.mark.req("DF-C14")
+async def test_an_agent_recognises_signals_by_the_patterns_of_a_directory_alone(
+    own_patterns: FlushConfig, tmp_path: Path
+) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    own = replace(settings(root), flush=own_patterns)
+    model = ScriptedModel(noting)
+    async with agent(root, model, clock, settings=own) as one:
+        await one.send("No, that's wrong: we use uv. I prefer tabs.")
+        assert [record.job.signals for record in await jobs(root, clock)] == [frozenset()]
+        await one.send("Arrgh, we use uv.")
+        assert [record.job.signals for record in await jobs(root, clock)] == [{"correction"}]
+        assert await one.flush()
+    assert "correction" in flushes(model)[0].lower()
 
 
 @pytest.mark.req("DF-C21")

@@ -3,6 +3,8 @@
 import sqlite3
 import threading
 from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import anyio
@@ -12,6 +14,8 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from ricordo import HarnessAgent
 from ricordo.events import Event
+from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.layout import ledger_path
 
@@ -45,10 +49,12 @@ class Ear:
             self.maintained.set()
 
 
-def agent(session: str, root: Path, clock: HandClock, ear: Ear, *, consolidates: bool = True) -> HarnessAgent:
+def agent(
+    session: str, root: Path, clock: HandClock, ear: Ear, *, consolidates: bool = True, held: Settings | None = None
+) -> HarnessAgent:
     return HarnessAgent(
         talking(), workspace=root, scope=SCOPE, session=session, clock=clock, on_event=ear,
-        settings=settings(root, consolidates=consolidates),
+        settings=held or settings(root, consolidates=consolidates),
     )  # fmt: skip
 
 
@@ -72,6 +78,40 @@ async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leave
     assert steps == ["maintain", "expire", "consolidate", "prune", "index"]
     assert {task.id for task in anyio.get_running_tasks()} <= tasks
     assert threading.active_count() <= threads
+
+
+@pytest.mark.req("AS-TRIG-03")
+@pytest.mark.parametrize(
+    ("maintenance", "hours"),
+    [
+        (MaintenanceConfig(), 6),
+        (MaintenanceConfig(interval=timedelta(hours=6)), 6),
+        (MaintenanceConfig(interval=timedelta(minutes=90)), 1.5),
+    ],
+)
+async def test_a_root_is_maintained_when_the_interval_has_passed_and_not_before(
+    maintenance: MaintenanceConfig, hours: float, tmp_path: Path
+) -> None:
+    root, clock, ear = tmp_path / ".ricordo", HandClock(), Ear()
+    held = replace(settings(root), maintenance=maintenance)
+
+    async def works(session: str) -> None:
+        async with agent(session, root, clock, ear, held=held) as one:
+            await one.send(FACT)
+            assert await one.flush()
+
+    await works("one")
+    for number in (2, 3):
+        before = ear.heard.count(("maintain", "started"))
+        clock.turn(hours=hours, seconds=-1)
+        await works(f"s{number}")
+        assert ear.heard.count(("maintain", "started")) == before
+        clock.turn(seconds=1)
+        ear.maintained = anyio.Event()
+        async with agent(f"t{number}", root, clock, ear, held=held):
+            with anyio.fail_after(20):
+                await ear.maintained.wait()
+        assert ear.heard.count(("maintain", "started")) == before + 1
 
 
 @pytest.mark.req("AS-MAINT-05")

@@ -42,6 +42,12 @@ def asked(model: FakeModel) -> Sequence[str]:
         ("They moved. tags: a, b", "They moved.", ("a", "b")),
         ("They said TAGS: are words.\nTAGS: words", "They said TAGS: are words.", ("words",)),
         ("They moved, and that was all.", "They moved, and that was all.", ()),
+        ("They moved.\nIt took two days.\n\nNobody minded.", "They moved. It took two days. Nobody minded.", ()),
+        (
+            "They moved.\nTAGS: a\nIt works.\nTAGS: Move,\n Postgres\n",
+            "They moved. TAGS: a It works.",
+            ("move", "postgres"),
+        ),
         ("They moved.\nTAGS:", "They moved.", ()),
         ('It is.\nTAGS: `One`, "two", #three, four, five, six', "It is.", ("one", "two", "three", "four", "five")),
     ],

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from datetime import timedelta
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -27,7 +28,7 @@ from ricordo.runtime import Settings
         (lambda: ConsolidationConfig(consolidation_prompt="Merge it all."), "consolidation_prompt"),
         (lambda: MaintenanceConfig(daily_file_retention_days=0), "daily_file_retention_days"),
         (lambda: MaintenanceConfig(session_retention_days=0), "session_retention_days"),
-        (lambda: MaintenanceConfig(interval_hours=0), "interval_hours"),
+        (lambda: MaintenanceConfig(interval=timedelta(0)), "interval"),
         (lambda: FlushConfig(max_input_tokens=-1), "max_input_tokens"),
         (lambda: FlushConfig(flush_prompt="Tell me."), "flush_prompt"),
         (lambda: ProfileConfig(max_facts=-1), "max_facts"),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
+from ricordo.flush.config import FlushConfig
+from ricordo.language.signals import SIGNALS
 from ricordo.runtime import Settings
 from ricordo.runtime.config_file import is_secret_name
 from ricordo.runtime.layers import Given, Layers, Origin
@@ -237,6 +240,46 @@ def test_a_file_can_not_say_where_memory_lies_or_where_a_model_is_reached(key: s
 def test_what_only_this_machine_says_comes_from_the_environment_and_arguments(load: Load) -> None:
     settings = load("", {"RICORDO_BASE_URL": "http://localhost:1", "RICORDO_DATA": "/d"}, user="ana")
     assert (settings.base_url, settings.data, settings.user) == ("http://localhost:1", Path("/d"), "ana")
+
+
+@pytest.mark.req("AS-TRIG-03")
+@pytest.mark.parametrize(
+    ("text", "interval"),
+    [
+        ("", timedelta(hours=6)),
+        ("[maintenance]\ninterval = '90m'", timedelta(minutes=90)),
+        ("[maintenance]\ninterval = ' 1.5 H '", timedelta(minutes=90)),
+        ("[maintenance]\ninterval = '2d'", timedelta(days=2)),
+        ("[maintenance]\ninterval = '45s'", timedelta(seconds=45)),
+    ],
+)
+def test_a_duration_is_a_number_with_its_unit_and_is_listed_as_one(text: str, interval: timedelta, load: Load) -> None:
+    settings = load(text)
+    assert settings.maintenance.interval == interval
+    (shown,) = [str(row.value) for row in listed(settings) if row.key == "maintenance.interval"]
+    assert load("", {"RICORDO_MAINTENANCE__INTERVAL": shown}).maintenance.interval == interval
+
+
+@pytest.mark.req("DF-C14")
+def test_a_directory_of_patterns_with_a_fault_is_refused_with_the_name_of_the_file(tmp_path: Path, load: Load) -> None:
+    for signal in SIGNALS:
+        (tmp_path / f"{signal}.yaml").write_text("[]\n", "utf8")
+    given = {"RICORDO_FLUSH__SIGNAL_PATTERNS": str(tmp_path)}
+    settings = load("", given)
+    assert settings.flush is not None
+    assert settings.flush.signal_patterns == tmp_path
+    (tmp_path / "goal.yaml").write_text("- '(unclosed'", "utf8")
+    for make in (lambda: load("", given), lambda: FlushConfig(signal_patterns=tmp_path)):
+        with pytest.raises(InvalidSetting, match=r"goal\.yaml"):
+            make()
+    (tmp_path / "goal.yaml").unlink()
+    with pytest.raises(InvalidSetting, match=r"goal\.yaml"):
+        load("", given)
+
+
+@pytest.mark.parametrize("value", ["6", "'6'", "'soon'", "'-6h'", "'6 years'", "true", "'0s'", "'600w'"])
+def test_what_is_no_duration_is_refused_with_its_place(value: str, load: Load) -> None:
+    assert "config.toml:2: maintenance.interval" in refused(load, f"[maintenance]\ninterval = {value}")
 
 
 @pytest.mark.parametrize("text", ["model = 'http://evil.example/v1'", "[compaction]\nmodel = 'x://y'"])

@@ -15,6 +15,7 @@ from ricordo.flush.processing import Processed, ProcessingConfig, processed
 from ricordo.flush.section import Section, SectionMaker, Studied
 from ricordo.flush.tool_lessons import tool_lessons
 from ricordo.flush.types import Finding
+from ricordo.language.signals import SignalDetector, bundled
 from ricordo.messages import JsonValue, Message
 from ricordo.scopes import Scope
 
@@ -23,14 +24,13 @@ __all__ = ["Delta", "Extracted", "Extraction", "Rules", "RulesExtraction", "acce
 Rules: TypeAlias = Callable[[Sequence[Message]], Sequence[Finding]]
 """Makes findings of messages without a model; slow for many, so it is called in a thread."""
 
-_PROCESSING = ProcessingConfig(both_sides=False)
-
 
 @dataclass(frozen=True)
 class Delta:
     """The new messages of a session as its transcript holds them, with a few before them. `scope` is whose they are.
 
     `signals` were noticed when they were said, `trace` is that of the turn that asked last.
+    `detector` recognises further signals.
     """
 
     agent: str
@@ -40,11 +40,12 @@ class Delta:
     new: Sequence[Message]
     signals: frozenset[str] = frozenset()
     trace: str = ""
+    detector: SignalDetector = field(default_factory=bundled)
 
     @cached_property
     def read(self) -> Processed:
         """What of all these messages an extraction reads. Slow for many: call it in a thread the first time."""
-        return processed([*self.context, *self.new], config=_PROCESSING)
+        return processed([*self.context, *self.new], config=ProcessingConfig(both_sides=False, detector=self.detector))
 
     def first(self, count: int) -> "Delta":
         """Return this with only the first `count` new messages."""

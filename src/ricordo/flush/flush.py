@@ -10,7 +10,7 @@ What somebody else learned from messages goes the same way, so no message is ext
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from ricordo.clock import Clock, Ids, milliseconds
@@ -28,6 +28,7 @@ from ricordo.flush.section import SectionMaker
 from ricordo.flush.types import Finding
 from ricordo.guard.redact import Redactor
 from ricordo.language import words
+from ricordo.language.signals import SignalDetector, bundled
 from ricordo.messages import Message, mark_of
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import CURATION_LOCK
@@ -118,7 +119,10 @@ class _Ahead:
 
 @dataclass(frozen=True, kw_only=True)
 class Flusher:
-    """Extracts the new messages of sessions into the ledger; `key` recognises what was forgotten."""
+    """Extracts the new messages of sessions into the ledger.
+
+    `key` recognises what was forgotten, `detector` recognises signals.
+    """
 
     files: FileStore
     redactor: Redactor
@@ -128,6 +132,7 @@ class Flusher:
     extract: Rules = extract
     model: Extraction | None = None
     sections: Sequence[SectionMaker] = ()
+    detector: SignalDetector = field(default_factory=bundled)
 
     async def flush(
         self,
@@ -149,7 +154,7 @@ class Flusher:
             ahead = await self._ahead(agent, session)
             if not ahead.messages:
                 return Flushed()
-            delta = Delta(agent, session, scope, ahead.context, ahead.messages, signals, trace)
+            delta = Delta(agent, session, scope, ahead.context, ahead.messages, signals, trace, self.detector)
             # of a cursor that was made anew only what the rules find can be told from what was found before
             asked = None if by_rules or ahead.cursor.rebuilt else self.model
             extracted = await (asked or self._rules)(delta)
@@ -249,7 +254,7 @@ class Flusher:
             if not new:
                 return Flushed()
             between = {each.id for each in new if each.id not in asked and mark_of(each) in {None, "cut"}}
-            delta = Delta(agent, session, scope, ahead.context, new)
+            delta = Delta(agent, session, scope, ahead.context, new, detector=self.detector)
             rest = (await self._rules(delta)).findings if between else ()
             found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
             sections = await self._rules.sectioned(delta, len(new))

@@ -9,7 +9,7 @@ Invariant: what a model's failure says is never a summary.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import anyio
@@ -142,17 +142,7 @@ async def _asked(model: ChatModel, part: Sequence[Quoted], before: Closing, *, e
     if not summary:
         raise ReplyInvalid("The model said nothing about the session.")
     cost = None if before.cost is None or reply.cost is None else before.cost + reply.cost
-    return Closing(summary=summary, tags=words, open_threads=threads, usage=_sum(before.usage, reply.usage), cost=cost)
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    return replace(
-        one,
-        input=one.input + other.input,
-        output=one.output + other.output,
-        cache_read=one.cache_read + other.cache_read,
-        cache_write=one.cache_write + other.cache_write,
-    )
+    return Closing(summary=summary, tags=words, open_threads=threads, usage=before.usage + reply.usage, cost=cost)
 
 
 def _short(text: str, longest: int) -> str:

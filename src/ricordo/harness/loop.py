@@ -100,14 +100,8 @@ class _Going:
 
     def pay(self, reply: Reply) -> None:
         """Add up what a reply took; one without a price leaves the sum unknown."""
-        own, sum_ = reply.usage, self.usage
         self.steps += 1
-        self.usage = Usage(
-            input=sum_.input + own.input,
-            output=sum_.output + own.output,
-            cache_read=sum_.cache_read + own.cache_read,
-            cache_write=sum_.cache_write + own.cache_write,
-        )
+        self.usage += reply.usage
         self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
 
     def ended(self, message: Message, ending: Ending) -> TurnResult:

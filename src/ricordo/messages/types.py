@@ -99,6 +99,24 @@ class Usage:
     cache_read: int = 0
     cache_write: int = 0
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return the tokens of both together."""
+        return Usage(
+            input=self.input + other.input,
+            output=self.output + other.output,
+            cache_read=self.cache_read + other.cache_read,
+            cache_write=self.cache_write + other.cache_write,
+        )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        """Return the tokens that this has more than `other`."""
+        return Usage(
+            input=self.input - other.input,
+            output=self.output - other.output,
+            cache_read=self.cache_read - other.cache_read,
+            cache_write=self.cache_write - other.cache_write,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:

@@ -24,12 +24,6 @@ class Tally:
         self.said += turn.messages
         result = await handler(turn)
         self.said += tuple(message for message in result.messages if message not in turn.messages)
-        one, own = self.usage, result.usage
-        self.usage = Usage(
-            input=one.input + own.input,
-            output=one.output + own.output,
-            cache_read=one.cache_read + own.cache_read,
-            cache_write=one.cache_write + own.cache_write,
-        )
+        self.usage += result.usage
         self.cost = None if self.cost is None or result.cost is None else self.cost + result.cost
         return result

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 import anyio
@@ -21,7 +22,7 @@ from ricordo.errors import RicordoError
 from ricordo.events import Emitter
 from ricordo.harness.closing import CLOSING_SECONDS, Closing, closing_by_model, closing_by_rules, files_read, turns_in
 from ricordo.harness.offline import OFFLINE
-from ricordo.messages import Message
+from ricordo.messages import Message, Usage
 from ricordo.middleware.tally import Tally
 from ricordo.models import ChatModel
 from ricordo.scopes import Scope
@@ -56,6 +57,7 @@ class SessionClosing:
     emitter: Emitter
     seconds: float = CLOSING_SECONDS
     _closed: int = field(default=0, init=False)
+    _recorded: tuple[Usage, Decimal | None] = field(default=(Usage(), Decimal(0)), init=False)
 
     @property
     def is_due(self) -> bool:
@@ -148,6 +150,11 @@ class SessionClosing:
             closing_usage=closing.usage,
             closing_cost=closing.cost,
         )
+        total = self.tally.usage, self.tally.cost
         if is_own:
-            notes = replace(notes, usage=self.tally.usage, cost=self.tally.cost)
+            usage, cost = self._recorded
+            added = None if cost is None or total[1] is None else total[1] - cost
+            notes = replace(notes, usage=total[0] - usage, cost=added)
         await self.keeps.close_session(notes)
+        if is_own:
+            self._recorded = total

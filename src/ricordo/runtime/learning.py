@@ -63,6 +63,7 @@ def learning_from(
             ids=ids,
             model=_extraction(config, settings, model, rules, made),
             sections=sections,
+            detector=config.detector,
         ),
         emitter=emitter,
         scope=scope,

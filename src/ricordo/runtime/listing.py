@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from pathlib import Path
 
 from ricordo.guard import has_secret
 from ricordo.messages.types import JsonValue
 from ricordo.runtime.config_file import is_secret_name
 from ricordo.runtime.layers import Origin
-from ricordo.runtime.setting_types import kinds_of, tables_of
+from ricordo.runtime.setting_types import duration_text, kinds_of, tables_of
 from ricordo.runtime.settings import Settings, variable_of
 from ricordo.tokens import Share, Tokens
 
@@ -80,8 +81,8 @@ def _plain(value: object) -> JsonValue:
         return f"{value.part * 100:g}%"
     if isinstance(value, Tokens):
         return value.count
-    if isinstance(value, Path):
-        return str(value)
+    if isinstance(value, timedelta | Path):
+        return duration_text(value) if isinstance(value, timedelta) else str(value)
     if isinstance(value, frozenset | tuple):
         return [str(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
     # what only code can give, such as a model

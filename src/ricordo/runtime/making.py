@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.compaction.contract import Handover
 from ricordo.errors import ScopeMismatch
-from ricordo.flush.processing import signals_in
+from ricordo.flush.processing import ProcessingConfig, signals_in
 from ricordo.guard import Redactor
 from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation, Keeper
@@ -191,14 +191,14 @@ class Making:
         return "" if FOLDER in inside.parts else f"{inside}/"
 
     def _flush(self) -> FlushJobs | None:
-        learns = self.keeps and self._learns
-        if self.workspace is None or not learns:
+        flush = self.parts.settings.flush
+        if self.workspace is None or flush is None or not (self.keeps and self._learns):
             return None
         return FlushJobs(
             self.workspace.inbox,
             config=self.parts.settings.inbox,
             clock=self.parts.clock,
-            signals=signals_in,
+            signals=partial(signals_in, config=ProcessingConfig(detector=flush.detector)),
             asked=self.workspace.worker.follow,
             emitter=self.parts.emitter,
         )

@@ -1,13 +1,15 @@
 """What a setting may be, told by the type of its field, so that a new field of a configuration needs no reader. Pure.
 
 A setting is a field of a frozen dataclass and is called by a dotted key; a field that is a dataclass itself is a table
-of further settings. Invariant: only plain values get through: switches, numbers, texts, lists of texts. What else a
-field can hold, such as a model object, is given in code and never read from a text.
+of further settings. Invariant: only plain values get through: switches, numbers, durations, texts, lists of texts. What
+else a field can hold, such as a model object, is given in code and never read from a text.
 """
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -18,7 +20,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.guard import has_secret
 from ricordo.tokens import Share, Tokens
 
-__all__ = ["Kind", "Table", "converted", "kinds_of", "nearest", "tables_of", "word_for"]
+__all__ = ["Kind", "Table", "converted", "duration_text", "kinds_of", "nearest", "tables_of", "word_for"]
 
 Kind: TypeAlias = frozenset[object]
 """The types that a setting takes, as they stand in the annotation of its field."""
@@ -28,7 +30,9 @@ _LONGEST = 80
 _ON: Mapping[str, bool] = {
     "true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False,
 }  # fmt: skip
-_PLAIN = frozenset({bool, int, float, str, NoneType, Share, Path})
+_PLAIN = frozenset({bool, int, float, str, NoneType, Share, Path, timedelta})
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(s|m|h|d|w)")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +60,7 @@ def converted(kind: Kind, value: object, *, is_text: bool = False) -> object:
     Raises `InvalidSetting` that says what the setting takes.
     """
     given = _read(kind, value.strip()) if is_text and isinstance(value, str) else value
-    for reading in (_as_nothing, _as_given, _as_share, _as_names, _as_text):
+    for reading in (_as_nothing, _as_given, _as_share, _as_duration, _as_names, _as_text):
         found = reading(kind, given)
         if found is not None:
             return found[0]
@@ -69,10 +73,19 @@ def word_for(kind: Kind) -> str:
     """Return what a setting takes, in words."""
     words = {
         bool: "true or false", int: "a whole number", float: "a number", Share: 'a share such as "80%"', str: "a text",
-        Path: "a path", NoneType: '"none"',
+        Path: "a path", timedelta: 'a duration such as "90m", "6h" or "2d"', NoneType: '"none"',
     }  # fmt: skip
     named = [word for each, word in words.items() if each in kind]
     return " or ".join([*named, *(["a list of texts"] if _collection_in(kind) else [])])
+
+
+def duration_text(value: timedelta) -> str:
+    """Return the text from which a setting reads this duration, in the largest unit that it is a whole number of."""
+    for unit in ("w", "d", "h", "m"):
+        whole, rest = divmod(value, timedelta(**{_UNITS[unit]: 1}))
+        if not rest:
+            return f"{whole}{unit}"
+    return f"{value.total_seconds():g}s"
 
 
 def nearest(name: str, known: Collection[str]) -> str:
@@ -137,7 +150,7 @@ def _as_given(kind: Kind, value: object) -> tuple[object] | None:
     if isinstance(value, int) and int not in kind and float in kind:
         return (float(value),)
     is_plain = (
-        isinstance(value, int | float | Share)
+        isinstance(value, int | float | Share | timedelta)
         and type(value) in kind
         and not (isinstance(value, float) and not math.isfinite(value))
     )
@@ -154,6 +167,13 @@ def _as_share(kind: Kind, value: object) -> tuple[object] | None:
         return (Share(value),) if isinstance(value, float) else None
     except ValueError:
         return None
+
+
+def _as_duration(kind: Kind, value: object) -> tuple[object] | None:
+    if timedelta not in kind:
+        return None
+    found = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    return (timedelta(**{_UNITS[found[2]]: float(found[1])}),) if found else None
 
 
 def _as_names(kind: Kind, value: object) -> tuple[object] | None:

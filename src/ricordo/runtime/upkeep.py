@@ -85,7 +85,7 @@ def kept_up(
     curation = _curation(place, scope, settings, emitter, adviser)
     return Upkeep(
         cycle=Cycle(steps=_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
-        interval=timedelta(hours=settings.maintenance.interval_hours),
+        interval=settings.maintenance.interval,
         tidy=tidy,
         curation=curation,
         due=not_within(timedelta(seconds=config.min_gap)) if config else None,

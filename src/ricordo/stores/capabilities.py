@@ -65,10 +65,12 @@ class Undoes(Protocol):
 class SessionNotes:
     """What is known of a session when it ends, besides what was saved in it.
 
-    `started` and `ended` are times in UTC. `turns` counts what a person said. `cost` is in US dollars, None where it
-    is not known; `usage` and `cost` are those of the session, `closing_usage` and `closing_cost` those of the request
-    that summed it up. `summary` is one paragraph, `tags` are single words in lower case. With `pending` the summary is
-    a digest made by rules, until one is made. `open_threads` are what was left open, `files_read` what was read.
+    `started` and `ended` are times in UTC. `turns` counts what a person said. `cost` is in US dollars, None where it is
+    not known. `usage` and `cost` are what the session took since it was closed before, `closing_usage` and
+    `closing_cost` what the requests that summed it up took since then: the file has the sums. `summary` is one
+    paragraph, `tags` are
+    single words in lower case. With `pending` the summary is a digest made by rules, until one is made. `open_threads`
+    are what was left open, `files_read` what was read.
     """
 
     session: str
@@ -94,7 +96,8 @@ class KeepsSessions(Protocol):
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session, with what was saved in it, and return its path; empty where there is nothing.
 
-        A second time replaces what was written before. Raises `StorageError`, and then what was saved is kept.
+        A second time replaces what was written before, but for usage and cost, which are added up. Raises
+        `StorageError`, and then what was saved is kept.
         """
         ...
 

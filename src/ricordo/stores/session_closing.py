@@ -7,6 +7,7 @@ replaced by a digest.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Protocol
 
 from ricordo.clock import Clock, Ids
@@ -59,7 +60,7 @@ def closed_session(
         before,
         started=min(before.started, start),
         worked=_worked(before, notes, start, saved),
-        closing=_closing(before, notes),
+        closing=_sum(before.closing, notes.closing_usage, notes.closing_cost),
         tags=_lines(map(tag_of, notes.tags), parts) or before.tags,
         files_read=tuple(dict.fromkeys([*before.files_read, *_lines(notes.files_read, parts)])),
         entries=(*kept, *saved, *concluded),
@@ -95,7 +96,8 @@ def _worked(before: SessionFile, notes: SessionNotes, start: datetime, saved: Se
     """Return what the session took; where nobody tells, the time until its last entry is known and nothing else."""
     began = min(before.started, start)
     if notes.ended:
-        return Amounts(minutes=_minutes(began, notes.ended), turns=notes.turns, usage=notes.usage, cost=notes.cost)
+        spent = _sum(before.worked, notes.usage, notes.cost)
+        return replace(spent, minutes=_minutes(began, notes.ended), turns=notes.turns)
     times = [entry.time for entry in saved if entry.time]
     if not times:
         return before.worked
@@ -106,10 +108,14 @@ def _minutes(began: datetime, ended: datetime) -> int:
     return max(round((ended - began).total_seconds() / 60), 0)
 
 
-def _closing(before: SessionFile, notes: SessionNotes) -> Amounts:
-    if notes.closing_usage == Usage() and notes.closing_cost is None:
-        return before.closing
-    return Amounts(usage=notes.closing_usage, cost=notes.closing_cost)
+def _sum(before: Amounts, usage: Usage, cost: Decimal | None) -> Amounts:
+    """Return `before` with this usage and cost added; a cost that is not known makes the sum unknown."""
+    if usage == Usage() and cost is None:
+        return before
+    if before.usage == Usage() and before.cost is None:
+        return replace(before, usage=usage, cost=cost)
+    total = None if before.cost is None or cost is None else before.cost + cost
+    return replace(before, usage=before.usage + usage, cost=total)
 
 
 def _concluded(
