@@ -91,6 +91,41 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
     assert any(mark_of(message) == "summary" for message in model.requests[-1].messages)
 
 
+@pytest.mark.req("CC-PROGRESS")
+async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tmp_path: Path) -> None:
+    events: list[Event] = []
+    config = CompactionConfig(trigger_messages=12, trigger_tokens=0, keep_messages=8, carry_tokens=0, combined=False)
+    model = ScriptedModel(lambda request: told(request, "Done." if len(request.messages) < 5 else WORDS * 90))
+    async with agent(model, tmp_path / "root", compaction=config, on_event=events.append) as one:
+        number = 0
+        while not finished(events, "compact"):
+            number += 1
+            # what is summed up is short, and what is kept is long
+            await one.send(f"Number {number}. {WORDS * (2 if number < 3 else 90)}")
+        (summed,), (dropped,) = finished(events, "compact"), finished(events, "drop")
+        assert is_valid(one.window)
+        assert mark_of(one.window[0]) == "summary"
+    before = summed.counts["tokens_before"]
+    assert summed.counts["tokens_after"] > 0.8 * before
+    assert dropped.counts["tokens_after"] <= 0.8 * before
+
+
+@pytest.mark.req("CC-PROGRESS")
+async def test_after_three_failed_summaries_in_a_row_no_further_one_is_asked_for_and_the_reason_is_told(
+    tmp_path: Path,
+) -> None:
+    events: list[Event] = []
+    model = ScriptedModel(lambda request: told(request, WORDS) if request.tools else Fail(500))
+    config = CompactionConfig(trigger_messages=6, trigger_tokens=0, keep_messages=2, combined=False)
+    async with agent(model, tmp_path / "root", compaction=config, on_event=events.append) as one:
+        while len(finished(events, "compact")) < 5:
+            await one.send("Go on.")
+    assert sum(not request.tools for request in model.requests) == 3
+    reasons = [event.reason or "" for event in finished(events, "compact")]
+    assert not any("in a row" in reason for reason in reasons[:3])
+    assert all("3 failures in a row" in reason for reason in reasons[3:])
+
+
 @pytest.mark.req("AS-TRIG-01")
 async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_compact(tmp_path: Path) -> None:
     events: list[Event] = []

@@ -78,13 +78,14 @@ async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports(
     ("keep", "report", "forced", "expected"),
     [
         (9, Report(act="compact", status="done"), "", ("progress", 80)),
+        (9, Report(act="compact", status="done", due="messages"), "", ("progress", 80)),
         (8, Report(act="compact", status="done"), "", ("", None)),
-        (9, Report(act="compact", status="done", due="messages"), "", ("", None)),
+        (8, Report(act="compact", status="done", due="messages"), "", ("", None)),
         (10, Report(act="compact", status="skipped"), "", ("", None)),
         (10, Report(act="compact", status="failed"), "", ("", None)),
         (9, Report(act="compact", status="done"), "asked", ("asked", None)),
     ],
-    ids=["too little", "a fifth", "enough messages", "skipped", "failed", "a person's"],
+    ids=["too little", "too little for messages", "a fifth", "a fifth for messages", "skipped", "failed", "a person's"],
 )
 async def test_a_summary_that_takes_off_less_than_a_fifth_lets_dropping_act_and_no_other_does(
     keep: int, report: Report, forced: str, expected: tuple[str, int | None]

@@ -32,7 +32,7 @@ class Window:
     a summary and dropping do nothing when the steps before them have reached it. `most_messages` is how many messages
     the provider takes in one request, each call and each result counted as one; None where no limit is known. `focus`
     is what a person wants the summary to dwell on. `undone` counts the messages that the window had when a person last
-    undid a compaction; 0 when nobody did.
+    undid a compaction; 0 when nobody did. Dropping may cut long texts where `shortens`.
     """
 
     messages: tuple[Message, ...]
@@ -46,6 +46,7 @@ class Window:
     most_messages: int | None = None
     focus: str = ""
     undone: int = 0
+    shortens: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +55,7 @@ class Report:
 
     `reason` says why, or why not; `note` what went otherwise than it should, such as a summary that could not be used.
     `handle` names what was taken away, so that it can be opened and brought back; empty where messages only got
-    shorter. `due` says what the step was started for, and is to be measured by: where there were too many messages, it
-    may have done enough with few tokens off.
+    shorter. `due` says what the step was started for: too many messages or too many tokens.
     """
 
     act: Act

@@ -54,7 +54,7 @@ class DropGroups:
         going = _going(window, tokens, room, many)
         dropped = tuple(window.messages[at] for at in sorted(going))
         kept = _with_notice(window, going) if going else window.messages
-        messages = _fitted(kept, window, room)
+        messages = _fitted(kept, window, room) if window.shortens else kept
         left = sum(measured(messages, window.ratio))
         short = any(new is not old for new, old in zip(messages, kept, strict=True))
         over = f"{left} tokens are left, more than the {room} that fit" if left > room else ""

@@ -39,21 +39,22 @@ async def descend(
 ) -> tuple[Window, tuple[Report, ...]]:
     """Return what is left of the window after every strategy in turn, and what each did.
 
-    A summary that was started for too many tokens and left more than 80 % of them is followed by dropping down to that,
-    whatever the thresholds of dropping say. After an overflow, texts that are too long for the target are cut at the
-    end.
+    A summary that left more than 80 % of the tokens, whatever it was started for, is followed by dropping down to that,
+    whatever the thresholds of dropping say; texts are shortened for it only where there were too many tokens. After an
+    overflow, texts that are too long for the target are cut at the end.
     """
     reports: list[Report] = []
     most: int | None = None
+    due = "tokens"
     for strategy in strategies:
         step = strategy if noted is None else _Noting(strategy, noted)
         escalates = strategy.act == "drop" and most is not None and not window.forced
-        given = replace(window, forced="progress", target=most) if escalates else window
+        given = replace(window, forced="progress", target=most, shortens=due == "tokens") if escalates else window
         reduction = await run(step, given)
         reports.append(reduction.report)
         window = replace(window, messages=reduction.messages)
         if strategy.act == "compact":
-            most = _too_little(reduction.report)
+            most, due = _too_little(reduction.report), reduction.report.due
     if window.forced == "overflow" and window.target is not None:
         messages = shortened(window.messages, window.target, ratio=window.ratio)
         window = replace(window, messages=messages)
@@ -100,8 +101,8 @@ def _failed(report: Report, why: str) -> Report:
 
 
 def _too_little(report: Report) -> int | None:
-    """Return what the messages may take at most, where a summary for their tokens left more; else None."""
-    if report.status != "done" or report.due != "tokens":
+    """Return how many tokens the messages may take at most, where a summary left more; else None."""
+    if report.status != "done":
         return None
     most = int(report.tokens_before * _PROGRESS)
     return most if report.tokens_after > most else None

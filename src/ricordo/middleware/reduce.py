@@ -64,7 +64,9 @@ async def descend_request(
 
     async def run(strategy: Strategy, window: Window) -> Reduction:
         measured = await measure.measured(replace(request, window=window.messages), forced=window.forced, limit=limit)
-        told = replace(measured.window, target=window.target, focus=window.focus, undone=window.undone)
+        told = replace(
+            measured.window, target=window.target, focus=window.focus, undone=window.undone, shortens=window.shortens
+        )
         return await reduce_window(strategy, replace(measured, window=told), emitter, request.turn.scope)
 
     turn = request.turn
@@ -101,4 +103,4 @@ def _end(progress: Progress, report: Report, forced: str) -> None:
         case "skipped":
             progress.skipped = reason
         case "done":
-            progress.reason = reason
+            progress.reason = "; ".join(filter(None, (reason, report.note)))
