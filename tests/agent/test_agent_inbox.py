@@ -26,6 +26,7 @@ from ricordo.middleware.flush import FlushJobs
 from ricordo.models import ChatModel
 from ricordo.queue import InboxConfig, Job, JobRecord, Outcome
 from ricordo.queue.inbox import Inbox
+from ricordo.runtime import Settings
 from ricordo.spending import SpendingConfig
 from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
@@ -126,21 +127,20 @@ async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_a
 
 
 @pytest.fixture
-def own_patterns(tmp_path: Path) -> FlushConfig:
-    """Return a configuration that knows one correction and no other signal."""
+def own_patterns(tmp_path: Path) -> Settings:
+    """Return settings that knows one correction and no other signal."""
     for signal in SIGNALS:
         (tmp_path / f"{signal}.yaml").write_text("- arrgh\n" if signal == "correction" else "[]\n", "utf8")
-    return FlushConfig(signal_patterns=tmp_path)
+    return replace(settings(tmp_path / ".ricordo"), flush=FlushConfig(), signal_patterns=tmp_path)
 
 
 @pytest.mark.req("DF-C14")
 async def test_an_agent_recognises_signals_by_the_patterns_of_a_directory_alone(
-    own_patterns: FlushConfig, tmp_path: Path
+    own_patterns: Settings, tmp_path: Path
 ) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
-    own = replace(settings(root), flush=own_patterns)
     model = ScriptedModel(noting)
-    async with agent(root, model, clock, settings=own) as one:
+    async with agent(root, model, clock, settings=own_patterns) as one:
         await one.send("No, that's wrong: we use uv. I prefer tabs.")
         assert [record.job.signals for record in await jobs(root, clock)] == [frozenset()]
         await one.send("Arrgh, we use uv.")

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
-from ricordo.flush.config import FlushConfig
 from ricordo.language.signals import SIGNALS
 from ricordo.runtime import Settings
 from ricordo.runtime.config_file import is_secret_name
@@ -264,12 +263,11 @@ def test_a_duration_is_a_number_with_its_unit_and_is_listed_as_one(text: str, in
 def test_a_directory_of_patterns_with_a_fault_is_refused_with_the_name_of_the_file(tmp_path: Path, load: Load) -> None:
     for signal in SIGNALS:
         (tmp_path / f"{signal}.yaml").write_text("[]\n", "utf8")
-    given = {"RICORDO_FLUSH__SIGNAL_PATTERNS": str(tmp_path)}
+    given = {"RICORDO_SIGNAL_PATTERNS": str(tmp_path)}
     settings = load("", given)
-    assert settings.flush is not None
-    assert settings.flush.signal_patterns == tmp_path
+    assert settings.signal_patterns == tmp_path
     (tmp_path / "goal.yaml").write_text("- '(unclosed'", "utf8")
-    for make in (lambda: load("", given), lambda: FlushConfig(signal_patterns=tmp_path)):
+    for make in (lambda: load("", given), lambda: replace(load(""), signal_patterns=tmp_path)):
         with pytest.raises(InvalidSetting, match=r"goal\.yaml"):
             make()
     (tmp_path / "goal.yaml").unlink()

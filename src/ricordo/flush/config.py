@@ -6,12 +6,8 @@ Invariant: a configuration that exists can be carried out; what can't be is refu
 import math
 import re
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
 from ricordo.errors import InvalidSetting
-from ricordo.flush.signal_patterns import detector_from
-from ricordo.language.signals import SignalDetector, bundled
 from ricordo.models import ChatModel
 from ricordo.models.naming import check_named_model
 from ricordo.tokens import estimate_text
@@ -80,8 +76,6 @@ class FlushConfig:
     """When what was said is extracted, and what a model is asked for it.
 
     `flush_trigger` is `ALWAYS`, `NEVER`, or `throttled(seconds)`: what comes sooner waits out the gap in the inbox.
-    `signal_patterns` is a directory whose patterns replace the built-in ones by which signals such as a correction are
-    recognised; it is read when this is made, see `ricordo.flush.signal_patterns`.
     `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
     wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
     rules extract what no summary learned from. `base_url` is where the model of this name is reached.
@@ -104,7 +98,6 @@ class FlushConfig:
     flush_seconds: float = 60.0
     attempts: int = 3
     closing_seconds: float = 2.0
-    signal_patterns: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse an unknown trigger or reference, a prompt without a place for the messages, and impossible sizes."""
@@ -129,13 +122,6 @@ class FlushConfig:
             raise InvalidSetting(f"closing_seconds is a number of at least 0, not {self.closing_seconds!r}.")
         if not _is_number(self.flush_seconds) or not 0 < self.flush_seconds < math.inf:
             raise InvalidSetting(f"flush_seconds is a number above 0, not {self.flush_seconds!r}.")
-        if self.signal_patterns is not None:
-            _ = self.detector
-
-    @cached_property
-    def detector(self) -> SignalDetector:
-        """What recognises signals. Raises: InvalidSetting for a file of `signal_patterns` that can't be used."""
-        return bundled() if self.signal_patterns is None else detector_from(self.signal_patterns)
 
     @property
     def min_gap(self) -> float:

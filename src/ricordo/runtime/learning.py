@@ -63,7 +63,7 @@ def learning_from(
             ids=ids,
             model=_extraction(config, settings, model, rules, made),
             sections=sections,
-            detector=config.detector,
+            detector=settings.detector,
         ),
         emitter=emitter,
         scope=scope,

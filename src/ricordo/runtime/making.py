@@ -191,14 +191,13 @@ class Making:
         return "" if FOLDER in inside.parts else f"{inside}/"
 
     def _flush(self) -> FlushJobs | None:
-        flush = self.parts.settings.flush
-        if self.workspace is None or flush is None or not (self.keeps and self._learns):
+        if self.workspace is None or not (self.keeps and self._learns):
             return None
         return FlushJobs(
             self.workspace.inbox,
             config=self.parts.settings.inbox,
             clock=self.parts.clock,
-            signals=partial(signals_in, config=ProcessingConfig(detector=flush.detector)),
+            signals=partial(signals_in, config=ProcessingConfig(detector=self.parts.settings.detector)),
             asked=self.workspace.worker.follow,
             emitter=self.parts.emitter,
         )

@@ -10,6 +10,7 @@ import getpass
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 
 import platformdirs
@@ -25,9 +26,11 @@ from ricordo.compaction.config import (
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
+from ricordo.flush.signal_patterns import detector_from
 from ricordo.harness.offline import OFFLINE
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
+from ricordo.language.signals import SignalDetector, bundled
 from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.maintenance.rules import RetentionConfig
 from ricordo.models import ChatModel
@@ -87,7 +90,8 @@ class Settings:
     tokens, the preamble among it at most `preamble_tokens`, and the profile as much as `injection` says, which shows
     none when it is None; up to `recalled_memories` of the rest of memory join it
     that have to do with the first message. A turn has at most `max_iters` requests to the model. `flush` says when and
-    how what was said is extracted, and with None nothing is. `inbox` says
+    how what was said is extracted, and with None nothing is. `signal_patterns` is a directory whose patterns replace
+    the built-in ones by which signals, such as a correction, are recognised; it is read when this is made. `inbox` says
     how long what was said waits until it is learned from. `origins` says for
     each setting that is not at its default, by dotted key, where its value came from.
     """
@@ -105,6 +109,7 @@ class Settings:
     embedder_base_url: str | None = None
     reranker: str | None = None
     ann_vectors: int = 300_000
+    signal_patterns: Path | None = None
     usage: bool = True
     max_iters: int = 10
     workspace_tokens: int = WORKSPACE_BUDGET.count
@@ -148,6 +153,13 @@ class Settings:
         for name in ("ann_vectors", "preamble_tokens", "recalled_memories", "workspace_tokens"):
             if getattr(self, name) < 0:
                 raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
+        if self.signal_patterns is not None:
+            _ = self.detector
+
+    @cached_property
+    def detector(self) -> SignalDetector:
+        """What recognises signals, such as a correction. Raises: InvalidSetting for a file that can't be used."""
+        return bundled() if self.signal_patterns is None else detector_from(self.signal_patterns)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
