@@ -32,10 +32,11 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Step:
-    """Keeps the last `keep` messages of ten tokens each; notes what it was given."""
+    """Keeps the last `keep` messages of `each` tokens; notes what it was given."""
 
     act: Act = "compact"
     keep: int = 10
+    each: int = 10
     report: Report = field(default_factory=lambda: Report(act="compact", status="done", handle="c1"))
     seen: list[Window] = field(default_factory=list)
 
@@ -47,8 +48,8 @@ class Step:
             act=self.act,
             messages_before=len(window.messages),
             messages_after=len(kept),
-            tokens_before=10 * len(window.messages),
-            tokens_after=10 * len(kept),
+            tokens_before=self.each * len(window.messages),
+            tokens_after=self.each * len(kept),
         )
         return Reduction(messages=kept, report=report, dropped=window.messages[: -self.keep])
 
@@ -78,14 +79,14 @@ async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports(
     ("keep", "report", "forced", "expected"),
     [
         (9, Report(act="compact", status="done"), "", ("progress", 80)),
-        (9, Report(act="compact", status="done", due="messages"), "", ("progress", 80)),
+        (9, Report(act="compact", status="done", due="messages"), "", ("", None)),
         (8, Report(act="compact", status="done"), "", ("", None)),
         (8, Report(act="compact", status="done", due="messages"), "", ("", None)),
         (10, Report(act="compact", status="skipped"), "", ("", None)),
         (10, Report(act="compact", status="failed"), "", ("", None)),
         (9, Report(act="compact", status="done"), "asked", ("asked", None)),
     ],
-    ids=["too little", "too little for messages", "a fifth", "a fifth for messages", "skipped", "failed", "a person's"],
+    ids=["too little", "too few tokens for that", "a fifth", "a fifth for messages", "skipped", "failed", "a person's"],
 )
 async def test_a_summary_that_takes_off_less_than_a_fifth_lets_dropping_act_and_no_other_does(
     keep: int, report: Report, forced: str, expected: tuple[str, int | None]
@@ -93,6 +94,13 @@ async def test_a_summary_that_takes_off_less_than_a_fifth_lets_dropping_act_and_
     drop = Step(act="drop")
     await descend(window(forced=forced), [Step(keep=keep, report=report), drop])
     assert (drop.seen[0].forced, drop.seen[0].target) == expected
+
+
+async def test_after_a_summary_for_too_many_messages_that_freed_too_little_whole_messages_are_dropped() -> None:
+    drop = Step(act="drop")
+    report = Report(act="compact", status="done", due="messages")
+    await descend(window(), [Step(keep=9, each=200, report=report), drop])
+    assert (drop.seen[0].forced, drop.seen[0].target, drop.seen[0].shortens) == ("progress", 1_600, False)
 
 
 async def test_a_reduction_that_can_not_be_noted_is_not_taken_unless_the_provider_refused_the_window() -> None:

@@ -27,6 +27,9 @@ Noted: TypeAlias = Callable[[Window, Reduction], Awaitable[None]]
 `StorageError`; then the window stays as it was, unless the provider refused it."""
 
 _PROGRESS = 0.8
+_LEAST_TOKENS = 2_000
+"""Below so many tokens a summary that was started by the number of messages is never followed by dropping: what it
+would free is worth less than what it would take away."""
 
 
 async def plainly(strategy: Strategy, window: Window) -> Reduction:
@@ -102,7 +105,7 @@ def _failed(report: Report, why: str) -> Report:
 
 def _too_little(report: Report) -> int | None:
     """Return how many tokens the messages may take at most, where a summary left more; else None."""
-    if report.status != "done":
+    if report.status != "done" or (report.due == "messages" and report.tokens_before < _LEAST_TOKENS):
         return None
     most = int(report.tokens_before * _PROGRESS)
     return most if report.tokens_after > most else None
