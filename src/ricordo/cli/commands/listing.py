@@ -76,11 +76,11 @@ _Scope = Annotated[
 ]
 _OlderThan = Annotated[
     datetime | None,
-    typer.Option("--older-than", parser=moment, metavar="AGE", help="Only older: 7d, or said before 2026-11-22."),
+    typer.Option("--older-than", parser=moment, metavar="AGE", help="Only older: 7d, or saved before 2026-11-22."),
 ]
 _NewerThan = Annotated[
     datetime | None,
-    typer.Option("--newer-than", parser=moment, metavar="AGE", help="Only newer: 7d, or said since 2026-11-22."),
+    typer.Option("--newer-than", parser=moment, metavar="AGE", help="Only newer: 7d, or saved since 2026-11-22."),
 ]
 
 
@@ -113,8 +113,8 @@ class _Filter:
             and (not self.tags or not set(self.tags).isdisjoint(entry.tags))
             and (not self.source or self.source in {entry.by, entry.source.session})
             and (not self.scope or _is_of(entry, self.scope))
-            and (self.before is None or (entry.said is not None and entry.said < self.before))
-            and (self.after is None or (entry.said is not None and entry.said >= self.after))
+            and (self.before is None or (entry.time is not None and entry.time < self.before))
+            and (self.after is None or (entry.time is not None and entry.time >= self.after))
             and (not self.rules or entry.rule is not None)
         )
 
@@ -269,7 +269,7 @@ def _print_row(entry: "Entry", length: int, contradicts: Sequence[str]) -> None:
     tags = "".join(f" #{tag}" for tag in entry.tags)
     scope = str(entry.scope) if entry.scope else "-"
     name = f"{dim(shown(entry.id[:-length]))}{bold(shown(entry.id[-length:]))}"
-    say(f"{name}  {shown(entry.kind)}  {age(entry.said)}  {shown(source)}  {dim(shown(scope))}")
+    say(f"{name}  {shown(entry.kind)}  {age(entry.time)}  {shown(source)}  {dim(shown(scope))}")
     say(wrapped(f"{_cut(entry.content)}{tags}", "  "))
     if entry.rule:
         say(dim(wrapped(f"rule: {_rule(entry)}", "  ")))
