@@ -68,6 +68,28 @@ async def test_it_takes_back_the_acts_of_its_own_user_and_shows_no_others(opened
         assert (await bob.undo()).id == bobs.id
 
 
+async def test_what_users_of_a_project_share_stays_the_act_of_who_saved_it(opened: Opened) -> None:
+    shared = Scope(project="shop")
+    async with opened(ANN) as ann, opened(BOB) as bob:
+        first = await ann.remember("We deploy only from main.", scope=shared)
+        second = await bob.remember("The retro is on Fridays.", scope=shared)
+        agents = await bob.remember("Tests run in CI.", scope=shared, by="agent")
+        assert len(await ann.entries()) == 3
+        assert [item.entries for item in await ann.history()] == [(first.id,)]
+        assert [(item.act, item.who, item.user) for item in await bob.history()] == [
+            ("save", "agent", "bob"),
+            ("save", "user", "bob"),
+        ]
+        assert (await ann.undo()).entries == (first.id,)
+        with pytest.raises(ChangeNotFound):
+            await ann.undo()
+        with pytest.raises(ChangeNotFound):
+            await ann.undo(second.id)
+        assert (await bob.undo()).entries == (second.id,)
+        assert (await bob.undo(agents.id)).who == "agent"
+        assert await ann.entries() == []
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_a_clock_that_is_set_back_changes_no_order(opened: Opened, at_once: bool) -> None:
     clock = HandClock()

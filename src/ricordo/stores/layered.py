@@ -153,7 +153,14 @@ class LayeredDriver(Prefaces):
         place = await self._place_for(entry)
         day, told = self._clock.today(), [place.inward(entry)]
         block = await append_entries(place.files, day, told, place.redactor, through=place.index)
-        return place.outward(block.entries[0])
+        saved = place.outward(block.entries[0])
+        await self._sign(place, saved)
+        return saved
+
+    async def _sign(self, place: Place, saved: Entry) -> None:
+        """Note whose act a save was, where neither its line nor its place says so: what a project's users share."""
+        if self._scope.user and not (saved.scope and saved.scope.user):
+            await place.changes.apply([], act="save", who=saved.by, entries=[saved.id], why=saved.reason or "")
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
