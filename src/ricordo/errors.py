@@ -7,6 +7,7 @@ is its default message; backends translate their drivers' errors at their own ed
     ├── ScopeError                whose memory is it
     │   ├── ScopeRequired
     │   ├── ScopeMismatch
+    │   ├── RootNotTrusted
     │   └── ReasonRequired
     ├── InvalidInput              the caller's value can't be used
     │   ├── InvalidEntry
@@ -96,6 +97,7 @@ __all__ = [
     "ReplyInvalid",
     "RicordoError",
     "RootNotFound",
+    "RootNotTrusted",
     "ScopeError",
     "ScopeMismatch",
     "ScopeRequired",
@@ -148,6 +150,18 @@ class ScopeRequired(ScopeError):
 
 class ScopeMismatch(ScopeError):
     """This root belongs to another tenant or project."""
+
+
+class RootNotTrusted(ScopeError):
+    """The root was not made or trusted on this machine, so nothing of it is used: `ricordo trust PATH` trusts it.
+
+    `root` is its folder, empty where that is not known.
+    """
+
+    def __init__(self, message: str | None = None, *, root: str = "") -> None:
+        """Take the folder of the root."""
+        super().__init__(message)
+        self.root = root
 
 
 class ReasonRequired(ScopeError):

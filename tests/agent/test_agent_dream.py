@@ -9,6 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import PREVIEW, ConsolidationConfig
 from ricordo.events import Event
@@ -155,7 +156,7 @@ async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions(
     tmp_path: Path, idle: float, *, dreamt: bool
 ) -> None:
     root = tmp_path / ".ricordo"
-    others = root / "workspace" / "agents" / "main" / "sessions"
+    others = begun(root, tmp_path / "data") / "workspace" / "agents" / "main" / "sessions"
     others.mkdir(parents=True)
     for number in range(5):
         (others / f"other{number}.log.jsonl").write_text("", encoding="utf-8")

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, is_valid, said, settings, spoken, transcript
 from conversation_strategies import call, result
+from hand_made_roots import begun
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
@@ -158,7 +159,7 @@ async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_pat
 @pytest.mark.req("AS-EVICT-11")
 async def test_what_can_not_be_written_stays_and_what_only_looks_evicted_goes(tmp_path: Path) -> None:
     full, root = tmp_path / "full", tmp_path / "root"
-    (full / "workspace").mkdir(parents=True)
+    (begun(full, tmp_path / "data") / "workspace").mkdir()
     (full / "workspace" / "large_tool_results").write_text("a file where the folder should be")
     events: list[Event] = []
     model = ScriptedModel([Call("look_up", {"what": "lines"}), Say("Done.")])

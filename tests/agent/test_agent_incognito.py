@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
+from hand_made_roots import begun
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.events import Event
 from ricordo.harness.sub_agents import SubAgent
@@ -63,7 +64,7 @@ async def root(tmp_path: Path, once: dict[str, bytes]) -> Path:
         path = anyio.Path(root / name)
         await path.parent.mkdir(parents=True, exist_ok=True)
         await path.write_bytes(data)
-    return root
+    return begun(root, tmp_path / "data")
 
 
 async def grown(root: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings, system
 from command_line import ricordo
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
@@ -27,7 +28,7 @@ def grown(root: Path, *, filling: int, lines: int = 400) -> str:
     """Let a person write a MEMORY.md of so many lines, each with so many words more, the newest last."""
     rows = [f"- Rule {number} of the quay. {'It holds always. ' * filling}".rstrip() for number in range(lines)]
     text = "\n".join([*HEAD, *rows, NEWEST]) + "\n"
-    place = root / "workspace" / "memory" / "topics"
+    place = begun(root, root.parent / "data") / "workspace" / "memory" / "topics"
     place.mkdir(parents=True)
     for number in range(1, 31):
         (place / f"ship-{number}.md").write_text(f"# Ship {number}\n\nIt sails.\n", encoding="utf-8")
@@ -119,7 +120,7 @@ async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_ma
 ) -> None:
     root = tmp_path / ".ricordo"
     before = "# Memory\n\n- Ours.\n"
-    (root / "workspace").mkdir(parents=True)
+    (begun(root, root.parent / "data") / "workspace").mkdir()
     (root / "workspace" / "MEMORY.md").write_text(before, encoding="utf-8")
     calls = [
         Call("write_file", {"path": "/MEMORY.md", "content": content}),

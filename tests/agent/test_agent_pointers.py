@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, settings, spoken, system
 from command_line import ricordo
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
 from ricordo.harness.turn_recall import TurnRecallConfig
@@ -26,7 +27,7 @@ QUESTION = "Which walnut harvester do we rent for the orchard?"
 
 async def learned(root: Path) -> None:
     """Hold a session of three turns, of which the middle one is learned, and let it go to a topic."""
-    root.parent.mkdir(parents=True, exist_ok=True)
+    begun(root, root.parent / "data")
     given = settings(root, consolidates=True)
     async with HarnessAgent(
         ScriptedModel(lambda request: Say(f"Reply {request.number}.")),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agents_at_work import SCOPE, said, settings, spoken, system, transcript
 from hand_clock import HandClock
+from hand_made_roots import begun
 from reached_models import KEY, serving
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.files.in_memory import InMemoryFiles
@@ -49,7 +50,7 @@ def agent(model: ChatModel, root: Path, session: str = "s", **options: object) -
 
 async def curated(root: Path, text: str) -> None:
     """Let a person write MEMORY.md."""
-    path = anyio.Path(root / "workspace" / "MEMORY.md")
+    path = anyio.Path(begun(root, root.parent / "data") / "workspace" / "MEMORY.md")
     await path.parent.mkdir(parents=True, exist_ok=True)
     await path.write_text(f"# Memory\n\n{text}")
 

@@ -9,6 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -57,6 +58,7 @@ async def test_an_age_counts_from_the_last_confirmation_and_copied_files_make_no
     assert [age_of(block, HARVEST) for block in before] == ["2 months"] * 3
     copy = tmp_path / "two" / ".ricordo"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("*.log.jsonl"))
+    begun(copy, copy.parent / "data")
     for path in copy.rglob("*"):
         os.utime(path, (clock.now().timestamp(),) * 2)
     assert await shown(copy, clock) == before

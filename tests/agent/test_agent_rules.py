@@ -9,6 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings, system
 from desks import Person
+from hand_made_roots import begun
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.harness.sub_agents import SubAgent
 from ricordo.messages import mark_of
@@ -120,7 +121,7 @@ async def test_a_rule_holds_in_whatever_document_of_memory_it_stands_and_for_eac
         "memory/topics/deploys.md": "ask look(/deploys/*)",
     }
     for name, rule in rules.items():
-        path = bench.root / "workspace" / name
+        path = begun(bench.root, bench.root.parent / "data") / "workspace" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"- As it is told in {name}. [rule:: {rule}]\n")
     person = Person(False)

@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings
 from desks import Person
+from hand_made_roots import begun
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.guard import unfence
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
@@ -310,7 +311,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
 async def test_what_must_stay_is_carried_word_for_word_whatever_a_summary_says(bench: Bench) -> None:
     bench.summary = SUMMARY.replace("Talked", "Something else altogether")
     house, kept = "Answer in <English> & nothing else.", "We deploy only from main, never on a Friday."
-    (bench.root / "workspace" / "rules").mkdir(parents=True)
+    (begun(bench.root, bench.root.parent / "data") / "workspace" / "rules").mkdir(parents=True)
     (bench.root / "workspace" / "rules" / "house.md").write_text(house)
     async with Memory.open(bench.root, scope=SCOPE, settings=settings(bench.root)) as memory:
         await memory.remember(kept, kind="decision")

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from hand_made_roots import begun
 from named_disks import NamedDisk
 from ricordo import HarnessAgent
 from ricordo.errors import StorageError
@@ -188,6 +189,7 @@ async def test_an_end_that_was_told_and_never_written_is_not_told_as_lost(bench:
         # as it is left by a process that is killed now
         await run_sync(shutil.copytree, bench.root, tmp_path / "after" / ".ricordo")
     bench.root, bench.refusing = tmp_path / "after" / ".ricordo", ""
+    await run_sync(shutil.copytree, tmp_path / "data" / "trusted", tmp_path / "after" / "data" / "trusted")
     bench.clock.turn(minutes=11)
     async with bench.agent() as agent:
         assert [task.state for task in await agent.tasks.all()] == ["orphaned"]
@@ -265,7 +267,7 @@ async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begi
 
 
 async def test_a_folder_in_the_place_of_the_tasks_is_told_as_what_can_not_be_read(bench: Bench) -> None:
-    (bench.root / tasks_path("main", "s")).mkdir(parents=True)
+    (begun(bench.root, bench.root.parent / "data") / tasks_path("main", "s")).mkdir(parents=True)
     async with bench.agent() as agent:
         with pytest.raises(StorageError, match="is no file"):
             await agent.tasks.all()

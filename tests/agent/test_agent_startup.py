@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, ledgers, settings, system
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
@@ -36,7 +37,7 @@ def bullets(name: str, count: int, length: int, *, start: int = 0) -> Iterator[s
 
 def filled(root: Path, *, ledgers: int, topics: int, lines: int) -> int:
     """Write a memory as its files hold it, with one topic on the question, and return how many bytes it has."""
-    memory = root / "workspace" / "memory"
+    memory = begun(root, root.parent / "data") / "workspace" / "memory"
     (memory / "topics").mkdir(parents=True)
     for number in range(ledgers):
         day = date(2025, 3, 1) + timedelta(days=number)

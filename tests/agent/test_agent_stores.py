@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, settings, spoken, system, transcript
 from hand_clock import HandClock
+from hand_made_roots import begun
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
 from ricordo.index.contract import Query
@@ -135,7 +136,7 @@ async def loaded(root: Path | None, environment: dict[str, str]) -> Settings:
 
 async def test_the_settings_name_the_store_and_an_argument_wins(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    root.mkdir()
+    begun(root, tmp_path / "data")
     (root / "config.toml").write_text('store = "jsonl:./notes"\n')
     held = await loaded(root, {"RICORDO_DATA": str(tmp_path / "data"), "RICORDO_CACHE": str(tmp_path / "cache")})
     async with HarnessAgent("offline", workspace=root, scope=SCOPE, settings=held) as agent:
@@ -151,7 +152,7 @@ async def test_the_settings_name_the_store_and_an_argument_wins(tmp_path: Path) 
 @pytest.mark.parametrize("store", ["jsonl:/somewhere", "jsonl:../../elsewhere", "fanout:json:./a,jsonl:/b", "shop:x"])
 async def test_a_folder_that_came_with_a_config_can_not_send_memories_elsewhere(tmp_path: Path, store: str) -> None:
     root = tmp_path / "project" / ".ricordo"
-    root.mkdir(parents=True)
+    begun(root)
     (root / "config.toml").write_text(f'store = "{store}"\n')
     held = await loaded(root, {})
     with pytest.raises(InvalidSetting, match=r"config\.toml can't name"):
@@ -248,7 +249,7 @@ async def test_what_somebody_else_saves_is_told_after_the_newest_message(tmp_pat
     model = ScriptedModel([Say("One."), Say("Two."), Call("remember", {"content": "Mine."}), Say("3."), Say("4.")])
     async with HarnessAgent(model, workspace=root, store=where, scope=SCOPE, settings=settings(root)) as agent:
         await agent.send("First.")
-        async with open_store(where, scope=SCOPE) as other:
+        async with open_store(where, scope=SCOPE, settings=settings(root)) as other:
             await other.save(Entry(content=FACT))
         await agent.send("Second.")
         await agent.send("Third.")
@@ -268,7 +269,7 @@ async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: 
         model, workspace=root, store=where, scope=SCOPE, settings=settings(root), refresh="step"
     ) as agent:
         await agent.send("First.")
-        async with open_store(where, scope=SCOPE) as other:
+        async with open_store(where, scope=SCOPE, settings=settings(root)) as other:
             await other.save(Entry(content=FACT))
         await agent.send("Second.")
     assert FACT not in system(model.requests[0])

@@ -28,7 +28,9 @@ def agent(folder: Path, model: ScriptedModel, scheme: str, heard: list[Event] | 
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_store_that_does_not_change_is_read_in_the_first_turn_alone(tmp_path: Path, scheme: str) -> None:
-    async with open_store(f"{scheme}:{tmp_path / 'kept'}", scope=SCOPE) as kept:
+    async with open_store(
+        f"{scheme}:{tmp_path / 'kept'}", scope=SCOPE, settings=settings(tmp_path / ".ricordo")
+    ) as kept:
         await kept.save(Entry(content=FACT, kind="preamble"))
     read: list[int] = []
     heard: list[Event] = []
@@ -46,13 +48,13 @@ async def test_a_store_that_does_not_change_is_read_in_the_first_turn_alone(tmp_
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_what_somebody_else_forgets_opens_a_new_prompt_and_is_quoted_by_none(tmp_path: Path, scheme: str) -> None:
     address = f"{scheme}:{tmp_path / 'kept'}"
-    async with open_store(address, scope=SCOPE) as kept:
+    async with open_store(address, scope=SCOPE, settings=settings(tmp_path / ".ricordo")) as kept:
         wrong = await kept.save(Entry(content=FACT, kind="preamble"))
         await kept.save(Entry(content=OTHER, kind="preamble"))
     model = ScriptedModel([Say("One."), Say("Two."), Say("Three.")])
     async with agent(tmp_path, model, scheme) as one:
         await one.send("First.")
-        async with open_store(address, scope=SCOPE) as kept:
+        async with open_store(address, scope=SCOPE, settings=settings(tmp_path / ".ricordo")) as kept:
             forgets = kept.offers(Forgets)
             assert forgets is not None
             await forgets.forget(wrong.id, who="user")
@@ -69,7 +71,7 @@ async def test_what_somebody_else_forgets_opens_a_new_prompt_and_is_quoted_by_no
 @pytest.mark.anyio
 async def test_what_was_loaded_for_the_first_message_is_gone_too_once_it_is_forgotten(tmp_path: Path) -> None:
     # a key-value store shows what is pinned to the preamble; the rest comes in by what the session begins with
-    async with open_store(f"kv:{tmp_path / 'kept'}", scope=SCOPE) as kept:
+    async with open_store(f"kv:{tmp_path / 'kept'}", scope=SCOPE, settings=settings(tmp_path / ".ricordo")) as kept:
         wrong = await kept.save(Entry(content=FACT))
     model = ScriptedModel([Say("In tests/data."), Say("Not known.")])
     async with agent(tmp_path, model, "kv") as one:
@@ -84,7 +86,7 @@ async def test_what_was_loaded_for_the_first_message_is_gone_too_once_it_is_forg
 @pytest.mark.anyio
 async def test_saves_alone_leave_the_prompt_as_it_is_also_where_older_ones_give_way(tmp_path: Path) -> None:
     keeps = [Call("remember", {"content": f"Fact {number}: {'word ' * 90}"}) for number in range(60)]
-    async with open_store(f"jsonl:{tmp_path / 'kept'}", scope=SCOPE) as kept:
+    async with open_store(f"jsonl:{tmp_path / 'kept'}", scope=SCOPE, settings=settings(tmp_path / ".ricordo")) as kept:
         await kept.save(Entry(content=f"{FACT} {'word ' * 90}"))
     model = ScriptedModel([Calls(*keeps), Say("Kept."), Say("Bye.")])
     async with agent(tmp_path, model, "jsonl") as one:

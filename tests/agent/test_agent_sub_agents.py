@@ -9,6 +9,7 @@ import pytest
 
 from agents_at_work import SCOPE, ledgers, settings, system
 from desks import Person
+from hand_made_roots import begun
 from ricordo import CompactionConfig, Memory, ToolResultEvictionConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidSetting, ModelNotFound
@@ -99,7 +100,7 @@ async def test_a_sub_agent_has_the_reductions_of_its_parent_off_included_unless_
     tmp_path: Path, parent: dict[str, object], own: dict[str, object], compacted: bool, evicted: bool
 ) -> None:
     root = tmp_path / "root"
-    root.mkdir()
+    begun(root, tmp_path / "data")
     if parent == OFF:
         (root / "config.toml").write_text("compaction = true\ntool_result_eviction = true\ntruncate_args = true\n")
     working = await works(root, own, settings=None, **parent)

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from agents_at_work import SCOPE, settings, system
 from command_line import ricordo
 from desks import Person
+from hand_made_roots import begun
 from ricordo import Entry, HarnessAgent
 from ricordo.errors import InvalidSetting
 from ricordo.runtime import Settings
@@ -56,7 +57,7 @@ async def test_those_that_are_named_are_there_and_the_prompt_tells_of_no_other(
     tmp_path: Path, way: str, names: tuple[str, ...]
 ) -> None:
     root = tmp_path / ".ricordo"
-    root.mkdir()
+    begun(root, tmp_path / "data")
     if way == "config.toml":
         (root / "config.toml").write_text(f"opt_in_tools = {list(names)}\n")
     environment = {"RICORDO_CONSOLIDATION": "off", "RICORDO_DATA": str(tmp_path / "data")}
@@ -115,7 +116,7 @@ async def test_a_memory_is_forgotten_when_a_person_says_yes_and_the_next_prompt_
 
 @pytest.mark.anyio
 async def test_without_anybody_to_ask_nothing_is_forgotten_unless_a_rule_lets_it(tmp_path: Path) -> None:
-    async with open_store("jsonl:notes", scope=SCOPE) as kept:
+    async with open_store("jsonl:notes", scope=SCOPE, settings=settings(tmp_path / ".ricordo")) as kept:
         wrong = await kept.save(Entry(content=WRONG))
     forget = Call("forget", {"entry_id": wrong.id})
     for rules, left in (((), [WRONG]), (("deny forget",), [WRONG]), (("allow forget",), [])):
@@ -127,8 +128,9 @@ async def test_without_anybody_to_ask_nothing_is_forgotten_unless_a_rule_lets_it
             assert [hit.entry.content for hit in await one.store.recall("")] == left, results(model)
 
 
-def test_what_the_model_notes_is_in_the_history_and_can_be_taken_back(tmp_path: Path) -> None:
+def test_what_the_model_notes_is_in_the_history_and_can_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     folder, file = Path.cwd(), Path(".ricordo/workspace/memories/release.md")
+    monkeypatch.setenv("RICORDO_DATA", str(folder / "data"))
     more = Call("memory", {"command": "insert", "path": "/memories/release.md", "insert_line": 1, "insert_text": "2."})
     seen: list[str] = []
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, transcript
+from hand_made_roots import begun
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
@@ -66,7 +67,7 @@ def counts(model: ScriptedModel) -> list[int]:
 @pytest.mark.req("AS-COMPACT-14")
 async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    root.mkdir()
+    begun(root, tmp_path / "data")
     (root / "config.toml").write_text("compaction = true\ntool_result_eviction = true\ntruncate_args = true\n")
     long = "y" * 5_000
     script: list[ScriptItem] = [Call("wide", {"size": 100_000}), Call("write", {"text": long})]
@@ -333,7 +334,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
     tmp_path: Path, config: str, limit: int | None, fired: int
 ) -> None:
     root = tmp_path / ".ricordo"
-    root.mkdir()
+    begun(root, tmp_path / "data")
     (root / "config.toml").write_text(f"max_iters = 3\n{config}")
     events: list[Event] = []
     calls: list[ScriptItem] = [
@@ -363,7 +364,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
 
 async def test_a_recommended_agent_leaves_off_what_the_settings_switch_off(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    root.mkdir()
+    begun(root, tmp_path / "data")
     (root / "config.toml").write_text("compaction = false\n")
     events: list[Event] = []
     async with HarnessAgent.recommended(

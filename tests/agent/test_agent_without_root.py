@@ -10,6 +10,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from disks import FailingDisk
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Scope
 from ricordo.errors import (
     DocumentInvalid,
@@ -75,12 +76,12 @@ def _a_file(root: Path) -> None:
 
 
 def _a_damaged_marker(root: Path) -> None:
-    root.mkdir()
+    begun(root, root.parent / "data")
     (root / "project.json").write_text("{")
 
 
 def _a_damaged_key(root: Path) -> None:
-    root.mkdir()
+    begun(root, root.parent / "data")
     (root / "guard.key").write_bytes(b"short")
 
 

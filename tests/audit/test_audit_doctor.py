@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hand_made_roots import begun
 from ricordo import Memory, Message, Scope
 from ricordo.audit.doctor import Check
 from ricordo.messages import Text
@@ -21,7 +22,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def put(root: Path, path: str, text: str) -> None:
-    place = root / "workspace" / path
+    place = begun(root) / "workspace" / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
 

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from command_line import Done, loopback_model, ricordo
+from hand_made_roots import begun
 from ricordo.cli.chat_commands import NAMES
 from ricordo.cli.chat_standing import always, ended_line, stopped_line
 from ricordo.guard.permissions import Called, PermissionRule, ToolPattern, decide, parse_rule
@@ -33,7 +34,7 @@ def _chat(*lines: str) -> Done:
 
 
 def _root() -> None:
-    ROOT.mkdir()
+    begun(ROOT)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from command_line import loopback_model, ricordo
+from hand_made_roots import begun
 from ricordo.testing import Say
 
 ROOT = Path(".ricordo")
@@ -16,7 +17,7 @@ SAVED = ("We deploy only from main.", "The staging server is called Heron.")
 @pytest.fixture(autouse=True)
 def root() -> None:
     """Make a root in the working directory, with two memories that no run has read."""
-    ROOT.mkdir()
+    begun(ROOT)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
     ledger = ROOT / "workspace" / "memory" / "2026-11-21.md"
     ledger.parent.mkdir(parents=True)

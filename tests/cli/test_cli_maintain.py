@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from command_line import ricordo
+from hand_made_roots import begun
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.files.local import LocalFiles
@@ -26,7 +27,7 @@ ROOT = Path(".ricordo")
 @pytest.fixture(autouse=True)
 def root() -> None:
     """Make a root in the working directory."""
-    ROOT.mkdir()
+    begun(ROOT)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
 
 

@@ -184,9 +184,11 @@ def test_a_root_whose_making_was_cut_off_is_made_whole_by_the_next_command() -> 
     assert _saved_in(ricordo("remember", "A.", "--json")) == str(Path.cwd() / ".ricordo")
 
 
-def test_a_clone_with_only_curated_memory_becomes_a_root_that_has_it() -> None:
+def test_a_clone_with_only_curated_memory_becomes_a_root_that_has_it_once_it_is_trusted() -> None:
     Path(".ricordo/workspace/memory/topics").mkdir(parents=True)
     Path(".ricordo/workspace/MEMORY.md").write_text("- We deploy only from main.\n", encoding="utf-8")
+    assert ricordo("remember", "A.").code == 1
+    assert ricordo("trust").code == 0
     assert ricordo("remember", "A.").code == 0
     assert "only from main" in ricordo("recall", "deploy").out
 

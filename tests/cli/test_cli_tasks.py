@@ -13,6 +13,7 @@ import anyio.from_thread
 import pytest
 
 from command_line import ricordo
+from hand_made_roots import begun
 from ricordo.cli.commands import tasks as commands
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Emitter
@@ -56,7 +57,7 @@ def _titles(*options: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def root() -> None:
     """Make a root in the working directory."""
-    ROOT.mkdir()
+    begun(ROOT)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings
 from command_line import loopback_model, ricordo
+from hand_made_roots import begun
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.messages import Message, Text, ToolCall, ToolResult
@@ -47,7 +48,7 @@ def answering(name: str) -> ScriptedModel:
 
 def prepared(root: Path) -> None:
     """Let a root hold a line that a person wrote, a rule, and an AGENTS.md beside it."""
-    (root / "workspace" / "rules").mkdir(parents=True)
+    (begun(root, root.parent / "data") / "workspace" / "rules").mkdir(parents=True)
     (root / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n- {BY_HAND}\n", encoding="utf-8")
     (root / "workspace" / "rules" / "tea.md").write_text("Never offer coffee.\n", encoding="utf-8")
     (root.parent / "AGENTS.md").write_text("Answer in haiku.\n", encoding="utf-8")

@@ -49,7 +49,7 @@ class Scenario:
 
 
 def settings(root: Path) -> Settings:
-    return Settings(root=None, user="me", data=root.parent / "data", cache=root.parent / "cache")
+    return Settings(root=None, user="me", data=Settings.from_environment().data, cache=root.parent / "cache")
 
 
 def open_memory(root: Path, disk: Disk | None = None) -> AbstractAsyncContextManager[Memory]:

@@ -22,7 +22,7 @@ def tell(text: str) -> None:
 
 
 def opened() -> AbstractAsyncContextManager[Memory]:
-    settings = Settings(root=None, user="me", data=ROOT.parent / "data", cache=ROOT.parent / "cache")
+    settings = Settings(root=None, user="me", data=Settings.from_environment().data, cache=ROOT.parent / "cache")
     return Memory.open(ROOT, scope=SCOPE, settings=settings)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hand_made_roots import begun
 from ricordo import Memory, Scope
 from ricordo.errors import PathRefused, StorageError
 from ricordo.files.local import LocalFiles
@@ -43,7 +44,7 @@ async def test_a_folder_that_can_not_be_read_hides_no_other_and_is_named(closed:
 
 async def test_a_memory_with_an_unreadable_folder_still_opens_and_works(closed: str, tmp_path: Path) -> None:
     for folder in ("memory", "plans", "agents", "agents/main/sessions"):
-        (tmp_path / "workspace" / folder / closed).mkdir(parents=True)
+        (begun(tmp_path) / "workspace" / folder / closed).mkdir(parents=True)
     async with Memory.open(tmp_path, scope=SHOP) as memory:
         await memory.remember("The door of the shop is red.")
         assert [hit.entry.content for hit in await memory.recall("door")] == ["The door of the shop is red."]
@@ -73,7 +74,7 @@ async def test_an_index_that_is_a_link_to_another_database_leaves_that_as_it_was
     connection.close()
     other.chmod(0o644)
     before = other.read_bytes()
-    root.mkdir()
+    begun(root)
     (root / name).symlink_to(other)
     async with Memory.open(root, scope=SHOP) as memory:
         await memory.remember("The door of the shop is red.")
@@ -85,7 +86,7 @@ async def test_an_index_that_is_a_link_to_another_database_leaves_that_as_it_was
 
 
 async def test_a_database_of_another_program_is_put_aside_as_it_was(tmp_path: Path) -> None:
-    index = tmp_path / "memory_index.db"
+    index = begun(tmp_path) / "memory_index.db"
     with sqlite3.connect(index) as connection:
         connection.execute("CREATE TABLE theirs (x)")
     connection.close()

@@ -23,6 +23,7 @@ from ricordo.models import Reply
 from ricordo.scopes import Scope
 from ricordo.state import AgentState, KeepsStanding, Plan, Standing, Todo
 from ricordo.state.files import FileStates
+from ricordo.state.grants import Grants
 from ricordo.state.in_memory import MemoryStates
 from ricordo.workspace.transcript import read_log
 from standings import standings, todo_lists
@@ -62,7 +63,7 @@ async def kept() -> Kept:
 
 
 async def stored(kept: Kept) -> AgentState:
-    return (await FileStates(kept.files, REDACTOR).load("main", "s")).state
+    return (await FileStates(kept.files, REDACTOR, Grants(kept.granted, "granted")).load("main", "s")).state
 
 
 async def test_what_was_made_of_what_stands_is_durable_when_it_is_returned(kept: Kept) -> None:

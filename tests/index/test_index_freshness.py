@@ -9,6 +9,7 @@ import pytest
 
 from command_line import ricordo
 from concepts import Concepts
+from hand_made_roots import begun
 from newer_databases import write_newer_database
 from ricordo import Memory, Scope
 from ricordo.files.contract import Stored
@@ -27,7 +28,7 @@ Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a root with five topics that no index has taken in."""
-    topics = tmp_path / "root" / "workspace" / "memory" / "topics"
+    topics = begun(tmp_path / "root") / "workspace" / "memory" / "topics"
     topics.mkdir(parents=True)
     for number in range(5):
         (topics / f"t{number}.md").write_text(f"- Animal animal{number} lives here.\n")

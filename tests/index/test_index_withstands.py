@@ -14,6 +14,7 @@ import pytest
 
 from concepts import Concepts
 from hand_clock import HandClock
+from hand_made_roots import begun
 from ricordo import Memory, Scope
 from ricordo.files.local import LocalFiles
 from ricordo.index.contract import Match, Query
@@ -31,7 +32,7 @@ ANIMALS = ("wombat", "quokka", "numbat", "bilby", "dingo")
 
 def place(root: Path, path: str, content: str, *, age: float = 9_999.0) -> Path:
     """Write a file as if long ago: what was written just now is looked at again in any case."""
-    target = root / path
+    target = begun(root) / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(content, encoding="utf-8")
     os.utime(target, (time.time() - age,) * 2)

@@ -9,6 +9,7 @@ import pytest
 from anyio.to_thread import run_sync
 
 from command_line import ricordo
+from hand_made_roots import begun
 from ricordo import Memory, Scope
 from ricordo.guard import unfence
 from ricordo.index.contract import MEMORY_SORTS, Query
@@ -32,7 +33,7 @@ IDS = {text: f"01m80qv68xdbv9twp7wr0x910{number}" for number, text in enumerate(
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a root in the working directory with both memories and another one, and consolidate it."""
     monkeypatch.chdir(tmp_path)
-    ledger = ROOT / "workspace" / "memory" / "2026-11-21.md"
+    ledger = begun(ROOT) / "workspace" / "memory" / "2026-11-21.md"
     ledger.parent.mkdir(parents=True)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
     rows = [

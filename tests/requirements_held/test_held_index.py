@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from command_line import ricordo
+from hand_made_roots import begun
 from newer_databases import write_newer_database
 from ricordo import Memory, Message, Scope
 from ricordo.files.contract import Stored
@@ -46,7 +47,7 @@ def opened(root: Path) -> Opened:
 
 def place(root: Path, path: str, content: str) -> None:
     """Write a file by hand, as an editor would."""
-    target = root / path
+    target = begun(root) / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(content, encoding="utf-8")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from command_line import ricordo
+from hand_made_roots import begun
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import RicordoError, ScopeMismatch, StorageFull, StorageReadOnly
@@ -288,7 +289,7 @@ async def test_on_a_bad_disk_saving_is_a_typed_error_and_reading_goes_on(
 
 def test_the_user_of_a_tenant_is_shown_the_file_of_their_own_root(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    root.mkdir()
+    begun(root)
     marker = {"version": 1, "kind": "project", "scope": {"tenant": "acme", "project": "shop"}}
     (root / "project.json").write_text(json.dumps(marker))
     done = ricordo("remember", "I like tea.", "--everywhere", "--reason", "always", "--root", root, "--json")

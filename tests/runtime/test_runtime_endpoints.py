@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, said
+from hand_made_roots import begun
 from recording_servers import Recording, recording
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.errors import InvalidSetting, ModelError
@@ -167,7 +168,7 @@ async def test_memory_is_embedded_where_the_embedder_is_or_not_at_all(
 @pytest.mark.parametrize("key", ["base_url", "flush.base_url", "compaction.base_url", "embedder_base_url"])
 def test_a_file_that_may_come_with_a_folder_says_of_no_model_where_it_is_reached(tmp_path: Path, key: str) -> None:
     root = tmp_path / ".ricordo"
-    root.mkdir()
+    begun(root)
     (root / "config.toml").write_text(f'{key} = "http://127.0.0.1:9/v1"\n')
     with pytest.raises(InvalidSetting, match="RICORDO_"):
         Settings.load(root, {})

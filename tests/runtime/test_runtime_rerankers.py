@@ -82,7 +82,7 @@ async def test_an_argument_or_the_settings_name_the_reranker(tmp_path: Path) -> 
     assert await _best(tmp_path / "root", reranker="longest") == SAID[1]
     assert await _best(tmp_path / "root", reranker="shortest") == SAID[0]
     assert len(Longest.made) == 2
-    named = Settings.load(environment={"RICORDO_RERANKER": "longest", "RICORDO_DATA": str(tmp_path / "data")})
+    named = Settings.load(environment={"RICORDO_RERANKER": "longest"})
     assert named.reranker == "longest"
     assert await _best(tmp_path / "root", settings=named) == SAID[1]
     assert await _best(tmp_path / "root", settings=named, reranker="shortest") == SAID[0]
@@ -104,7 +104,7 @@ async def test_search_explain_and_the_store_of_a_memory_ask_the_one_that_is_name
 
 async def test_an_agent_finds_with_the_one_that_its_settings_name(tmp_path: Path) -> None:
     await _remember(tmp_path / "root")
-    settings = Settings.load(environment={"RICORDO_RERANKER": "longest", "RICORDO_DATA": str(tmp_path / "data")})
+    settings = Settings.load(environment={"RICORDO_RERANKER": "longest"})
     model = ScriptedModel([Say("In the barn.")])
     async with HarnessAgent(model, workspace=tmp_path / "root", scope=ME, settings=settings) as agent:
         await agent.send("Where is the harvester?")

@@ -13,6 +13,7 @@ from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
 from ricordo.runtime import Settings, find_root, new_root, open_workspace
 from ricordo.runtime.assembly import Parts
+from ricordo.runtime.guard_key import digest_key
 from ricordo.runtime.marker import claim_root, owner_of, read_marker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.scopes import Scope
@@ -125,6 +126,10 @@ class NoNewKey(Disk):
         raise OSError(self._number, os.strerror(self._number))
 
 
+def vouching(root: Path) -> Settings:
+    return Settings.from_environment().vouching_for(root)
+
+
 async def claimed_without_a_key(root: Path) -> None:
     async with open_workspace(root, SHOP, Parts.standard()) as workspace:
         await workspace.store.save(Entry(content="The door is red."))
@@ -137,7 +142,7 @@ async def test_without_room_for_the_key_a_root_is_not_opened_with_one_that_would
     await claimed_without_a_key(root)
     for number, error in ((errno.ENOSPC, StorageFull), (errno.EIO, StorageFailed)):
         with pytest.raises(error):
-            async with open_workspace(root, SHOP, Parts.standard(disk=NoNewKey(number))):
+            async with open_workspace(root, SHOP, Parts.standard(settings=vouching(root), disk=NoNewKey(number))):
                 pass
     assert not await anyio.Path(root / "guard.key").exists()
 
@@ -146,7 +151,8 @@ async def test_without_room_for_the_key_a_root_is_not_opened_with_one_that_would
 async def test_a_root_that_can_only_be_read_is_read_without_a_key(tmp_path: Path) -> None:
     root = tmp_path / "root"
     await claimed_without_a_key(root)
-    async with open_workspace(root, SHOP, Parts.standard(disk=NoNewKey(errno.EROFS))) as workspace:
+    parts = Parts.standard(settings=vouching(root), disk=NoNewKey(errno.EROFS))
+    async with open_workspace(root, SHOP, parts) as workspace:
         assert [hit.entry.content for hit in await workspace.store.recall("door")] == ["The door is red."]
     assert not await anyio.Path(root / "guard.key").exists()
 
@@ -163,7 +169,7 @@ async def test_the_key_that_another_process_made_first_is_used(tmp_path: Path) -
     async with anyio.create_task_group() as group:
         for _ in range(8):
             group.start_soon(look)
-    assert keys == {await anyio.Path(root / "guard.key").read_bytes()}
+    assert keys == {digest_key(await anyio.Path(root / "guard.key").read_bytes())}
 
 
 @pytest.mark.anyio
@@ -221,4 +227,4 @@ async def test_a_store_of_a_workspace_stamps_who_saves(tmp_path: Path) -> None:
     assert "[user:: me]" in line
     assert "[agent:: coder]" in line
     assert "[project::" not in line
-    assert not (tmp_path / "data").exists()
+    assert not (tmp_path / "data" / "users").exists()

@@ -31,7 +31,7 @@ def load(tmp_path: Path) -> Load:
 
     def from_text(text: str = "", environment: dict[str, str] | None = None, **arguments: object) -> Settings:
         (tmp_path / "config.toml").write_text(text, encoding="utf-8")
-        return Settings.load(tmp_path, environment or {}, arguments)
+        return Settings.load(tmp_path, environment or {}, arguments, trusted=True)
 
     return from_text
 
@@ -191,22 +191,22 @@ def test_an_argument_that_is_no_setting_is_refused(load: Load) -> None:
 def test_a_broken_file_is_told_with_its_line(data: bytes, line: int, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(data)
     with pytest.raises(DocumentInvalid, match=rf"config\.toml:{line}: not"):
-        Settings.load(tmp_path, {})
+        Settings.load(tmp_path, {}, trusted=True)
 
 
 def test_a_file_that_is_none_or_far_too_large_is_told(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("# " + "x" * 300_000)
     with pytest.raises(DocumentInvalid, match="larger"):
-        Settings.load(tmp_path, {})
+        Settings.load(tmp_path, {}, trusted=True)
     config.unlink()
     config.mkdir()
     with pytest.raises(StorageFailed, match=r"config\.toml can't be read"):
-        Settings.load(tmp_path, {})
+        Settings.load(tmp_path, {}, trusted=True)
     config.rmdir()
     os.mkfifo(config)
     with pytest.raises(StorageFailed, match=r"config\.toml can't be read"):
-        Settings.load(tmp_path, {})
+        Settings.load(tmp_path, {}, trusted=True)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_long_value_is_told_in_few_words(load: Load) -> None:
 
 def test_a_byte_order_mark_is_no_setting(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbfmax_iters = 3\r\n")
-    assert Settings.load(tmp_path, {}).max_iters == 3
+    assert Settings.load(tmp_path, {}, trusted=True).max_iters == 3
 
 
 @pytest.mark.parametrize("key", sorted(OF_THIS_MACHINE))

@@ -19,6 +19,7 @@ from ricordo.errors import (
     InvalidInput,
     InvalidScope,
     InvalidSetting,
+    RootNotTrusted,
     ScopeMismatch,
     ScopeRequired,
     StorageError,
@@ -352,9 +353,13 @@ async def test_a_folder_that_another_process_is_claiming_is_no_foreign_one(tmp_p
         assert len(await store.recall("kept")) == 1
 
 
-async def test_a_folder_of_memory_that_nobody_claimed_is_opened_as_it_is(tmp_path: Path) -> None:
+async def test_a_folder_of_memory_that_nobody_claimed_is_opened_as_it_is_when_it_is_vouched_for(tmp_path: Path) -> None:
     (tmp_path / "memory.md").write_text("# Memory\n\n- We deploy only from main. #deploy\n")
-    async with open_store(f"markdown:{tmp_path}", scope=SCOPE) as store:
+    with pytest.raises(RootNotTrusted):
+        async with open_store(f"markdown:{tmp_path}", scope=SCOPE):
+            pass
+    assert os.listdir(tmp_path) == ["memory.md"]
+    async with open_store(f"markdown:{tmp_path}", scope=SCOPE, trusted=True) as store:
         assert [hit.entry.tags for hit in await store.recall("deploy")] == [("deploy",)]
 
 
@@ -363,14 +368,15 @@ async def test_a_plain_store_in_a_root_uses_its_workspace_and_its_key(tmp_path: 
     async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
         await store.save(Entry(content="Kept by the root."))
     key = (root / "guard.key").read_bytes()
-    async with open_store(f"jsonl:{root}", scope=SCOPE) as store:
+    async with open_store(f"jsonl:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
         await store.save(Entry(content="Kept beside it."))
     assert "Kept beside it." in (root / "workspace" / "memory.jsonl").read_text()
     assert (root / "guard.key").read_bytes() == key
     assert not (root / "workspace" / "guard.key").exists()
     assert not (root / "workspace" / "locks").exists()
+    scope = Scope(user="me", project="library")
     with pytest.raises(ScopeMismatch):
-        async with open_store(f"jsonl:{root}", scope=Scope(user="me", project="library")):
+        async with open_store(f"jsonl:{root}", scope=scope, settings=settings(tmp_path)):
             pass
 
 

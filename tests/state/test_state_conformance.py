@@ -11,6 +11,7 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.state import AgentState, Stated, StateStore
 from ricordo.state.files import FileStates
+from ricordo.state.grants import Grants
 from ricordo.state.in_memory import MemoryStates
 from ricordo.testing import STATE_STORE_CHECKS, StateStoreCheck
 
@@ -22,7 +23,7 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
     if request.param == "memory":
         return MemoryStates()
     files = InMemoryFiles() if request.param == "files in memory" else LocalFiles(tmp_path)
-    return FileStates(files, Redactor(bytes(32)))
+    return FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
 
 
 @pytest.mark.parametrize("check", STATE_STORE_CHECKS, ids=lambda check: check.__name__.strip("_"))

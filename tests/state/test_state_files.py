@@ -18,6 +18,7 @@ from ricordo.messages import Message, Text, ToolCall
 from ricordo.state import AgentState, Plan, Standing, Todo
 from ricordo.state.codec import RULES_UNKNOWN, VERSION, decode, encode, salvaged
 from ricordo.state.files import FileStates
+from ricordo.state.grants import Grants
 from ricordo.workspace.layout import cursor_path, state_path
 from standings import standings
 
@@ -46,7 +47,7 @@ def states() -> st.SearchStrategy[AgentState]:
 
 
 def made(folder: Path) -> FileStates:
-    return FileStates(LocalFiles(folder), Redactor(bytes(32)))
+    return FileStates(LocalFiles(folder), Redactor(bytes(32)), Grants(LocalFiles(folder), "granted"))
 
 
 def said(text: str) -> Message:

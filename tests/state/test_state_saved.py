@@ -13,6 +13,7 @@ from ricordo.guard.permissions import PermissionRule, ToolPattern
 from ricordo.state import AgentState, Plan, Standing, StateStore, Todo
 from ricordo.state.codec import RULES_UNKNOWN
 from ricordo.state.files import FileStates
+from ricordo.state.grants import Grants
 from ricordo.state.in_memory import MemoryStates
 from ricordo.state.saved import SavedState
 from ricordo.workspace.layout import state_path
@@ -67,7 +68,7 @@ async def test_what_stands_survives_a_document_that_broke_meanwhile(
     turns: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = InMemoryFiles()
-    states = FileStates(files, Redactor(bytes(32)))
+    states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
     await states.save(replace(NEW, turns=turns, standing=STANDING), expected=ABSENT)
     one, state = await opened(states)
     path = state_path("main", "s")
@@ -97,7 +98,7 @@ async def test_what_stands_from_the_beginning_is_not_taken_away_by_who_began_fir
 
 async def test_a_document_that_was_removed_is_written_again_whole() -> None:
     files = InMemoryFiles()
-    states = FileStates(files, Redactor(bytes(32)))
+    states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
     await states.save(replace(NEW, standing=STANDING), expected=ABSENT)
     one, state = await opened(states)
     await files.delete(state_path("main", "s"))
@@ -148,7 +149,7 @@ async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing
 
 async def test_what_another_process_made_is_taken_from_a_document_that_broke_after_it() -> None:
     files = InMemoryFiles()
-    states = FileStates(files, Redactor(bytes(32)))
+    states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
     await states.save(replace(NEW, standing=STANDING), expected=ABSENT)
     one, state = await opened(states)
     other, theirs = await opened(states)

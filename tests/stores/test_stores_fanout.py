@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hand_made_roots import begun
 from plain_stores import SHOP, Shelves, store_parts
 from ricordo.errors import EntryNotFound, InvalidSetting, StorageError, StorageFailed, StorageFull
 from ricordo.index.contract import Query
@@ -176,7 +177,7 @@ async def test_an_address_without_stores_is_refused(address: str, tmp_path: Path
 
 def broken(folder: Path) -> Path:
     """Make a folder of which it can't be read whose it is, and return the file that keeps it closed."""
-    folder.mkdir()
+    begun(folder)
     (folder / "project.json").write_bytes(b"{")
     return folder / "project.json"
 

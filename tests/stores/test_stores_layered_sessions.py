@@ -27,7 +27,9 @@ GOLDEN = "Fixtures live in testdata/golden."
 
 @asynccontextmanager
 async def opened(folder: Path, clock: HandClock) -> AsyncIterator[Store]:
-    async with open_workspace(folder / "r", SCOPE, Parts.standard(settings=settings(folder), clock=clock)) as workspace:
+    async with open_workspace(
+        folder / "r", SCOPE, Parts.standard(settings=settings(folder / "r"), clock=clock)
+    ) as workspace:
         yield workspace.store
 
 

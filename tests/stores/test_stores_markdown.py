@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hand_made_roots import begun
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import unfence
 from ricordo.runtime.stores import open_store
@@ -59,7 +60,7 @@ async def test_entries_are_appended_found_by_their_text_and_shown_whole_up_to_th
 
 async def test_what_a_person_writes_is_honoured_and_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "notes" / "memory.md"
-    file.parent.mkdir()
+    begun(file.parent)
     prose = "---\ntitle: ours\n---\nSome prose.\n\n* By hand.\n\n1. A list\r\n"
     file.write_text(
         f"{prose}- Kept. [stars:: 5] ^kept\n- Gone. ^gone\nThe end, no line feed", encoding="utf-8", newline=""

@@ -11,6 +11,7 @@ from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Keeper
 from ricordo.messages import Message, Text, marked
 from ricordo.state.files import FileStates
+from ricordo.state.grants import Grants
 from ricordo.workspace.layout import compactions_path, transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
 
@@ -31,10 +32,11 @@ class Kept:
 
     files: InMemoryFiles = field(default_factory=InMemoryFiles)
     durable: bool = True
+    granted: InMemoryFiles = field(default_factory=InMemoryFiles)
 
     async def open(self, *, writable: bool = True) -> "Kept":
         """Begin, or go on in another process; one that is not `writable` only reads."""
-        states = FileStates(self.files, REDACTOR)
+        states = FileStates(self.files, REDACTOR, Grants(self.granted, "granted"))
         transcript = Transcript(self.files, TRANSCRIPT, session="s", redactor=REDACTOR)
 
         async def record(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
+from hand_made_roots import begun
 from memory_shelf import shelf
 from ricordo import HarnessAgent
 from ricordo.guard import unfence
@@ -44,7 +45,7 @@ def _results(model: ScriptedModel) -> list[str]:
 
 @pytest.mark.req("AS-INDEX-05")
 async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: Path) -> None:
-    root = tmp_path / ".ricordo"
+    root = begun(tmp_path / ".ricordo", tmp_path / "data")
     (root / "workspace/memory/topics").mkdir(parents=True)
     (root / "workspace/MEMORY.md").write_text("# Memory\n\n- The pears ship on Friday.\n")
     (root / "workspace/memory/topics/fruit.md").write_text("# Fruit\n\nPears come from Lucca.\n")

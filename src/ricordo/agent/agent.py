@@ -72,7 +72,8 @@ class HarnessAgent(Standpoint):
     out of the prompt, which shows what changed in it with the next session or compaction, or, by `refresh="step"`,
     with the next request. With another `store`, an address or an open one, than the root's own nothing is learned;
     by default it is that of process or settings. `session_tools` lets the model look into its user's past sessions.
-    With `require_memory` a root that can't be opened is raised. `states` keeps the state elsewhere than in the root.
+    With `require_memory` a root that can't be opened is raised. `trusted` vouches for a root
+    that was not made or trusted on this machine, which is refused else. `states` keeps the state elsewhere.
     Where the `store` keeps sessions, `closing_summary` says when this one is summed up: on leaving it (`"sync"`, the
     default of a store of session files), by the next agent that is opened (`"background"`), or never (`"off"`, the
     default of the root's own memory). `flush` says when and by which model what was said is learned, by default as
@@ -120,6 +121,7 @@ class HarnessAgent(Standpoint):
         max_iters: int | None = None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
+        trusted: bool = False,
         clock: Clock | None = None,
         disk: Disk | None = None,
     ) -> None:
@@ -141,8 +143,7 @@ class HarnessAgent(Standpoint):
             flush=flush, require_memory=require_memory, session_tools=session_tools, instructions=instructions,
             tools=tuple(tools), memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
             file_tools=file_tools, store=store, scope=self.scope, shell=shell, clock=clock, disk=disk,
-            incognito=incognito,
-        )  # fmt: skip
+            incognito=incognito, trusted=trusted)  # fmt: skip
         self._stack = AsyncExitStack()
 
     @classmethod
@@ -160,7 +161,9 @@ class HarnessAgent(Standpoint):
         return agent
 
     async def __aenter__(self) -> "HarnessAgent":
-        """Open the memory and take up the session. Raises: ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
+        """Open the memory and take up the session.
+
+        Raises: RootNotTrusted, ScopeMismatch, ModelNotFound, ModelKeyMissing, ExtraMissing.
 
         A root or a store that can't be opened is no reason to fail, unless `require_memory` says so: the agent tells
         the log once and runs without memory; without a root `memory` is None, and `keeps` False.

@@ -30,6 +30,7 @@ from ricordo.cli.commands import (
     store,
     tasks,
     tracking,
+    trust,
     why,
 )
 from ricordo.cli.failures import Command, Commands
@@ -99,6 +100,7 @@ app.command("undo", cls=Command)(changes.undo)
 app.command("history", cls=Command)(changes.history)
 app.command("diff", cls=Command)(changes.diff)
 app.command("doctor", cls=Command)(doctor.doctor)
+app.command("trust", cls=Command)(trust.trust)
 app.command("maintain", cls=Command)(maintain.maintain)
 app.command("consolidate", cls=Command)(consolidate.consolidate)
 app.command("spending", cls=Command)(spending.spending)

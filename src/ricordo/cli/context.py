@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from ricordo.runtime import Settings
     from ricordo.scopes import Scope
 
-__all__ = ["Target", "existing", "find", "located", "opened", "run", "scope_of", "tell_trouble", "with_memory"]
+__all__ = [
+    "Target",
+    "existing",
+    "find",
+    "located",
+    "opened",
+    "root_folder",
+    "run",
+    "scope_of",
+    "tell_trouble",
+    "with_memory",
+]
 
 _T = TypeVar("_T")
 _LONGEST = 200
@@ -33,6 +44,8 @@ _EMBEDDING_SECONDS = 0.5
 _BEGUN = frozenset(
     {".gitignore", "guard.key", "locks", "history", "trash", "queue.db", "memory_index.db", "config.toml"}
 )
+# what a root holds once it was opened
+_MADE_BY_USE = ("queue.db", "memory_index.db", "history")
 _HIDES_ALL = b"*"
 
 
@@ -86,18 +99,17 @@ class Target:
 def located(root: Path | None, user: str | None, project: str | None) -> Target:
     """Return the root that was named, else the nearest one, else where a new one would be created.
 
-    A folder that holds a root, such as a project's, stands for that root.
+    A folder that holds a root, such as a project's, stands for that root. Raises: RootNotTrusted, before anything of
+    the root is read; InvalidInput for a folder that holds other things.
     """
-    from ricordo.runtime import Settings, new_root
-    from ricordo.runtime.roots import FOLDER
+    from ricordo.runtime import Settings
     from ricordo.workspace.layout import PROJECT
 
-    here = Path.cwd()
-    named = root or Settings.from_environment().root
-    folder = (named or _nearest(here) or new_root(here)).absolute()
-    if named and not (folder / PROJECT).is_file() and (folder / FOLDER / PROJECT).is_file():
-        folder = folder / FOLDER
+    folder = root_folder(root)
     exists = (folder / PROJECT).is_file()
+    if not (exists or (folder / "guard.key").is_file() or _files_in_workspace(folder)):
+        _refuse_foreign(folder)
+    Settings.from_environment().check_trust(folder)
     given, trouble = _settings(folder, {"root": root.absolute() if root else None, "user": user or None})
     settings = given.finding_by_meaning()
     return Target(
@@ -110,6 +122,19 @@ def located(root: Path | None, user: str | None, project: str | None) -> Target:
         trouble=trouble,
         stray=0 if exists else _files_in_workspace(folder),
     )
+
+
+def root_folder(root: Path | None) -> Path:
+    """Return the folder of the root that was named, else of the nearest one, else where a new one would be created."""
+    from ricordo.runtime import Settings, new_root
+    from ricordo.runtime.roots import FOLDER
+    from ricordo.workspace.layout import PROJECT
+
+    here = Path.cwd()
+    named = root or Settings.from_environment().root
+    folder = (named or _nearest(here) or new_root(here)).absolute()
+    is_around = bool(named) and not (folder / PROJECT).is_file() and (folder / FOLDER).is_dir()
+    return folder / FOLDER if is_around and folder.name != FOLDER else folder
 
 
 def find(root: Path | None, user: str | None, project: str | None, *, strict: bool = False) -> Target:
@@ -126,8 +151,6 @@ def find(root: Path | None, user: str | None, project: str | None, *, strict: bo
         raise target.trouble[0]
     if target.stray:
         raise DocumentInvalid(target.loss)
-    if not target.exists:
-        _refuse_foreign(target.root)
     return target
 
 
@@ -234,7 +257,7 @@ def _files_in_workspace(root: Path) -> int:
     from ricordo.workspace.layout import WORKSPACE
 
     # a workspace alone is none that was lost: a clone has what `ricordo memory track` let be committed, and no more
-    if not (_is_rule_of_a_root(root / ".gitignore") or (root / "guard.key").is_file()):
+    if not any((root / name).exists() for name in _MADE_BY_USE):
         return 0
     return sum(path.is_file() for path in (root / WORKSPACE).rglob("*"))
 

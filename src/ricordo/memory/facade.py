@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -91,6 +92,7 @@ class Memory(ByHand):
         scope: Scope | None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
+        trusted: bool = False,
         clock: Clock | None = None,
         disk: Disk | None = None,
         embedder: Embedder | str | None = None,
@@ -99,18 +101,20 @@ class Memory(ByHand):
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
         Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
-        one at the top of the git work tree. Without `settings` its config.toml and the environment say them. `on_event`
-        hears what happens; it never sees content. `embedder` finds by meaning too: one of your own, or its name as
-        in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say in the order of the
-        best hits, where it answers in time; it may be a name too. Raises: ScopeRequired; InvalidScope if
-        a part holds a secret; ScopeMismatch if the root belongs to another tenant or project; InvalidSetting, or
-        DocumentInvalid for a config.toml that is no TOML.
+        one at the top of the git work tree. `trusted` vouches for a root that was not made or trusted on this machine,
+        which is refused else, before anything of it is read. Without `settings` its config.toml and the environment
+        say them. `on_event` hears what happens; it never sees content. `embedder` finds by meaning too: one of your
+        own, or its name as in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say
+        in the order of the best hits, where it answers in time; it may be a name too. Raises: ScopeRequired;
+        RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to another tenant or
+        project; InvalidSetting, or DocumentInvalid for a config.toml that is no TOML.
         """
         if scope is None:
             raise ScopeRequired
         if any(map(has_secret, scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
-        folder, held = await run_sync(_located, Path(root) if root is not None else None, settings)
+        named = Path(root) if root is not None else None
+        folder, held = await run_sync(partial(_located, named, settings, trusted=trusted))
         parts = Parts.standard(
             settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker
         )
@@ -365,8 +369,10 @@ class Memory(ByHand):
         return self._transcripts[path]
 
 
-def _located(root: Path | None, settings: Settings | None) -> tuple[Path, Settings]:
+def _located(root: Path | None, settings: Settings | None, *, trusted: bool) -> tuple[Path, Settings]:
     """Return the folder of the root, and the settings that hold in it. It blocks on the disk."""
     named = root or (settings or Settings.from_environment()).root
     folder = named or nearest_root()
-    return folder, settings or Settings.load(folder)
+    if settings is None:
+        return folder, Settings.load(folder, trusted=trusted)
+    return folder, settings.vouching_for(folder) if trusted else settings

@@ -46,7 +46,7 @@ class Parentage:
 class AgentOptions:
     """What describes an agent; see `HarnessAgent` for each. With `recommended` every reduction that is None is on.
 
-    `parentage` is there for a sub-agent.
+    `parentage` is there for a sub-agent. `trusted` vouches for the root.
     """
 
     model: str | ChatModel
@@ -79,6 +79,7 @@ class AgentOptions:
     max_iters: int | None = None
     on_event: Sink | None = None
     settings: Settings | None = None
+    trusted: bool = False
     clock: Clock | None = None
     disk: Disk | None = None
 

@@ -47,15 +47,18 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
 
     A root, or a store, that can't be opened is told to the log once, and the session goes on without memory, unless
     that is required; one that can only be read is told too, and nothing of the session is kept. The store is closed
-    before the root, also when the block raises. An incognito session opens neither. Raises: ScopeMismatch;
-    InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the root or the
-    store closed.
+    before the root, also when the block raises. An incognito session opens neither. Raises: RootNotTrusted;
+    ScopeMismatch; InvalidSetting; ModelNotFound, ModelKeyMissing, ExtraMissing; with `require_memory` what kept the
+    root or the store closed.
     """
     given = options.settings
     root = await run_sync(_located, options.root or (given.root if given else None))
-    settings = await run_sync(_settings, root) if given is None else given
+    settings = await run_sync(partial(_settings, root, given, trusted=options.trusted))
     if given is None and options.recommended:
         settings = settings.finding_by_meaning()
+    if options.incognito:
+        # its root is not opened, and the rules in it are read all the same
+        await run_sync(settings.check_trust, root)
     if isinstance(options.model, str) and options.model != OFFLINE:
         settings = settings.for_model(options.model)
     learns = await run_sync(remembers_in_root, options.store, settings, root)
@@ -125,13 +128,20 @@ def _located(named: Path | None) -> Path:
     return (named or Settings.from_environment().root or nearest_root()).absolute()
 
 
-def _settings(root: Path) -> Settings:
+def _settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
+    """Return the settings that hold in the root. Raises: RootNotTrusted, InvalidSetting, DocumentInvalid."""
+    held = given or Settings.from_environment()
+    held = held.vouching_for(root) if trusted else held
     try:
-        return Settings.load(root)
+        held.check_trust(root)
+    except StorageError:
+        # a root that can't be read is told when it is opened
+        return given or Settings.load()
+    try:
+        return held if given else Settings.load(root, trusted=trusted)
     except DocumentInvalid:
         raise
     except StorageError:
-        # a root that can't be read is told when it is opened
         return Settings.load()
 
 

@@ -31,19 +31,21 @@ from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.queue.inbox import Inbox
 from ricordo.recall.reranking import Reranker
-from ricordo.runtime.guard_key import guard_key
+from ricordo.runtime.claiming import claimed_root, root_identity
 from ricordo.runtime.learning import learning_from
-from ricordo.runtime.marker import claim_root, read_marker
+from ricordo.runtime.marker import read_marker
 from ricordo.runtime.profile_section import profile_sections
 from ricordo.runtime.rerankers import chosen_reranker
 from ricordo.runtime.roots import cache_folder, user_root
 from ricordo.runtime.serving import Serving, chosen_embedder
 from ricordo.runtime.settings import Settings
+from ricordo.runtime.trust import LIST
 from ricordo.runtime.upkeep import Upkeep, kept_up
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
 from ricordo.state import StateStore
 from ricordo.state.files import FileStates
+from ricordo.state.grants import Grants
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import Place
@@ -51,7 +53,16 @@ from ricordo.stores.saving_clock import SavingClock
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import INDEX, PROJECT, QUEUE
 
-__all__ = ["Parts", "Workspace", "files_of", "inspect_root", "look_into", "open_workspace", "working_files"]
+__all__ = [
+    "Parts",
+    "Workspace",
+    "files_of",
+    "inspect_root",
+    "look_into",
+    "open_workspace",
+    "trusted_files",
+    "working_files",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +139,8 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     """Open the root for `scope`, create it when there is none, and close it at the end.
 
     What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
-    Raises: ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder` raises,
-    and `load_reranker`.
+    Raises: RootNotTrusted; ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder`
+    raises, and `load_reranker`.
     """
     serving = Serving()
     parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder, parts.settings, parts.model))
@@ -169,7 +180,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 curation=upkeep.curation,
                 inbox=inbox,
                 worker=worker,
-                states=FileStates(place.files, place.redactor),
+                states=FileStates(place.files, place.redactor, await _grants(place, parts)),
                 profiles=profiles,
                 meter=meter,
                 emitter=parts.emitter,
@@ -195,6 +206,17 @@ def _worker(inbox: Inbox, flush: SessionFlush, upkeep: Upkeep, parts: Parts, sco
         scope=scope,
         workers=parts.settings.inbox.workers,
     )
+
+
+async def _grants(place: Place, parts: Parts) -> Grants | None:
+    """Return what keeps the permissions of a root's sessions; None where nothing of the root is kept."""
+    identity = await root_identity(place.files)
+    return Grants(trusted_files(parts), f"permissions/{identity}") if identity else None
+
+
+def trusted_files(parts: Parts) -> FileStore:
+    """Return the files of the list of trusted roots."""
+    return LocalFiles(parts.settings.data / LIST, disk=parts.disk)
 
 
 def files_of(root: Path) -> FileStore:
@@ -278,8 +300,9 @@ class _Wider:
 
 async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Place:
     files = LocalFiles(root, disk=parts.disk)
-    owner = await claim_root(files, scope, clock=parts.clock, ids=parts.ids)
-    key = await guard_key(files)
+    owner, key = await claimed_root(
+        root, files, scope, settings=parts.settings, listed=trusted_files(parts), clock=parts.clock, ids=parts.ids
+    )
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or "")
     await follow_written(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):

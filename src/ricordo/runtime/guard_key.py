@@ -1,41 +1,72 @@
-"""The secret of a root: 32 random bytes for keyed digests, made once and kept beside the workspace."""
+"""The key of a root, in `guard.key`: 32 random bytes for keyed digests, and 32 more by which the root is known.
+
+The second half is made anew when a root is trusted, so that a key that somebody else knows is never one of a trusted
+root. A root of an earlier version has the first half only.
+"""
 
 import secrets
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from hashlib import sha256
 
 from ricordo.errors import AlreadyExists, DocumentInvalid, FileMissing, StorageReadOnly
 from ricordo.files import FileStore
 from ricordo.workspace.layout import GUARD_KEY
 
-__all__ = ["guard_key", "new_key"]
+__all__ = ["KEY_LENGTHS", "digest_key", "guard_key", "identity_of", "new_key", "new_root_key"]
 
-_KEY_BYTES = 32
+_HALF = 32
+
+KEY_LENGTHS = frozenset({_HALF, 2 * _HALF})
+"""How many bytes the file of a key may have."""
 
 
 def new_key() -> bytes:
     """Return a secret for what has no root to keep one in."""
-    return secrets.token_bytes(_KEY_BYTES)
+    return secrets.token_bytes(_HALF)
 
 
-async def guard_key(files: FileStore) -> bytes:
-    """Return a root's secret, which is made when there is none. Raises `DocumentInvalid`, `StorageFull`."""
+def new_root_key(digests: bytes | None = None) -> bytes:
+    """Return a new key of a root, for which the half for digests may be given."""
+    return (digests or new_key()) + new_key()
+
+
+def identity_of(stored: bytes) -> str:
+    """Return by what a root with this key is known."""
+    return sha256(b"ricordo root\0" + stored).hexdigest()
+
+
+def digest_key(stored: bytes) -> bytes:
+    """Return the secret for keyed digests of a root with this key."""
+    return stored[:_HALF]
+
+
+async def guard_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None = None) -> bytes:
+    """Return the key of a root, which is made when there is none.
+
+    Before a new key is stored, `note` is called with the identity of the root, so that what is stored was noted.
+    Raises: DocumentInvalid; StorageFull; what `note` raises.
+    """
     try:
         key = (await files.read(GUARD_KEY)).data
     except FileMissing:
-        key = await _stored_key(files)
-    if len(key) != _KEY_BYTES:
+        key = await _stored_key(files, note)
+    if len(key) not in KEY_LENGTHS:
         raise DocumentInvalid(
-            f"{GUARD_KEY} is damaged: restore it from a backup, or delete it, which lets what was forgotten come back."
+            f"{GUARD_KEY} is damaged: restore it from a backup, or delete it and run `ricordo trust`, which lets what "
+            "was forgotten come back."
         )
     return key
 
 
-async def _stored_key(files: FileStore) -> bytes:
-    """Store a new secret and return it, or the one that another process stored meanwhile.
+async def _stored_key(files: FileStore, note: Callable[[str], Awaitable[None]] | None) -> bytes:
+    """Store a new key and return it, or the one that another process stored meanwhile.
 
     In a root that can only be read it holds for this process: nothing is written that would need it later.
     """
-    key = new_key()
+    key = new_root_key()
+    if note:
+        await note(identity_of(key))
     with suppress(StorageReadOnly):
         try:
             await files.create(GUARD_KEY, key)

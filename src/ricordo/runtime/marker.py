@@ -5,6 +5,7 @@ one can ever be read as the other's.
 """
 
 import json
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from ricordo.clock import Clock, Ids, rfc3339
@@ -45,8 +46,15 @@ def scope_in(marker: bytes) -> Scope:
         raise DocumentInvalid(message) from error
 
 
-async def claim_root(files: FileStore, scope: Scope, *, clock: Clock, ids: Ids) -> Scope:
-    """Return whose root this is, and make it that of `scope` if it is nobody's yet.
+async def claim_root(
+    files: FileStore,
+    scope: Scope,
+    *,
+    clock: Clock,
+    ids: Ids,
+    begin: Callable[[], Awaitable[object]] | None = None,
+) -> Scope:
+    """Return whose root this is, and make it that of `scope` if it is nobody's yet, after `begin`.
 
     Raises: ScopeMismatch if it belongs to another tenant, project or user.
     """
@@ -55,6 +63,8 @@ async def claim_root(files: FileStore, scope: Scope, *, clock: Clock, ids: Ids) 
     if owner is None:
         kind = next(reversed(wanted.parts()))
         marker = {"version": 1, "id": ids.new(), "kind": kind, "scope": wanted.parts(), "created": rfc3339(clock.now())}
+        if begin:
+            await begin()
         with suppress(AlreadyExists):
             await files.create(IGNORE_FILE, b"*\n")
         with suppress(AlreadyExists):

@@ -42,6 +42,7 @@ from ricordo.runtime.config_file import ConfigFile, read_config
 from ricordo.runtime.endpoints import check_owner, endpoint
 from ricordo.runtime.layers import Given, Layers, Origin
 from ricordo.runtime.setting_types import kinds_of, nearest, tables_of
+from ricordo.runtime.trust import ALL_ROOTS, check_trust, vouches_for
 from ricordo.spending import SpendingConfig
 from ricordo.stores.opening import parse_address
 from ricordo.stores.preamble import DEFAULT_BUDGET
@@ -49,7 +50,7 @@ from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
 __all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
 
-OF_THIS_MACHINE = frozenset({"base_url", "cache", "data", "embedder_base_url", "index", "root", "user"})
+OF_THIS_MACHINE = frozenset({"base_url", "cache", "data", "embedder_base_url", "index", "root", "trust", "user"})
 """Settings that a root's config.toml can't give: they say where memory lies, whose it is, and who is sent a key. So do
 the settings `base_url` of its tables."""
 
@@ -68,7 +69,9 @@ class Settings:
     `root` (RICORDO_ROOT) is the root to use instead of the one found from the working directory. `user`
     (RICORDO_USER) names the user, by default the login name. `data` (RICORDO_DATA) holds the users' own roots,
     `cache` (RICORDO_CACHE) the indexes of roots that can't be written to. `index` (RICORDO_INDEX) is a folder for the
-    indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace.
+    indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace. `trust`
+    (RICORDO_TRUST) vouches for roots that are not on the list in `data`: those at or below these absolute paths, or
+    every root with `1`.
 
     `store` (RICORDO_STORE) is the address of the store that an agent remembers with: `layered` is the memory of its
     root, and `none` is no memory. A relative place is one below the root where config.toml names it, and is not outside
@@ -101,6 +104,7 @@ class Settings:
     data: Path
     cache: Path
     index: Path | None = None
+    trust: tuple[str, ...] = ()
     store: str = "layered"
     opt_in_tools: tuple[str, ...] = ()
     model: str | None = None
@@ -148,6 +152,8 @@ class Settings:
             config = getattr(self, table)
             if self.model and config and isinstance(config.model, str) and config.model != OFFLINE:
                 self.address(config.model, setting=f"{table}.base_url", own=config.base_url)
+        if any(each != ALL_ROOTS and not Path(each).is_absolute() for each in self.trust):
+            raise InvalidSetting(f"trust holds absolute paths of folders, or {ALL_ROOTS} for every root.")
         if self.max_iters < 1:
             raise InvalidSetting(f"max_iters is a whole number of at least 1, not {self.max_iters}.")
         for name in ("ann_vectors", "preamble_tokens", "recalled_memories", "workspace_tokens"):
@@ -169,18 +175,30 @@ class Settings:
         """
         given = os.environ if environment is None else environment
         root, index = given.get("RICORDO_ROOT"), given.get("RICORDO_INDEX")
+        trust = given.get("RICORDO_TRUST", "").split(",")
         return cls(
             root=Path(root) if root else None,
             user=given.get("RICORDO_USER") or _login(),
             data=Path(given.get("RICORDO_DATA") or platformdirs.user_data_path("ricordo")),
             cache=Path(given.get("RICORDO_CACHE") or platformdirs.user_cache_path("ricordo")),
             index=Path(index) if index else None,
+            trust=tuple(each.strip() for each in trust if each.strip()),
             model=given.get("RICORDO_MODEL") or None,
             base_url=given.get("RICORDO_BASE_URL") or None,
             embedder_base_url=given.get("RICORDO_EMBEDDER_BASE_URL") or None,
             origins={
                 name: Origin(kind="environment", name=variable_of(name))
-                for name in ("root", "user", "data", "cache", "index", "model", "base_url", "embedder_base_url")
+                for name in (
+                    "root",
+                    "user",
+                    "data",
+                    "cache",
+                    "index",
+                    "trust",
+                    "model",
+                    "base_url",
+                    "embedder_base_url",
+                )
                 if given.get(variable_of(name))
             },
         )
@@ -191,18 +209,22 @@ class Settings:
         root: Path | None = None,
         environment: Mapping[str, str] | None = None,
         arguments: Mapping[str, object] | None = None,
+        *,
+        trusted: bool = False,
     ) -> "Settings":
         """Return the settings of `root`: its config.toml, then `environment` (the process's own), then `arguments`.
 
         `arguments` go by dotted key, such as `compaction.trigger_messages`, or hold a whole configuration; None means
         not given. Without `root` no file is read. It reads the disk: call it from a thread where others wait.
+        `trusted` vouches for the root.
 
-        Raises: InvalidSetting, naming the file and line, the variable or the argument; DocumentInvalid for a file that
-        is no TOML; StorageFailed for one that can't be read.
+        Raises: RootNotTrusted; InvalidSetting, naming the file and line, the variable or the argument; DocumentInvalid
+        for a file that is no TOML; StorageFailed for one that can't be read.
         """
         surroundings = os.environ if environment is None else environment
         layers = Layers(owner=cls, presets=_PRESETS)
         if root is not None:
+            _check_trust(root, surroundings, arguments or {}, vouched=trusted)
             layers.add(_from_file(read_config(root)))
         layers.add(_from_environment(surroundings))
         before = layers.values()
@@ -213,7 +235,16 @@ class Settings:
         values = places | layers.values()
         if values.get("base_url") == before.get("base_url"):
             check_owner(before.get("model"), values.get("model"), base_url=before.get("base_url"))
-        return layers.blaming("", lambda: cls(**{**values, "origins": layers.origins()}))
+        loaded = layers.blaming("", lambda: cls(**{**values, "origins": layers.origins()}))
+        return loaded.vouching_for(root) if trusted and root is not None else loaded
+
+    def vouching_for(self, root: Path) -> "Settings":
+        """Return these with the word of a program that `root` may be used."""
+        return replace(self, trust=(*self.trust, os.path.realpath(root)))
+
+    def check_trust(self, root: Path) -> None:
+        """Return when `root` may be used, or is not made yet. It blocks on the disk. Raises: RootNotTrusted."""
+        check_trust(root, data=self.data, vouched=vouches_for(self.trust, root))
 
     def address(self, name: str, *, setting: str, own: str | None, agent: ChatModel | None = None) -> str | None:
         """Return where the model `name` is reached, None for its provider's own address.
@@ -242,6 +273,15 @@ def variable_of(key: str) -> str:
 
 def _is_place(name: str) -> bool:
     return name in {"root", "user", "data", "cache", "index"}
+
+
+def _check_trust(root: Path, environment: Mapping[str, str], arguments: Mapping[str, object], *, vouched: bool) -> None:
+    """Refuse a root that is not trusted, before its config.toml is read."""
+    names = ("RICORDO_DATA", "RICORDO_TRUST")
+    held = Settings.from_environment({name: environment[name] for name in names if name in environment})
+    data = arguments.get("data")
+    held = replace(held, data=data) if isinstance(data, Path) else held
+    (held.vouching_for(root) if vouched else held).check_trust(root)
 
 
 def _from_file(config: ConfigFile) -> list[Given]:

@@ -31,9 +31,9 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor, has_secret
 from ricordo.index.keyword import KeywordIndex
 from ricordo.models import Embedder
-from ricordo.runtime.assembly import Parts, open_workspace
-from ricordo.runtime.guard_key import guard_key, new_key
-from ricordo.runtime.marker import claim_root, read_marker
+from ricordo.runtime.assembly import Parts, open_workspace, trusted_files
+from ricordo.runtime.claiming import claimed_root
+from ricordo.runtime.guard_key import new_key
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.serving import named_embedder
 from ricordo.runtime.settings import Settings
@@ -180,18 +180,20 @@ async def open_store(
     disk: Disk | None = None,
     sink: Sink | None = None,
     embedder: Embedder | None = None,
+    trusted: bool = False,
 ) -> AsyncIterator[Store]:
     """Open the store at `address`, such as `jsonl:./notes`, bound to `scope`; the default store without one.
 
     A folder is created when it does not exist. At the end of the block what the store holds back is written.
     `layered:PATH` is the memory of the root PATH, of the nearest root when empty. `embedder` is for stores that make
-    vectors. Raises: ScopeRequired; InvalidSetting for an address that names no store; ExtraMissing for a store whose
-    package is not installed; ScopeMismatch for a folder that is somebody else's; InvalidInput for one with other
-    things in it; StorageError.
+    vectors. `trusted` vouches for a folder that was not made on this machine. Raises: ScopeRequired; RootNotTrusted;
+    InvalidSetting for an address that names no store; ExtraMissing for a store whose package is not installed;
+    ScopeMismatch for a folder that is somebody else's; InvalidInput for one with other things in it; StorageError.
     """
     async with open_backend(
-        address, scope=scope, settings=settings, clock=clock, ids=ids, disk=disk, sink=sink, embedder=embedder
-    ) as backend:
+        address, scope=scope, settings=settings, clock=clock, ids=ids, disk=disk, sink=sink, embedder=embedder,
+        trusted=trusted,
+    ) as backend:  # fmt: skip
         store = backend.bind(scope)
         try:
             yield store
@@ -210,6 +212,7 @@ async def open_backend(
     disk: Disk | None = None,
     sink: Sink | None = None,
     embedder: Embedder | None = None,
+    trusted: bool = False,
 ) -> AsyncIterator[Backend]:
     """Open what keeps memories at `address`, to be bound to one scope after another; as `open_store` else.
 
@@ -218,7 +221,7 @@ async def open_backend(
     if scope is None:
         raise ScopeRequired
     parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=sink)
-    opener = Opener(scope=scope, parts=replace(parts, ids=ids or parts.ids), embedder=embedder)
+    opener = Opener(scope=scope, parts=replace(parts, ids=ids or parts.ids), embedder=embedder, trusted=trusted)
     async with opener.backend(address or default_store() or "none") as backend:
         yield backend
 
@@ -234,7 +237,8 @@ async def close_store(store: Store) -> None:
 class Opener:
     """Opens backends for one scope; a relative place is one below `base`, the working directory when None.
 
-    With `within` no place outside of that folder is opened: what names it may have come from somebody else.
+    With `within` no place outside of that folder is opened: what names it may have come from somebody else. With
+    `trusted` the caller vouches for every folder that is opened.
     """
 
     scope: Scope
@@ -242,6 +246,7 @@ class Opener:
     embedder: Embedder | None = None
     base: Path | None = None
     within: Path | None = None
+    trusted: bool = False
 
     @asynccontextmanager
     async def backend(self, text: str) -> AsyncIterator[Backend]:
@@ -252,7 +257,7 @@ class Opener:
         folder = await run_sync(self._place, address)
         factory = await run_sync(self._factory, address.scheme)
         claimed = await run_sync(self._claim, address.scheme, folder)
-        key = await guard_key(await self._claimed(claimed)) if claimed else new_key()
+        key = (await self._claimed(claimed))[1] if claimed else new_key()
         parts = StoreParts(
             redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter
         )
@@ -300,13 +305,15 @@ class Opener:
             )
         return folder
 
-    async def _claimed(self, folder: Path) -> LocalFiles:
-        """Return the files of a folder that is the scope's, and is made so if it is nobody's."""
-        files = LocalFiles(folder, disk=self.parts.disk)
-        if await read_marker(files) is None:
+    async def _claimed(self, folder: Path) -> tuple[Scope, bytes]:
+        """Return whose a folder is and its key; it is made the scope's if it is nobody's."""
+        files, settings = LocalFiles(folder, disk=self.parts.disk), self.parts.settings
+        if not await run_sync((folder / PROJECT).is_file):
             await run_sync(refuse_foreign, folder)
-        await claim_root(files, self.scope, clock=self.parts.clock, ids=self.parts.ids)
-        return files
+        return await claimed_root(
+            folder, files, self.scope, settings=settings.vouching_for(folder) if self.trusted else settings,
+            listed=trusted_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
+        )  # fmt: skip
 
     @asynccontextmanager
     async def _files(self, folder: Path) -> AsyncIterator[FileStore]:
@@ -347,7 +354,9 @@ class Opener:
     async def _open_layered(self, opening: Opening) -> AsyncIterator[Backend]:
         """Open what `Memory.open` does."""
         root = opening.folder if opening.folder else await run_sync(nearest_root)
-        async with open_workspace(root, self.scope, self.parts) as workspace:
+        settings = self.parts.settings
+        parts = replace(self.parts, settings=settings.vouching_for(root)) if self.trusted else self.parts
+        async with open_workspace(root, self.scope, parts) as workspace:
             yield workspace.backend
 
 

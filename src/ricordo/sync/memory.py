@@ -33,12 +33,13 @@ class Memory(Face[AsyncMemory]):
         scope: Scope | None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
+        trusted: bool = False,
         clock: Clock | None = None,
         embedder: Embedder | str | None = None,
     ) -> Iterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, as `ricordo.Memory.open` does."""
         opening = AsyncMemory.open(
-            root, scope=scope, on_event=on_event, settings=settings, clock=clock, embedder=embedder
+            root, scope=scope, on_event=on_event, settings=settings, trusted=trusted, clock=clock, embedder=embedder
         )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(opening) as memory:
             yield cls(portal, memory)

@@ -11,7 +11,7 @@ from ricordo.cli.context import Target, existing, located, run, scope_of, with_m
 from ricordo.cli.finding import found_by
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import emit, say, sentences, shown
-from ricordo.errors import DocumentInvalid, InvalidInput, ScopeError, StorageError
+from ricordo.errors import DocumentInvalid, InvalidInput, RootNotTrusted, ScopeError, StorageError
 
 if TYPE_CHECKING:
     from ricordo.audit.doctor import Check
@@ -48,24 +48,36 @@ def doctor(
 
     The exit code is 1 if something is wrong.
     """
-    target = located(root, user, project)
-    if not (target.stray or store):
-        target = existing(root, user, project)
-    checks = _of_store(target, store) if store else [*_checks(target), _settings(target), _finding(target)]
+    place, checks = _looked_at(root, user, project, store)
     well = all(check.ok and not (strict and _is_note(check)) for check in checks)
     if as_json:
         documents: list[JsonValue] = [
             {"name": check.name, "ok": check.ok, "count": check.count, "detail": check.detail} for check in checks
         ]
-        place: dict[str, JsonValue] = {"store": store} if store else {"root": str(target.root)}
-        emit({**place, "ok": well, "checks": documents})
+        emit({"store" if store else "root": place, "ok": well, "checks": documents})
     else:
-        say(shown(store or str(target.root)))
+        say(shown(place))
         width = max(len(check.name) for check in checks)
         for check in checks:
             say(f"  {_verdict(check)}  {check.name:<{width}} {check.count:>6,}  {shown(_told(check))}")
     if not well:
         raise typer.Exit(1)
+
+
+def _looked_at(
+    root: Path | None, user: str | None, project: str | None, store: str | None
+) -> "tuple[str, list[Check]]":
+    """Return what was looked at and the checks of it; of a root that is not trusted, that it is not."""
+    from ricordo.audit.doctor import Check
+
+    try:
+        target = located(root, user, project)
+        if store:
+            return store, _of_store(target, store)
+        target = target if target.stray else existing(root, user, project)
+    except RootNotTrusted as error:
+        return error.root, [Check(name="trust", ok=False, count=1, detail=str(error))]
+    return str(target.root), [*_checks(target), _settings(target), _finding(target)]
 
 
 def _verdict(check: "Check") -> str:

@@ -1,5 +1,6 @@
 """`ricordo` alone: where memory lives, how much there is, and what to do next."""
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 from ricordo.cli.context import Target, find, opened, run
 from ricordo.cli.finding import Finding, found_by
 from ricordo.cli.render import bold, counted, emit, say, shown, size
+from ricordo.errors import RootNotTrusted
 
 if TYPE_CHECKING:
     from ricordo.audit.doctor import Check
@@ -38,7 +40,11 @@ class _Figures:
 
 def status(root: Path | None, user: str | None, project: str | None, as_json: bool) -> None:
     """Print where memory lives and how much there is; where there is none, where it would be created."""
-    target = find(root, user, project)
+    try:
+        target = find(root, user, project)
+    except RootNotTrusted as error:
+        _tell_untrusted(error, as_json=as_json)
+        return
     figures = run(lambda: _figures(target)) if target.exists else None
     weight = _weight(target.root) if figures else 0
     advice = _next(figures)
@@ -47,6 +53,7 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
             {
                 "root": str(target.root),
                 "exists": target.exists,
+                "trusted": True,
                 "scope": figures.scope if figures else None,
                 "entries": dict(figures.kinds) if figures else {},
                 "sessions": figures.sessions if figures else 0,
@@ -68,6 +75,21 @@ def status(root: Path | None, user: str | None, project: str | None, as_json: bo
     say(f"\n{bold('Next')}")
     for line in advice:
         say(f"  {line}")
+
+
+def _tell_untrusted(error: RootNotTrusted, *, as_json: bool) -> None:
+    """Say that nothing of the root is used, and what to do next."""
+    path = shlex.quote(error.root)
+    advice = [
+        f"ricordo trust --show {path}   see what would come into effect",
+        f"ricordo trust {path}          let it be used",
+    ]
+    if as_json:
+        emit({"root": error.root, "exists": True, "trusted": False, "why": str(error), "next": list(advice)})
+        return
+    say(f"{bold('Memory')}    {shown(error.root)}\n{shown(str(error))}\n\n{bold('Next')}")
+    for line in advice:
+        say(f"  {shown(line)}")
 
 
 async def _figures(target: Target) -> _Figures:

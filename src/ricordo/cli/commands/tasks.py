@@ -185,10 +185,11 @@ async def _redactor(files: "FileStore") -> "Redactor":
     import secrets
 
     from ricordo.guard import Redactor
+    from ricordo.runtime.guard_key import digest_key
     from ricordo.workspace.layout import GUARD_KEY
 
     try:
-        return Redactor((await files.read(GUARD_KEY)).data)
+        return Redactor(digest_key((await files.read(GUARD_KEY)).data))
     except FileMissing:
         return Redactor(secrets.token_bytes(_KEY_BYTES))
 

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["track", "untrack"]
 
-_HIDDEN = "*\n"
-_VISIBLE = (
-    "# MEMORY.md and the topics may be committed; `ricordo memory untrack` hides them again.\n"
-    "*\n"
-    "!/workspace/\n"
-    "!/workspace/MEMORY.md\n"
-    "!/workspace/memory/\n"
-    "!/workspace/memory/topics/\n"
-    "!/workspace/memory/topics/**\n"
-)
-
 
 def track(
     *,
@@ -50,7 +39,9 @@ def track(
         say(f"git will see MEMORY.md and memory/topics in {shown(str(target.root / 'workspace'))}.")
         say("Once committed, everybody who sees the repository can read them.")
         typer.confirm("Let git see them?", abort=True)
-    _set_rule(target.root, _VISIBLE)
+    from ricordo.runtime.trust import SHOWS_CURATED
+
+    _set_rule(target.root, SHOWS_CURATED)
     _tell("git sees MEMORY.md and memory/topics now; nothing was added or committed.", as_json, tracked=True)
 
 
@@ -63,11 +54,13 @@ def untrack(
 ) -> None:
     """Hide all of the root from git again; what was committed stays in its history."""
     target = existing(root, user, project)
-    _set_rule(target.root, _HIDDEN)
+    from ricordo.runtime.trust import HIDES_ALL
+
+    _set_rule(target.root, HIDES_ALL)
     _tell("git sees nothing of the root. `git rm --cached` takes out what was added before.", as_json, tracked=False)
 
 
-def _set_rule(root: "Path", rule: str) -> None:
+def _set_rule(root: "Path", rule: bytes) -> None:
     from ricordo.files import ABSENT
     from ricordo.runtime.assembly import files_of
     from ricordo.workspace.layout import IGNORE_FILE
@@ -78,7 +71,7 @@ def _set_rule(root: "Path", rule: str) -> None:
             version = (await files.read(IGNORE_FILE)).version
         except FileMissing:
             version = ABSENT
-        await files.replace(IGNORE_FILE, rule.encode(), expected=version)
+        await files.replace(IGNORE_FILE, rule, expected=version)
 
     run(replace)
 

@@ -1,0 +1,117 @@
+"""Claiming: a root is checked before anything of it is used, and one that is new is made and noted as trusted.
+
+Invariant: a root is on the user's list before its key lies in it, so a root that was begun here is never refused here.
+"""
+
+import json
+import logging
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.clock import Clock, Ids, rfc3339
+from ricordo.errors import AlreadyExists, FileMissing, RootNotTrusted, StorageError, StorageReadOnly
+from ricordo.files import ABSENT, FileStore, Stored
+from ricordo.runtime.guard_key import digest_key, guard_key, identity_of, new_root_key
+from ricordo.runtime.marker import claim_root
+from ricordo.runtime.settings import Settings
+from ricordo.runtime.trust import HIDES_ALL, is_private_rule, lies_in, list_path, narrow_modes, vouches_for
+from ricordo.scopes import Scope
+from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE
+
+__all__ = ["claimed_root", "root_identity", "trust_root", "untrust_root"]
+
+_LOG = logging.getLogger("ricordo.trust")
+
+
+async def claimed_root(
+    root: Path, files: FileStore, scope: Scope, *, settings: Settings, listed: FileStore, clock: Clock, ids: Ids
+) -> tuple[Scope, bytes]:
+    """Return whose root this is and its key for digests; a folder that is no root yet becomes one.
+
+    `files` are those of the root, `listed` those of the list of trusted roots. Raises: RootNotTrusted, and then nothing
+    was read or written; ScopeMismatch; DocumentInvalid; StorageError.
+    """
+    await run_sync(settings.check_trust, root)
+    vouched = await run_sync(vouches_for, settings.trust, root)
+    note = partial(_note, listed, root, clock, required=not vouched)
+    is_own = await run_sync(lies_in, root, settings.data)
+    make_key = partial(guard_key, files, None if is_own else note)
+    owner = await claim_root(files, scope, clock=clock, ids=ids, begin=make_key)
+    key = await make_key()
+    if not vouched:
+        await run_sync(narrow_modes, root)
+    await _hide_from_git(root, files)
+    return owner, digest_key(key)
+
+
+async def root_identity(files: FileStore) -> str | None:
+    """Return by what the root of `files` is known; None for one that can only be read and has no key."""
+    try:
+        return identity_of((await files.read(GUARD_KEY)).data)
+    except FileMissing:
+        return None
+
+
+async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: Clock, keeps_key: bool) -> None:
+    """Put a root on the list of trusted ones, under a new identity.
+
+    With `keeps_key` its key for digests stays, so that what was forgotten stays away; else that one is new too. Of a
+    root that can't be written to the key is trusted as it is. Raises: DocumentInvalid; StorageError.
+    """
+    before: Stored | None = None
+    with suppress(FileMissing):
+        before = await files.read(GUARD_KEY)
+    made = new_root_key(digest_key(before.data) if before and keeps_key else None)
+    await _note(listed, root, clock, identity_of(made))
+    try:
+        await files.replace(GUARD_KEY, made, expected=before.version if before else ABSENT)
+    except StorageReadOnly:
+        if before is None:
+            raise
+        await _note(listed, root, clock, identity_of(before.data))
+        return
+    await run_sync(narrow_modes, root)
+    await _hide_from_git(root, files)
+
+
+async def untrust_root(identity: str, *, listed: FileStore) -> None:
+    """Take a root off the list, with what was permitted in its sessions. Raises `StorageError`."""
+    with suppress(FileMissing):
+        await listed.delete(list_path(identity))
+    for found in await listed.list(f"permissions/{identity}"):
+        with suppress(FileMissing):
+            await listed.delete(found.path)
+
+
+async def _note(listed: FileStore, root: Path, clock: Clock, identity: str, *, required: bool = True) -> None:
+    """Put a root on the list; its path is noted for people only."""
+    record = {"version": 1, "path": str(root), "at": rfc3339(clock.now())}
+    try:
+        await listed.create(list_path(identity), (json.dumps(record) + "\n").encode("utf-8", "surrogateescape"))
+    except AlreadyExists:
+        return
+    except StorageReadOnly as error:
+        if required:
+            raise RootNotTrusted(
+                f"{root} can't be noted as made here: {error} Let RICORDO_DATA name a folder that can be written to, "
+                "or set RICORDO_TRUST to the folder of the root.",
+                root=str(root),
+            ) from error
+
+
+async def _hide_from_git(root: Path, files: FileStore) -> None:
+    """Put the .gitignore of a root back where it is none of Ricordo's own, and say so."""
+    found: Stored | None = None
+    with suppress(FileMissing):
+        found = await files.read(IGNORE_FILE)
+    if found is not None and await run_sync(partial(is_private_rule, root, found.data)):
+        return
+    with suppress(StorageError):
+        await files.replace(IGNORE_FILE, HIDES_ALL, expected=found.version if found else ABSENT)
+        if found:
+            _LOG.warning(
+                "%s let git see more than Ricordo's own does: it hides the whole root again.", root / IGNORE_FILE
+            )

@@ -1,0 +1,201 @@
+"""Trust: which roots may be used. A root is used when it was made or trusted by this person on this machine.
+
+A root can come with a folder that somebody else wrote, such as a cloned repository, and what lies in it decides much:
+it names models, enters the prompt and says whose memory it is. So the user's data folder holds a list of roots. A root
+is known by a digest of its own key, never by its path: one that was moved stays trusted, and one that somebody else
+made is not trusted, because every key on the list was made here.
+
+Invariants: nothing of a root that is not trusted is read for effect, and nothing is written into it; no link leads from
+a root to another one.
+"""
+
+import logging
+import os
+import shlex
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ricordo.errors import DocumentInvalid, RootNotTrusted
+from ricordo.files.disk import translated
+from ricordo.runtime.guard_key import KEY_LENGTHS, identity_of
+from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, WORKSPACE
+
+__all__ = [
+    "ALL_ROOTS", "HIDES_ALL", "LIST", "SHOWS_CURATED", "check_trust", "is_listed", "is_private_rule", "is_unmade",
+    "lies_in", "links_in", "list_path", "narrow_modes", "owner_trouble", "stored_key", "vouches_for",
+]  # fmt: skip
+
+LIST = "trusted"
+"""The folder of the list of trusted roots, in the user's data folder."""
+
+ALL_ROOTS = "1"
+"""What RICORDO_TRUST says to trust every root."""
+
+HIDES_ALL = b"*\n"
+"""The .gitignore of a root: git sees nothing of it."""
+
+SHOWS_CURATED = (
+    b"# MEMORY.md and the topics may be committed; `ricordo memory untrack` hides them again.\n"
+    b"*\n"
+    b"!/workspace/\n"
+    b"!/workspace/MEMORY.md\n"
+    b"!/workspace/memory/\n"
+    b"!/workspace/memory/topics/\n"
+    b"!/workspace/memory/topics/**\n"
+)
+"""The .gitignore of a root after `ricordo memory track`."""
+
+_LOG = logging.getLogger("ricordo.trust")
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_HARMLESS = frozenset({"locks", ".DS_Store"})
+
+
+def list_path(identity: str) -> str:
+    """Return where a root is noted, below the folder of the list."""
+    return f"roots/{identity}.json"
+
+
+def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
+    """Return when `root` may be used, or is not made yet; `data` is the user's data folder. It blocks on the disk.
+
+    A root in the data folder is the user's own. One that the caller has `vouched` for is not looked at. Raises:
+    RootNotTrusted; DocumentInvalid for a damaged key; StorageError.
+    """
+    if vouched or lies_in(root, data):
+        return
+    if links := links_in(root):
+        raise RootNotTrusted(_link_refused(links[0]), root=str(root))
+    if is_unmade(root):
+        return
+    if trouble := owner_trouble(root):
+        raise RootNotTrusted(trouble, root=str(root))
+    key = stored_key(root)
+    if key is None or not is_listed(identity_of(key), data):
+        raise RootNotTrusted(_not_listed(root), root=str(root))
+
+
+def vouches_for(trusted: Sequence[str], root: Path) -> bool:
+    """Tell whether `root` is one of the folders `trusted`, or below one; `ALL_ROOTS` stands for every folder."""
+    real = Path(os.path.realpath(root))
+    return ALL_ROOTS in trusted or any(real.is_relative_to(os.path.realpath(each)) for each in trusted)
+
+
+def lies_in(root: Path, data: Path) -> bool:
+    """Tell whether a root lies in the user's data folder, and is no link to there. It blocks on the disk."""
+    return not root.is_symlink() and Path(os.path.realpath(root)).is_relative_to(os.path.realpath(data))
+
+
+def is_listed(identity: str, data: Path) -> bool:
+    """Tell whether a root with this identity was made or trusted here. It blocks on the disk."""
+    return (data / LIST / list_path(identity)).is_file()
+
+
+def is_unmade(root: Path) -> bool:
+    """Tell whether nothing lies in `root` that could have an effect, so that a root can be made there."""
+    try:
+        names = [path.name for path in root.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError as error:
+        raise translated(error, str(root)) from error
+    return all(_is_harmless(root, name) for name in names)
+
+
+def links_in(root: Path) -> list[Path]:
+    """Return those of the root and of what lies right in it that are symbolic links. It blocks on the disk.
+
+    The index is no part of this: it is a cache, and a link in its place is put aside.
+    """
+    return [path for path in _entries(root) if path.is_symlink() and not path.name.startswith("memory_index")]
+
+
+def owner_trouble(root: Path) -> str:
+    """Return why the owner of the root keeps it from being used; empty when all of it is this user's."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    for path in _entries(root):
+        with suppress(FileNotFoundError):
+            owner = path.lstat().st_uid
+            if owner != os.geteuid():
+                return (
+                    f"{path} belongs to another user of this machine (uid {owner}), who could change what the root "
+                    f"says: it is not used. Where that is meant, set RICORDO_TRUST={shlex.quote(str(root))}."
+                )
+    return ""
+
+
+def stored_key(root: Path) -> bytes | None:
+    """Return the key file of a root; None when there is none. Raises: DocumentInvalid for a damaged one."""
+    try:
+        # opening a pipe would wait for its writer
+        if not stat.S_ISREG((root / GUARD_KEY).lstat().st_mode):
+            return None
+        with (root / GUARD_KEY).open("rb") as file:
+            found = file.read(max(KEY_LENGTHS) + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise translated(error, str(root / GUARD_KEY)) from error
+    if len(found) not in KEY_LENGTHS:
+        raise DocumentInvalid(
+            f"{root / GUARD_KEY} is damaged: restore it from a backup, or delete it and run `ricordo trust`, which "
+            "lets what was forgotten come back."
+        )
+    return found
+
+
+def narrow_modes(root: Path) -> None:
+    """Take the rights of others away from a root and its key, and say so. It blocks on the disk."""
+    for path in (root, root / GUARD_KEY):
+        with suppress(OSError):
+            mode = stat.S_IMODE(path.lstat().st_mode)
+            if mode & _OTHERS and os.name == "posix":
+                path.chmod(mode & ~_OTHERS)
+                _LOG.warning("Others could use %s (mode %o): only you can now.", path, mode)
+
+
+def is_private_rule(root: Path, rule: bytes) -> bool:
+    """Tell whether a .gitignore of a root is one of Ricordo's own, and no other one below undoes it.
+
+    It blocks on the disk.
+    """
+    if rule == HIDES_ALL:
+        return True
+    below = (root / WORKSPACE, root / WORKSPACE / "memory", root / WORKSPACE / "memory" / "topics")
+    return rule == SHOWS_CURATED and not any(os.path.lexists(folder / IGNORE_FILE) for folder in below)
+
+
+def _is_harmless(root: Path, name: str) -> bool:
+    if name == IGNORE_FILE:
+        with suppress(OSError):
+            return (root / name).read_bytes() == HIDES_ALL
+        return False
+    return name in _HARMLESS or name.startswith(".~")
+
+
+def _entries(root: Path) -> Iterator[Path]:
+    """Give the root, and what lies right in it."""
+    yield root
+    try:
+        yield from sorted(root.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise translated(error, str(root)) from error
+
+
+def _not_listed(root: Path) -> str:
+    path = shlex.quote(str(root))
+    return (
+        f"{root} is not trusted: it was not made here, or before there was a list of trusted roots. Nothing of it is "
+        f"used. `ricordo trust --show {path}` shows what would come into effect, `ricordo trust {path}` trusts it."
+    )
+
+
+def _link_refused(path: Path) -> str:
+    return (
+        f"{path} is a symbolic link, which could open the memory of something else: it is not used. Name the folder "
+        "that it leads to, or put the folder in its place."
+    )

@@ -1,0 +1,68 @@
+"""Grants: what a person let an agent do in a session, on the user's side and not in the files of the root.
+
+The state of a session lists all its rules in their order, and lies in the root, which can come from somebody else. A
+rule that lets calls through is taken from there only when it was granted here.
+
+Invariant: a rule is granted here before a state that lists it is stored, and taken back after one that no longer does.
+"""
+
+from collections.abc import Collection
+
+from ricordo.errors import FileMissing, InvalidMessage
+from ricordo.files import ABSENT, FileStore
+from ricordo.guard.permissions import PermissionRule, render_rule
+from ricordo.messages.jsontext import dumps, loads, record, text
+from ricordo.scopes import path_part
+
+__all__ = ["Grants", "granted_lines", "without_others"]
+
+
+class Grants:
+    """The permissions of the sessions of one root, below `folder` of the user's own `files`."""
+
+    def __init__(self, files: FileStore, folder: str) -> None:
+        """Keep them in `files`."""
+        self._files = files
+        self._folder = folder
+
+    async def read(self, agent: str, session: str) -> frozenset[str]:
+        """Return the lines of the rules that were granted in a session; none where they can't be read."""
+        return (await self._read(agent, session))[0]
+
+    async def change(
+        self, agent: str, session: str, *, add: Collection[str] = (), remove: Collection[str] = ()
+    ) -> None:
+        """Grant rules and take rules back, durably. Raises `StorageError`."""
+        if not add and not remove:
+            return
+        async with self._files.lock("permissions"):
+            lines, version = await self._read(agent, session)
+            wanted = (lines | {*add}) - {*remove}
+            if wanted != lines:
+                data = (dumps({"v": 1, "allow": [*sorted(wanted)]}) + "\n").encode()
+                await self._files.replace(self._path(agent, session), data, expected=version)
+
+    async def _read(self, agent: str, session: str) -> tuple[frozenset[str], str]:
+        try:
+            stored = await self._files.read(self._path(agent, session))
+        except FileMissing:
+            return frozenset(), ABSENT
+        try:
+            listed = record(loads(stored.data), "permissions").get("allow")
+            lines = frozenset(text(each, "allow") for each in listed) if isinstance(listed, list) else frozenset()
+        except InvalidMessage:
+            lines = frozenset()
+        return lines, stored.version
+
+    def _path(self, agent: str, session: str) -> str:
+        return f"{self._folder}/{path_part(agent)}/{path_part(session)}.json"
+
+
+def granted_lines(rules: Collection[PermissionRule]) -> frozenset[str]:
+    """Return the lines of the rules that let calls through."""
+    return frozenset(render_rule(rule) for rule in rules if rule.decision == "allow")
+
+
+def without_others(rules: Collection[PermissionRule], granted: Collection[str]) -> tuple[PermissionRule, ...]:
+    """Return the rules without those that let calls through and were not granted."""
+    return tuple(rule for rule in rules if rule.decision != "allow" or render_rule(rule) in granted)
