@@ -160,17 +160,20 @@ async def test_what_was_never_said_is_not_in_memory(tmp_path: Path, question: st
     assert found.score < RecallConfig().floor
 
 
-async def test_a_tool_result_can_be_the_answer_and_a_long_one_is_quoted_in_part(tmp_path: Path) -> None:
-    files = InMemoryFiles()
+async def test_a_long_message_is_quoted_in_part_and_what_a_tool_printed_is_only_pointed_to(tmp_path: Path) -> None:
     noise = "\n".join(f"setting{number} = {number}" for number in range(60))
-    result = ToolResult(call_id="c1", parts=(Text(text=f"{noise}\nrefund_window_days = 45\n{noise}"),))
-    await files.append(LOG, encode(Message(role="tool", id="m1", time=BEGUN, parts=(result,))))
-    project = Source(label="project", index=await KeywordIndex.open(tmp_path / "project.db", files))
-    found = await answer([project], "How many days is the refund window?", now=NOW)
-    assert found.found
-    assert found.hit is not None
-    assert "refund_window_days = 45" in found.hit.entry.content
-    assert len(found.text) < 800
+    text = Text(text=f"{noise}\nrefund_window_days = 45\n{noise}")
+    said = Message(role="user", id="m1", time=BEGUN, parts=(text,))
+    printed = Message(role="tool", id="m1", time=BEGUN, parts=(ToolResult(call_id="c1", parts=(text,)),))
+    for name, message in (("said", said), ("printed", printed)):
+        files = InMemoryFiles()
+        await files.append(LOG, encode(message))
+        project = Source(label="project", index=await KeywordIndex.open(tmp_path / f"{name}.db", files))
+        found = await answer([project], "How many days is the refund window?", now=NOW)
+        hits = [found.hit] if found.hit else list(found.unconfirmed)
+        assert found.found is (name == "said")
+        assert ["refund_window_days = 45" in hit.entry.content for hit in hits] == [True]
+        assert len(found.text) < 800
 
 
 OWNER = "Which team owns the billing dashboard?"

@@ -76,6 +76,7 @@ def hit_document(hit: "Hit", target: Target) -> dict[str, JsonValue]:
         "end_line": hit.end_line,
         "source": hit.source,
         "speaker": hit.speaker or None,
+        "trust": hit.trust.value,
         "heading": hit.heading or None,
         "date": _time(hit.date),
         "before": _neighbour(hit.before),
@@ -109,7 +110,10 @@ def explained_document(found: "Explained", target: Target) -> dict[str, JsonValu
 
 
 def answer_document(question: str, answer: "Answer", target: Target) -> dict[str, JsonValue]:
-    """Describe an answer; `hit` is null when it is not in memory, `superseded` is what it replaced, newest first."""
+    """Describe an answer; `hit` is null when it is not in memory, `superseded` is what it replaced, newest first.
+
+    `unconfirmed` is what came from outside, such as from a tool, where nothing else fits: a place to look, no answer.
+    """
     return {
         "question": question,
         "found": answer.found,
@@ -119,6 +123,7 @@ def answer_document(question: str, answer: "Answer", target: Target) -> dict[str
         "contradicting": [hit_document(hit, target) for hit in answer.contradicting],
         "superseded": [hit_document(hit, target) for hit in answer.superseded],
         "others": [hit_document(hit, target) for hit in answer.others],
+        "unconfirmed": [hit_document(hit, target) for hit in answer.unconfirmed],
     }
 
 

@@ -16,6 +16,7 @@ _SNIPPET = 160
 _FEWEST = 2
 _NAMES = {"bm25": "words", "context": "words around", "dense": "meaning", "dense_context": "meaning around"}
 _SMALLEST = 0.0005
+_EXTERNAL = "external"
 
 
 def print_hits(hits: "list[Hit]", target: Target) -> None:
@@ -32,6 +33,7 @@ def print_hits(hits: "list[Hit]", target: Target) -> None:
         said = hit.date
         score = f"score {hit.score:.2f}" if is_scored else ""
         facts = [shown(hit.entry.kind), f"{age(said)} old" if said else "", score, _place(hit, target), _under(hit)]
+        facts += ["unconfirmed, from outside"] if hit.trust.value == _EXTERNAL else []
         say(dim(f"   {' · '.join(filter(None, facts))}"))
         _print_neighbours(hit)
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
@@ -63,6 +65,8 @@ def print_answer(answer: "Answer", target: Target, *, indent: str = "") -> None:
     """Print the quote with its file and line, what contradicts it and what it superseded, or that nothing is known."""
     if answer.hit is None:
         say(f"{indent}{answer.text}")
+        for hit in answer.unconfirmed:
+            say(dim(f"{indent}Unconfirmed, from outside: {_place(hit, target)} mentions it"))
         return
     _print_quote(answer.hit, target, indent)
     for hit in answer.contradicting:

@@ -78,7 +78,7 @@ def cited(entry: Entry, name: str) -> tuple[str, ...]:
 
 def is_worthwhile(entry: Entry, config: ConsolidationConfig) -> bool:
     """Tell whether an entry, with what was merged into it, is to be curated."""
-    if entry.state != "active" or entry.kind in _NEVER:
+    if entry.state != "active" or entry.kind in _NEVER or entry.is_from_outside:
         return False
     if is_explicit(entry) or entry.pinned or entry.rule:
         return True

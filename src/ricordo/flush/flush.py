@@ -20,6 +20,7 @@ from ricordo.flush.backlog import log_after
 from ricordo.flush.cursor import Cursor, load_cursor, save_cursor
 from ricordo.flush.extract import extract
 from ricordo.flush.extraction import Delta, Extracted, Extraction, Rules, RulesExtraction, accepted
+from ricordo.flush.outside import repeats_a_tool
 from ricordo.flush.recovery import ever_extracted, settled_cursor
 from ricordo.flush.reference import known_words
 from ricordo.flush.repeats import Recalled
@@ -32,7 +33,7 @@ from ricordo.language.signals import SignalDetector, bundled
 from ricordo.messages import Message, mark_of
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import CURATION_LOCK
-from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.entry import FROM_OUTSIDE, Entry, Source
 from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
 from ricordo.workspace.redaction import redacted_entry
@@ -302,7 +303,10 @@ class Flusher:
                 id=self.ids.new(),
                 time=now,
                 since=milliseconds(finding.since) if finding.since else None,
-                extra=(("until", finding.until.isoformat()),) if finding.until else (),
+                extra=(
+                    *([("until", finding.until.isoformat())] if finding.until else []),
+                    *([FROM_OUTSIDE] if repeats_a_tool(finding, [*context, *new]) else []),
+                ),
                 scope=scope,
                 by="flush",
                 source=Source(session=session, messages=finding.message_ids, quote=_other_words(finding)),

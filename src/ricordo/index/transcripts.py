@@ -106,5 +106,6 @@ def _whole(document: Document, message: Message, number: int, redactor: Redactor
         time=message.time,
         session=document.session,
         message=message.id,
-        speaker=redactor.clean(message.name) if message.name else message.role,
+        # what a tool printed is nobody's statement, whatever name it goes by
+        speaker="tool" if message.role == "tool" or message.tool_results else name or message.role,
     )

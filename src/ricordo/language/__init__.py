@@ -12,6 +12,7 @@ from ricordo.language.languages import LANGUAGES, Language, detect_language
 from ricordo.language.names import NameMention, find_names
 from ricordo.language.openers import without_opener
 from ricordo.language.persons import addressed_by_name, attribute, in_third_person, keeps_grammar, mentions
+from ricordo.language.repeating import repeats
 from ricordo.language.scripts import Script, dominant_script, is_unsegmented, script_of
 from ricordo.language.sentences import Sentence, SentenceKind, split_sentences
 from ricordo.language.similarity import containment, jaccard, overlap, text_similarity
@@ -51,6 +52,7 @@ __all__ = [
     "keeps_grammar",
     "mentions",
     "overlap",
+    "repeats",
     "script_of",
     "split_identifier",
     "split_sentences",

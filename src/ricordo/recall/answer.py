@@ -1,18 +1,21 @@
 """The answer that needs no model: what was written down is quoted with its place, or memory has nothing on it.
 
-Nothing is put into other words, so nothing can be made up. Where the best hit covers too little of the question, saying
-"not in memory" is the answer; the floor for that was measured, see the design notes. What only asks is never quoted.
-What the quoted memory superseded is named after it, so a reader sees that it once was otherwise, and before that what
-contradicts it while nothing decides.
+Nothing is put into other words, so nothing can be made up. Where the best hit covers too little of the question,
+saying "not in memory" is the answer; the floor for that was measured, see the design notes. What only asks is never
+quoted, nor is what came from outside, such as what a tool printed or an assistant repeated of it: a page can be
+written to be found. What the quoted memory superseded is named after it, so a reader sees that it once was otherwise,
+and before that what contradicts it while nothing decides.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from ricordo.guard import Trust
 from ricordo.index.contract import Query
 from ricordo.recall.asking import only_asks
 from ricordo.recall.config import RecallConfig
+from ricordo.recall.echoes import is_echo
 from ricordo.recall.hits import Answer, Hit, Source
 from ricordo.recall.quoting import best_to_quote, learned_from, replaced_by
 from ricordo.recall.recall import search
@@ -47,16 +50,30 @@ async def answer(
     asked = Query(text=question) if isinstance(question, str) else question
     # what is asked day by day must not take all the places
     found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)
-    hits = [hit for hit in found if not only_asks(hit, asked.text)][:_LOOKED_AT]
-    chosen = best_to_quote(hits, asked.text, weights)
-    if chosen is None or chosen[1] < weights.floor:
-        return Answer(found=False, text=NOT_IN_MEMORY, score=chosen[1] if chosen else 0.0, others=tuple(hits[:_OTHERS]))
-    best, fit = chosen
+    stating = [hit for hit in found if not only_asks(hit, asked.text)]
+    trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
+    while True:
+        hits = trusted[:_LOOKED_AT]
+        chosen = best_to_quote(hits, asked.text, weights)
+        if chosen is None or chosen[1] < weights.floor:
+            outside = [hit for hit in stating if not any(hit is each for each in trusted)][:_LOOKED_AT]
+            return Answer(
+                found=False,
+                text=NOT_IN_MEMORY,
+                score=chosen[1] if chosen else 0.0,
+                others=tuple(hits[:_OTHERS]),
+                unconfirmed=_fitting(outside, asked.text, weights),
+            )
+        best, fit = chosen
+        if not await is_echo(sources, best):
+            break
+        trusted = [hit for hit in trusted if hit is not best]
     known = hits
     if not best.signals.get("memory") and (not asked.sorts or "curated" in asked.sorts):
         curated = await search(
             sources, replace(asked, sorts=("curated",)), limit=_MOST_CURATED, now=now, config=weights
         )
+        curated = [hit for hit in curated if hit.trust is not Trust.EXTERNAL]
         known = [*curated, *hits]
         best = learned_from(best, [hit for hit in curated if not only_asks(hit, asked.text)], asked.text) or best
     superseded = replaced_by(best, hits, asked.text)
@@ -78,6 +95,12 @@ async def answer(
         superseded=tuple(superseded),
         others=tuple(hit for hit in hits if _place(hit) != _place(best) and hit not in superseded)[:_OTHERS],
     )
+
+
+def _fitting(outside: Sequence[Hit], question: str, weights: RecallConfig) -> tuple[Hit, ...]:
+    """Return the one of what came from outside that would be quoted if it could be trusted; empty for none."""
+    chosen = best_to_quote(outside, question, weights)
+    return (chosen[0],) if chosen and chosen[1] >= weights.floor else ()
 
 
 def _place(hit: Hit) -> tuple[str, str, int]:

@@ -5,11 +5,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from ricordo.guard import Trust
 from ricordo.index.contract import Chunk, Match, SearchIndex
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.forgotten import Forgotten
+from ricordo.workspace.layout import AGENT_NOTES, LARGE_RESULTS, SESSIONS, WORKSPACE
 
-__all__ = ["Answer", "Explained", "Hit", "Neighbour", "Passage", "Rejected", "Source"]
+__all__ = ["TOOL", "Answer", "Explained", "Hit", "Neighbour", "Passage", "Rejected", "Source"]
+
+TOOL = "tool"
+"""The speaker of what tools printed."""
+
+_ASSISTANT = "assistant"
+_PRINTED = f"{LARGE_RESULTS}/"
+_AGENTS_OWN = (f"{WORKSPACE}/{AGENT_NOTES}/", f"{WORKSPACE}/plans/", f"{SESSIONS}/")
+"""Folders of what agents write."""
 
 _RECORDED = frozenset({"transcript", "result"})
 
@@ -87,6 +97,14 @@ class Hit:
     after: Neighbour | None = None
 
     @property
+    def trust(self) -> Trust:
+        """Who stands behind it; what a tool printed is from outside, and what an assistant said is the agent's."""
+        if self.speaker == TOOL or self.path.startswith(_PRINTED) or self.entry.trust is Trust.EXTERNAL:
+            return Trust.EXTERNAL
+        own = self.speaker == _ASSISTANT or self.path.startswith(_AGENTS_OWN)
+        return Trust.AGENT if own else self.entry.trust
+
+    @property
     def date(self) -> datetime | None:
         """When it was said or became true, else when it was saved; None where that is not known."""
         return self.entry.since or self.entry.time
@@ -123,9 +141,10 @@ class Answer:
     """What memory has to say to a question: a quoted hit, or that it is not in memory.
 
     `text` is for people: the quote with its file and line, then what contradicts it and what it superseded, or "not in
-    memory". `contradicting` are hits that can't hold beside the quoted one, while nothing says which does. `superseded`
-    are hits that held before and that the quoted one replaced, newest first. `others` are the next best hits, also when
-    nothing was found, best first.
+    memory". What came from outside, such as what a tool printed or an assistant repeated of that, is never an answer:
+    where nothing else fits, `unconfirmed` are such hits, at most one. `contradicting` are hits that can't hold beside
+    the quoted one, while nothing says which does. `superseded` are hits that held before and that the quoted one
+    replaced, newest first. `others` are the next best hits, also when nothing was found, best first.
     """
 
     found: bool
@@ -137,3 +156,4 @@ class Answer:
     superseded: tuple[Hit, ...] = ()
     contradicting: tuple[Hit, ...] = ()
     others: tuple[Hit, ...] = ()
+    unconfirmed: tuple[Hit, ...] = ()

@@ -9,12 +9,14 @@ from dataclasses import replace
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.measures import Scored
 from ricordo.recall.standing import Successions
+from ricordo.workspace.entry import FROM_OUTSIDE
 
 __all__ = ["newer_first", "standing", "successors_first"]
 
 _SAME_SUBJECT = 0.5
 _SHARED = 3
 _CORRECTION = "correction"
+_OUTSIDE = "[{}:: {}]".format(*FROM_OUTSIDE)
 
 
 def standing(row: Scored, chain: Successions) -> Scored:
@@ -75,7 +77,8 @@ def _first_replaced(row: Scored, placed: Sequence[Scored], config: RecallConfig)
         for at, other in enumerate(placed):
             # most are told apart by their time, their score and their kind
             near = corrects or (other.score - row.score <= config.near and kind == _kind(other))
-            if near and time > other.time and _replaces(row, other, config):
+            fits = (near and time > other.time) or _is_from_outside(other)
+            if fits and _replaces(row, other, config):
                 return at
     return len(placed)
 
@@ -88,6 +91,8 @@ def _replaces(row: Scored, other: Scored, config: RecallConfig) -> bool:
     """Tell whether `row`, which ranks below `other`, is the memory that holds now."""
     if not _is_later_memory(row, other):
         return False
+    if _is_from_outside(other) and not _is_from_outside(row):
+        return _is_of_one_subject(row, other)
     near = other.score - row.score <= config.near and _kind(row) == _kind(other)
     return _corrects(row, other) or (near and _is_of_one_subject(row, other))
 
@@ -122,4 +127,10 @@ def _id(row: Scored) -> str:
 
 def _is_later_memory(row: Scored, other: Scored) -> bool:
     both = bool(row.passage.match.chunk.markup and other.passage.match.chunk.markup)
-    return both and row.time > other.time
+    outside = _is_from_outside(other)
+    # what a tool printed takes the place of nothing that somebody stands behind
+    return both and (outside if outside != _is_from_outside(row) else row.time > other.time)
+
+
+def _is_from_outside(row: Scored) -> bool:
+    return _OUTSIDE in row.passage.match.chunk.markup and row.entry.is_from_outside

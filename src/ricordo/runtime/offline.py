@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from ricordo.consolidation.conflicts import replaces, says_the_same
+from ricordo.guard import Trust
 from ricordo.harness.offline import OfflineModel
 from ricordo.harness.wording import asks, ends_asking
 from ricordo.index.contract import MEMORY_SORTS, Query
@@ -65,7 +66,8 @@ async def found_in(store: Store, text: str, *, now: datetime, folder: Path | Non
     Its path is below `folder`, where the store keeps its files, or as the store says it. Raises what the store raises.
     """
     words = content_words(text)
-    hits = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _LOOKED_AT)]
+    found = [hit for asked in (text, *words) for hit in await store.recall(Query(text=asked), _LOOKED_AT)]
+    hits = [hit for hit in found if hit.trust is not Trust.EXTERNAL]
     ranked = sorted(hits, key=lambda hit: overlap(set(words), set(content_words(hit.entry.content))), reverse=True)
     for hit in ranked[:1]:
         shared = set(words) & set(content_words(hit.entry.content))

@@ -18,10 +18,10 @@ from ricordo.guard import Redactor
 from ricordo.tools.contract import Tool
 from ricordo.tools.file_roots import FileRoots
 from ricordo.tools.function import tool
-from ricordo.tools.memory_paths import MEMORIES, memory_path, shown_path
+from ricordo.tools.memory_paths import memory_path, shown_path
 from ricordo.tools.memory_text import file_view, folder_view, inserted, replaced, snippet
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.layout import AGENT_NOTES, WORKSPACE
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "MemoryFiles", "memory_files_tool"]
 
@@ -31,7 +31,7 @@ MOST_BYTES = 256 * 1024
 MOST_FILES = 1_000
 """The most files that there can be below the root."""
 
-_FOLDER = f"{WORKSPACE}/{MEMORIES}"
+_FOLDER = f"{WORKSPACE}/{AGENT_NOTES}"
 _MOST_SHOWN_BYTES = 64 * 1024 * 1024
 _T = TypeVar("_T")
 _Listed: TypeAlias = Mapping[str, FileInfo]
@@ -55,7 +55,7 @@ class MemoryFiles:
         self._files = files
         self._changes = changes
         self._redactor = redactor
-        self._roots = FileRoots(files, root=root, below=MEMORIES)
+        self._roots = FileRoots(files, root=root, below=AGENT_NOTES)
 
     async def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
         """Return a file with line numbers, or the names in a folder, two levels deep, with their sizes."""
@@ -124,7 +124,7 @@ class MemoryFiles:
         """Delete a file, or a folder with all that it holds."""
         inside = await self._inside(path)
         if not inside:
-            raise ToolFailed(f"Error: The /{MEMORIES} directory itself can't be deleted")
+            raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be deleted")
 
         async def plan() -> list[Edit]:
             found = await self._found(inside)
@@ -137,7 +137,7 @@ class MemoryFiles:
         """Move a file or a folder to a name that is free."""
         old, new = await self._inside(old_path), await self._inside(new_path)
         if not old:
-            raise ToolFailed(f"Error: The /{MEMORIES} directory itself can't be renamed")
+            raise ToolFailed(f"Error: The /{AGENT_NOTES} directory itself can't be renamed")
 
         async def plan() -> list[Edit]:
             found = await self._found(old)
@@ -205,7 +205,7 @@ class MemoryFiles:
 
     async def _apply(self, plan: Callable[[], Awaitable[list[Edit]]], why: str) -> None:
         if self._changes is None:
-            raise ToolFailed(f"Error: The files of /{MEMORIES} can only be viewed here.")
+            raise ToolFailed(f"Error: The files of /{AGENT_NOTES} can only be viewed here.")
         if await plan():
             await self._changes.rebase(plan, act="tool", who="agent", why=f"memory {why}")
 
@@ -219,7 +219,7 @@ def memory_files_tool(
     async def memory(
         command: Annotated[_Command, "what to do"],
         *,
-        path: Annotated[str | None, f"the file or directory, below /{MEMORIES}; for all but rename"] = None,
+        path: Annotated[str | None, f"the file or directory, below /{AGENT_NOTES}; for all but rename"] = None,
         view_range: Annotated[list[int] | None, "view: the first and the last line, -1 for the end"] = None,
         file_text: Annotated[str | None, "create: all that the file is to hold"] = None,
         old_str: Annotated[str | None, "str_replace: the text to replace, which occurs once"] = None,

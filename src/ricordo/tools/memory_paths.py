@@ -11,11 +11,10 @@ from urllib.parse import unquote
 from ricordo.errors import PathRefused
 from ricordo.files.paths import safe_path
 from ricordo.guard import has_secret
+from ricordo.workspace.layout import AGENT_NOTES
 
-__all__ = ["MEMORIES", "memory_path", "shown_path"]
+__all__ = ["memory_path", "shown_path"]
 
-MEMORIES = "memories"
-"""The name of the folder, below the workspace and as the model writes it."""
 
 _LOOKS_LIKE_SLASH = frozenset("⁄∕⧸⧹⫻⫽／∖⧵＼﹨╱╲〳ノ丿⼃")
 _DOTS = re.compile(r"[\s.․‥…．。｡﹒·・･•‧∙⋅⸱⸳ꓸ٠۰܁܂]+")
@@ -28,8 +27,8 @@ def memory_path(path: str) -> str:
     could be read as one that is not.
     """
     root, _, rest = path.removeprefix("/").partition("/")
-    if not path.startswith("/") or root != MEMORIES:
-        raise PathRefused(f"Error: Paths begin with /{MEMORIES}, as in /{MEMORIES}/notes.md, not {path[:80]!r}.")
+    if not path.startswith("/") or root != AGENT_NOTES:
+        raise PathRefused(f"Error: Paths begin with /{AGENT_NOTES}, as in /{AGENT_NOTES}/notes.md, not {path[:80]!r}.")
     inside = safe_path(rest)
     if safe_path(_decoded(rest)).count("/") != inside.count("/") or bool(inside) != bool(safe_path(_decoded(rest))):
         raise PathRefused(f"Error: The path {path[:80]!r} holds an encoded separator.")
@@ -42,7 +41,7 @@ def memory_path(path: str) -> str:
 
 def shown_path(inside: str) -> str:
     """Return how the model writes what lies at `inside`."""
-    return f"/{MEMORIES}/{inside}" if inside else f"/{MEMORIES}"
+    return f"/{AGENT_NOTES}/{inside}" if inside else f"/{AGENT_NOTES}"
 
 
 def _decoded(text: str) -> str:
@@ -55,7 +54,7 @@ def _decoded(text: str) -> str:
 def _check(name: str, path: str) -> None:
     folded = unicodedata.normalize("NFKC", _decoded(name))
     if not _LOOKS_LIKE_SLASH.isdisjoint(name) or _DOTS.fullmatch(folded):
-        raise PathRefused(f"Error: The path {path[:80]!r} holds a name that looks like a way out of /{MEMORIES}.")
+        raise PathRefused(f"Error: The path {path[:80]!r} holds a name that looks like a way out of /{AGENT_NOTES}.")
     if folded.startswith("."):
         raise PathRefused(f"Error: The path {path[:80]!r} holds a hidden name: those are never shown.")
     if name != name.strip() or name.endswith("."):

@@ -6,11 +6,21 @@ from datetime import datetime
 from typing import Literal, TypeAlias, cast, get_args
 
 from ricordo.errors import InvalidEntry, InvalidSetting
+from ricordo.guard import Trust
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.guard.tags import is_blank
 from ricordo.scopes import Scope
 
-__all__ = ["LONGEST_CONTENT", "PREDEFINED_KINDS", "Author", "Entry", "Source", "State", "remembered_rule"]
+__all__ = [
+    "FROM_OUTSIDE",
+    "LONGEST_CONTENT",
+    "PREDEFINED_KINDS",
+    "Author",
+    "Entry",
+    "Source",
+    "State",
+    "remembered_rule",
+]
 
 LONGEST_CONTENT = 2 * 1024 * 1024
 """The most UTF-8 bytes that the content of one entry may have."""
@@ -20,6 +30,9 @@ PREDEFINED_KINDS = ("fact", "decision", "preference", "lesson", "convention", "g
 
 Author: TypeAlias = Literal["user", "agent", "flush", "import", "hand"]
 State: TypeAlias = Literal["active", "superseded", "retired"]
+
+FROM_OUTSIDE = ("trust", Trust.EXTERNAL.value)
+"""The further field of an entry that was learned from what a tool printed."""
 
 _PERSONS: frozenset[Author] = frozenset({"user", "hand"})
 
@@ -80,6 +93,21 @@ class Entry:
     def said(self) -> datetime | None:
         """When it was said, as far as that is known to be before it was saved; else when it was saved."""
         return min((time for time in (self.since, self.time) if time is not None), default=None)
+
+    @property
+    def is_from_outside(self) -> bool:
+        """Whether it was learned from what a tool printed, and no person has confirmed or pinned it since."""
+        return FROM_OUTSIDE in self.extra and self.confirmed is None and not self.pinned
+
+    @property
+    def trust(self) -> Trust:
+        """Who stands behind it: a person who saved, wrote, confirmed or pinned it, else the agent, else one outside.
+
+        What was imported, and what was learned from words that a tool printed, is from outside.
+        """
+        if self.by in _PERSONS or self.confirmed is not None or self.pinned:
+            return Trust.USER
+        return Trust.EXTERNAL if self.by == "import" or self.is_from_outside else Trust.AGENT
 
     @property
     def is_rule(self) -> bool:

@@ -9,6 +9,7 @@ from ricordo.guard.redact import has_secret
 from ricordo.scopes import Scope, path_part
 
 __all__ = [
+    "AGENT_NOTES",
     "DEFAULT_AGENT",
     "GUARD_KEY",
     "IGNORE_FILE",
@@ -54,6 +55,9 @@ TRASH = "trash"
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 USAGE = f"{WORKSPACE}/usage.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
+AGENT_NOTES = "memories"
+"""The folder of the notes that an agent keeps itself, below the workspace."""
+
 ROOT_TASKS = f"{WORKSPACE}/tasks.json"
 PROJECT = "project.json"
 GUARD_KEY = "guard.key"
