@@ -23,6 +23,8 @@ __all__ = ["Reading", "Tally", "take_in"]
 
 _BATCH_MESSAGES = 2_000
 _BATCH_BYTES = 16 * 1024 * 1024
+_LEARNING_SECONDS = 30.0
+"""How long a model is waited for; what waits then is learned by whoever opens memory next."""
 
 
 @dataclass(kw_only=True)
@@ -30,7 +32,8 @@ class Tally:
     """What taking in did; `unreadable` names the files without a conversation and why.
 
     `notes` are what was read with losses, `understood` the forms that are, once a file had none of them. `change` is
-    the id by which all that was learned is undone.
+    the id by which all that was learned is undone. With `asked` a model learns from what was read, and so many jobs are
+    `waiting` for it.
     """
 
     files: int = 0
@@ -43,6 +46,8 @@ class Tally:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
     understood: str = ""
     change: str = ""
+    asked: bool = False
+    waiting: int = 0
 
     @property
     def known(self) -> int:
@@ -111,6 +116,8 @@ async def take_in(target: Target, readings: Sequence[Reading], tally: Tally) -> 
                     memory = await stack.enter_async_context(opened(target))
                 await _ingest(memory, *batch, known[batch[0]], tally)
             tally.files += 1
+        if memory is not None and tally.asked:
+            tally.waiting = await memory.settle(seconds=_LEARNING_SECONDS)
 
 
 async def _next(
@@ -141,4 +148,5 @@ async def _ingest(
     tally.sessions.add(session)
     tally.read += len(messages)
     tally.new += done.added
+    tally.asked = tally.asked or done.waits
     tally.learned.update(entry.kind for entry in done.entries)

@@ -178,9 +178,9 @@ class Flusher:
         )
 
     async def again(self, agent: str, session: str, ids: Collection[str], *, scope: Scope | None = None) -> Flushed:
-        """Extract these messages of a session once more, durably, and leave the cursor where it is.
+        """Extract these messages of a session once more by rules, durably, and leave the cursor where it is.
 
-        `scope` is stamped on the entries. Raises as `flush`.
+        `scope` is stamped on the entries.
         """
         messages = (await read_log(self.files, transcript_path(agent, session))).messages
         places = [number for number, message in enumerate(messages) if message.id in ids]
@@ -189,7 +189,7 @@ class Flusher:
             cursor = await self._settled(cursor_path(agent, session), session)
             context = messages[max(0, places[0] - _CONTEXT) : places[0]]
             delta = Delta(agent, session, scope, context, [messages[number] for number in places])
-            extracted = await (self.model or self._rules)(delta)
+            extracted = await self._rules(delta)
             entries = await self._drawn(delta, extracted)
             with suppress(VersionConflict):
                 block = await self._write(replace(cursor, next=cursor.done), entries)

@@ -42,6 +42,11 @@ class SessionFlush:
     config: FlushConfig = field(default_factory=FlushConfig)
     later: Callable[[Job], Awaitable[object]] | None = None
 
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a model is asked what a session teaches."""
+        return self.config.is_on and self.flusher.model is not None
+
     async def __call__(self, job: Job) -> Flushed:
         """Extract what the job's session holds after its cursor, and index what was learned.
 

@@ -1,12 +1,13 @@
 """What a person does to what is remembered: forget, take back, look at what was written, pin and confirm."""
 
+import math
 from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from ricordo.audit import HistoryItem, MemoryUsage, chosen_item, history
 from ricordo.audit.difference import ChangeDiff, difference
 from ricordo.audit.runs import BackgroundRun, background_runs
-from ricordo.errors import ChangeNotFound, InvalidQuery, ScopeMismatch
+from ricordo.errors import ChangeNotFound, InvalidQuery, InvalidSetting, ScopeMismatch
 from ricordo.profile.managing import ManagedProfile
 from ricordo.runtime import Settings, Workspace
 from ricordo.scopes import Scope
@@ -79,6 +80,19 @@ class ByHand(ABC):
         first = min(record.created for record in records) - timedelta(days=1)
         asked = await SpendingJournal(self._workspace.place.files).since(first.date())
         return background_runs(records, asked)
+
+    async def settle(self, *, seconds: float = 10.0) -> int:
+        """Work off what waits in the inbox, for at most `seconds`, and return how many jobs are left.
+
+        What was asked for here, such as by `ingest`, does not wait for a pause; with 0 seconds the jobs are only
+        counted. A job that failed is left and tried again later; `runs` says why. Raises: InvalidSetting for no number
+        of seconds.
+        """
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise InvalidSetting(f"seconds is a number of at least 0, not {seconds!r}.")
+        if seconds > 0:
+            await self._workspace.worker.hasten()
+        return await self._workspace.worker.settle(seconds=seconds)
 
     async def pin(self, entry_id: str, *, on: bool = True) -> Entry:
         """Keep a memory in view whatever else there is, or no longer, and return it as it is now.

@@ -13,7 +13,6 @@ from ricordo.audit import chosen_id
 from ricordo.audit.as_of import entries_as_of
 from ricordo.audit.doctor import Check, inspect, inspect_inbox
 from ricordo.audit.history import PERSON
-from ricordo.audit.learning_again import messages_unlearned
 from ricordo.clock import Clock
 from ricordo.errors import (
     InvalidEntry,
@@ -29,6 +28,7 @@ from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Freshness, Query
 from ricordo.memory.by_hand import ByHand
+from ricordo.memory.ingesting import take_in
 from ricordo.memory.results import Ingested, Session
 from ricordo.messages import Message
 from ricordo.models import Embedder
@@ -269,37 +269,25 @@ class Memory(ByHand):
         known: Mapping[str, int] | None = None,
         part_of: str = "",
     ) -> Ingested:
-        """Record messages of a session and extract what they teach; what is there already is not added again.
+        """Record messages of a session and learn from them; what is there already is not added again.
 
-        What they teach is one act, which one `undo` takes back, and they teach it again when they are given again after
-        that. `part_of` is the `change` of an earlier call that is undone together with this one.
+        The whole conversation may be given each time, or its end from somewhere on. Messages without ids are told by
+        what they say: two or more that the transcript ends with, or holds in that order, are there already, a single
+        one only where it is all that there is. `known` counts instead, by fingerprint, the messages of the same
+        conversation that were given before these.
 
-        `known` counts, by fingerprint, the messages of the same conversation that were given before, for messages
-        without ids that are read again from its beginning; None when they follow what the transcript holds.
+        Rules learn at once. What they learn is one act, which one `undo` takes back, and is learned again when the
+        messages are given again after that; `part_of` is the `change` of an earlier call that is undone together with
+        this one. Where a model learns, the session is put into the inbox, no model is waited for and no error of one is
+        raised: `settle` waits for it. Raises: InvalidMessage; StorageError.
         """
         given = list(messages)
         if not all(isinstance(message, Message) for message in given):
             raise InvalidMessage("Messages are `Message` values: `ricordo.messages.dialects.from_openai` makes them.")
         agent = self.scope.agent or DEFAULT_AGENT
-        with self._workspace.emitter.stage("record", self.scope) as progress:
-            recorded = await self._transcript(agent, session).append(given, known=known)
-            progress.counts["messages"] = len(recorded.added)
         job = Job(kind="flush", agent=agent, session=session, user=self.scope.user or "")
-        flush = self._workspace.worker.at_once if recorded.added else self._workspace.flush
-        flushed = await flush(job)
-        if known_before := {message.id for message in recorded.messages}.difference(recorded.added):
-            place = self._workspace.place
-            again = known_before & await messages_unlearned(place.files, place.changes, session)
-            flushed = flushed.then(await self._workspace.flush.again(job, again)) if again else flushed
-        change, entries = "", flushed.entries
-        if entries:
-            names_added = [entry.id for entry in entries]
-            changes = self._workspace.place.changes
-            noted = await changes.apply([], act="ingest", who=PERSON, entries=names_added, part_of=part_of)
-            change = noted.id
-        return Ingested(
-            session=session, messages=recorded.messages, added=len(recorded.added), entries=entries, change=change
-        )
+        transcript = self._transcript(agent, session)
+        return await take_in(self._workspace, transcript, given, job, known=known, part_of=part_of, who=PERSON)
 
     async def sessions(self) -> list[SessionInfo]:
         """Return the sessions whose transcripts are kept, newest first."""

@@ -12,10 +12,10 @@ __all__ = ["Ingested", "Session"]
 
 @dataclass(frozen=True, kw_only=True)
 class Ingested:
-    """What taking in messages of a session did: how many were given and new, and the entries that were learned.
+    """What taking in messages of a session did: how many were given and new, and the entries that rules learned.
 
     `messages` are the given ones as they are stored, with their ids. `change` is the id by which `undo` takes back what
-    was learned, empty where nothing was.
+    rules learned, empty where that is nothing. With `waits` a model learns from the messages in the background.
     """
 
     session: str
@@ -23,6 +23,7 @@ class Ingested:
     added: int = 0
     entries: tuple[Entry, ...] = ()
     change: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ what is digested.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -15,7 +15,7 @@ from ricordo.clock import encode_id
 from ricordo.messages.codec import encode
 from ricordo.messages.types import Message
 
-__all__ = ["count_fingerprints", "fingerprint", "with_ids", "with_parents"]
+__all__ = ["count_fingerprints", "fingerprint", "given_again", "with_ids", "with_parents"]
 
 _ID_BYTES = 16
 
@@ -44,6 +44,31 @@ def with_ids(messages: Iterable[Message], *, session: str, known: Mapping[str, i
         result.append(message if message.id else replace(message, id=_stable_id(session, said, seen[said])))
         seen[said] += 1
     return result
+
+
+def given_again(held: Sequence[str], given: Sequence[str | None]) -> range:
+    """Return where in `held`, fingerprints in their order, the beginning of `given` stands already; empty for nowhere.
+
+    That is where `held` ends, or where it holds all of `given`: a conversation may be given again from its beginning,
+    or from somewhere in it. One message alone may as well have been said again, so it counts only if it is all of
+    `held`. None in `given` is a message that stands nowhere.
+    """
+    borders, run = [0] * len(given), 0
+    for at in range(1, len(given)):
+        while run and given[at] != given[run]:
+            run = borders[run - 1]
+        run += given[at] == given[run]
+        borders[at] = run
+    run, whole = 0, range(0)
+    for at, said in enumerate(held if given else ()):
+        while run and (run == len(given) or said != given[run]):
+            run = borders[run - 1]
+        run += said == given[run]
+        if run == len(given) > 1:
+            whole = range(at + 1 - run, at + 1)
+    if run > 1 or run == len(held):
+        return range(len(held) - run, len(held))
+    return whole
 
 
 def with_parents(messages: Iterable[Message], *, after: str | None = None) -> list[Message]:

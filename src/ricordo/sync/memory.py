@@ -63,6 +63,7 @@ class Memory(Face[AsyncMemory]):
     history = blocking(AsyncMemory.history)
     diff = blocking(AsyncMemory.diff)
     runs = blocking(AsyncMemory.runs)
+    settle = blocking(AsyncMemory.settle)
     ingest = blocking(AsyncMemory.ingest)
     sessions = blocking(AsyncMemory.sessions)
     session = blocking(AsyncMemory.session)

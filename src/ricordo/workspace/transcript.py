@@ -7,7 +7,7 @@ reported and hides no other.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
@@ -18,7 +18,7 @@ from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message
 from ricordo.messages.codec import decode, encode
-from ricordo.messages.identity import fingerprint, with_ids, with_parents
+from ricordo.messages.identity import fingerprint, given_again, with_ids, with_parents
 from ricordo.workspace.redaction import redacted_message
 
 __all__ = ["BrokenLine", "Logged", "Recorded", "Transcript", "read_log", "read_log_from"]
@@ -64,22 +64,28 @@ class Transcript:
         self._path = path
         self._session = session
         self._redactor = redactor
-        self._ids: set[str] = set()
+        self._ids: dict[str, str] = {}
+        """The messages of the log in their order: their fingerprints by id."""
         self._said: Counter[str] = Counter()
         self._last: str | None = None
         self._end = 0
 
-    async def append(self, messages: Iterable[Message], *, known: Mapping[str, int] | None = None) -> Recorded:
+    async def append(
+        self, messages: Iterable[Message], *, known: Mapping[str, int] | None = None, again: bool = False
+    ) -> Recorded:
         """Write the messages that the log does not hold, durably, and return all of them as stored.
 
         Secrets are replaced, missing ids and parents given. `known` counts, by fingerprint, what came before these
-        messages in the conversation they are taken from; None when they follow what the log holds. Raises:
-        StorageFull, StorageReadOnly, StorageBusy; then none of them is written.
+        messages in the conversation they are taken from; None when they follow what the log holds. With `again` they
+        may begin with messages that the log holds already, as `given_again` tells. Raises: StorageFull,
+        StorageReadOnly, StorageBusy; then none of them is written.
         """
         clean = await run_sync(_redacted, list(messages), self._redactor)
         async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCKS:x}"):
             await self._catch_up()
-            named = with_ids(clean, session=self._session, known=self._said if known is None else known)
+            held = self._held(clean) if again else []
+            rest = clean[len(held) :]
+            named = [*held, *with_ids(rest, session=self._session, known=self._said if known is None else known)]
             new = self._unknown(named)
             if new:
                 chained = with_parents(new, after=self._last)
@@ -94,6 +100,13 @@ class Transcript:
     async def read(self) -> Logged:
         """Return everything in the log; empty when there is none."""
         return await read_log(self._files, self._path)
+
+    def _held(self, messages: Sequence[Message]) -> list[Message]:
+        """Return those of the first messages that the log holds already, with the ids that they have there."""
+        given = [fingerprint(message) if not message.id else self._ids.get(message.id) for message in messages]
+        held = [*self._ids]
+        found = given_again([*self._ids.values()], given)
+        return [replace(message, id=held[at]) for message, at in zip(messages, found, strict=False)]
 
     def _unknown(self, messages: Iterable[Message]) -> list[Message]:
         new: dict[str, Message] = {}
@@ -122,8 +135,9 @@ class Transcript:
     async def _take(self, whole: bytes) -> None:
         """Take in the lines that stand next in the log."""
         for message in (await run_sync(_decoded, whole))[0].values():
-            self._ids.add(message.id)
-            self._said[fingerprint(message)] += 1
+            said = fingerprint(message)
+            self._ids[message.id] = said
+            self._said[said] += 1
             self._last = message.id
         self._end += len(whole)
 

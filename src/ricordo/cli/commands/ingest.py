@@ -152,8 +152,12 @@ def _print_summary(target: Target, tally: Tally) -> None:
         say(f"Created a memory in {shown(str(target.root))}.")
     heading = f"Read {counted(tally.read, 'message')} in {counted(len(tally.sessions), 'session')}"
     say(f"{heading}: {tally.new:,} new, {tally.known:,} known.")
-    if not tally.new and not tally.learned:
+    if not tally.new and not tally.learned and not tally.waiting:
         say("Nothing was added: all of it was there already.")
+        return
+    if tally.asked:
+        waiting = f"; {counted(tally.waiting, 'job waits', 'jobs wait')} for it" if tally.waiting else ""
+        say(f"A model learns from it in the background{waiting}: `ricordo memory list` shows what it learned.")
         return
     kinds = ", ".join(counted(count, shown(kind)) for kind, count in tally.learned.most_common())
     say(f"Learned {bold(counted(tally.learned.total(), 'entry'))}{f': {kinds}' if kinds else ''}.")
@@ -170,6 +174,7 @@ def _document(target: Target, tally: Tally) -> "dict[str, JsonValue]":
         "messages": {"read": tally.read, "new": tally.new, "known": tally.known},
         "entries": tally.learned.total(),
         "learned": dict(tally.learned.most_common()),
+        "waiting": tally.waiting,
         "problems": _documents(tally.problems[:_PROBLEMS_KEPT]),
         "problem_count": len(tally.problems),
         "unreadable": [{"file": name, "message": message} for name, message in tally.unreadable],
