@@ -34,6 +34,8 @@ class Scope:
         if not given:
             raise InvalidScope
         for name, value in given.items():
+            if not isinstance(value, str):
+                raise InvalidScope(f"The {name} of a scope is a text, not {value!r}: write {name}={str(value)[:40]!r}.")
             if not value.strip() or len(value) > _LONGEST or not value.isprintable():
                 message = (
                     f"The {name} of a scope is a printable text of 1 to {_LONGEST} characters, not {value[:40]!r}."

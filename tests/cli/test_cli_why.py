@@ -78,11 +78,6 @@ def test_why_of_an_id_tells_how_often_it_was_shown_used_and_confirmed(root: Path
     assert "shown once, last 20" in ricordo("why", saved, "--root", root).out
 
 
-def test_words_that_look_like_an_id_are_looked_for(root: Path) -> None:
-    assert "harbour" in ricordo("why", "harbour", "--root", root).out
-    assert ricordo("why", "0" * 26, "--root", root).code == 0
-
-
 @pytest.mark.parametrize(
     ("option", "value", "passes"),
     [
@@ -100,3 +95,32 @@ def test_a_search_is_narrowed_by_each_of_its_filters_and_so_is_its_explanation(
             "hits"
         ]
         assert bool(hits) is passes
+
+
+def test_why_of_an_id_that_no_memory_has_says_so_and_looks_for_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = _id(root, "called harbour")
+    mistyped = f"{saved[:-1]}{'a' if saved[-1] != 'a' else 'b'}"
+    for wrong in (mistyped, "01m80ftsj47df9g1b2nek7s7ge", "nek7s7ge", "fact_1234567890", saved[:6]):
+        for embedder in ("none", "hashing"):
+            monkeypatch.setenv("RICORDO_EMBEDDER", embedder)
+            done = ricordo("why", wrong, "--root", root)
+            assert (done.code, done.out) == (1, "")
+            assert wrong in done.err
+    assert f"The nearest is {saved}." in ricordo("why", mistyped, "--root", root).err
+    ricordo("remember", "The parser needs python3 and nothing else.", "--root", root)
+    assert "python3 and nothing else" in ricordo("why", "python3", "--root", root).out
+    assert "called harbour" in ricordo("why", "harbour", "--root", root).out
+    assert ricordo("why", "zebras", "--root", root).out == "Nothing found.\n"
+
+
+def test_why_of_nothing_is_refused_and_what_has_no_score_is_listed_without_one(root: Path) -> None:
+    for blank in ("", "  "):
+        done = ricordo("why", blank, "--root", root)
+        assert (done.code, done.out) == (1, "")
+        assert "write its id, or words" in done.err
+    listed = ricordo("recall", "", "--why", "--root", root).out
+    assert "called harbour" in listed
+    assert "score" not in listed
+    assert "\n\n" not in listed.partition("Not shown")[0].rstrip()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import NoneType, TracebackType
 from typing import Any, Concatenate, ParamSpec
 
 from ricordo.agent import arguments
@@ -34,6 +34,7 @@ from ricordo.runtime import Settings
 from ricordo.runtime.agent_options import AgentOptions, Refresh
 from ricordo.runtime.agents import open_session
 from ricordo.runtime.closing import ClosingMode
+from ricordo.runtime.given import require, scope_of
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import Compacted, NextRequest
 from ricordo.runtime.usage import ContextReport
@@ -130,7 +131,7 @@ class HarnessAgent(Standpoint):
         `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory;
         `workspace` the root, by default that of `Memory.open`. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
-        self.scope = arguments.scope_of(scope)
+        self.scope = scope_of(scope)
         on = Reductions(
             tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
             truncate_args=truncate_args, compaction=compaction, strategies=arguments.strategies(strategies),
@@ -141,9 +142,9 @@ class HarnessAgent(Standpoint):
             sub_agents=arguments.sub_agents(sub_agents), permissions=arguments.rules(permissions), max_iters=max_iters,
             approve=arguments.approval(approve), states=arguments.states_of(states), closing_summary=closing_summary,
             flush=flush, require_memory=require_memory, session_tools=session_tools, instructions=instructions,
-            tools=tuple(tools), memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
+            tools=arguments.tools_of(tools), memory_tools=memory_tools, memory_hooks=memory_hooks, incognito=incognito,
             file_tools=file_tools, store=store, scope=self.scope, shell=shell, clock=clock, disk=disk,
-            incognito=incognito, trusted=trusted)  # fmt: skip
+            root=_folder(workspace), trusted=trusted)  # fmt: skip
         self._stack = AsyncExitStack()
 
     @classmethod
@@ -273,6 +274,7 @@ class HarnessAgent(Standpoint):
 
 
 def _folder(named: str | Path | None) -> Path | None:
+    require("A folder", named, str, Path, NoneType, words="a path or None")
     return None if named is None else Path(named)
 
 

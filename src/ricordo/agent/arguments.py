@@ -7,24 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ricordo.compaction.contract import Strategy
-from ricordo.errors import InvalidSetting, ScopeRequired
+from ricordo.errors import InvalidSetting
 from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
-from ricordo.scopes import Scope
 from ricordo.state import StateStore
-from ricordo.tools import Approve
+from ricordo.tools import Approve, Tool
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
-__all__ = ["approval", "opt_in", "rules", "scope_of", "states_of", "strategies", "sub_agents"]
+__all__ = ["approval", "opt_in", "rules", "states_of", "strategies", "sub_agents", "tools_of"]
 
 _T = TypeVar("_T")
-
-
-def scope_of(given: Scope | None) -> Scope:
-    """Return whose memory it is. Raises: ScopeRequired."""
-    if given is None:
-        raise ScopeRequired
-    return given
 
 
 def strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
@@ -32,6 +24,11 @@ def strategies(given: Sequence[Strategy] | None) -> tuple[Strategy, ...] | None:
     if given is None:
         return None
     return _several("strategies", given, "reductions of ricordo.compaction", lambda each: _does(each, "act", "reduce"))
+
+
+def tools_of(given: Sequence[Tool]) -> tuple[Tool, ...]:
+    """Return the tools. Raises: InvalidSetting."""
+    return _several("tools", given, "tools, as `ricordo.tools.tool` makes them", lambda each: _does(each, "spec"))
 
 
 def rules(given: Sequence[str]) -> tuple[PermissionRule, ...]:

@@ -43,14 +43,17 @@ def print_explained(found: "Explained", target: Target) -> None:
     """Print hits with what each signal gave to their scores, then the best candidates that are none, and why."""
     if not found.hits:
         say("Nothing found.")
+    is_scored = any(hit.score for hit in found.hits)
     for number, hit in enumerate(found.hits, start=1):
         say(f"{number}. {_snippet(hit)}")
         origin = hit.entry.source
         said = f"said in {origin.session} {' '.join(origin.messages)}".rstrip() if origin.session else ""
-        facts = [shown(hit.entry.kind), f"score {hit.score:.3f}", _place(hit, target), _under(hit), shown(said)]
+        score = f"score {hit.score:.3f}" if is_scored else ""
+        facts = [shown(hit.entry.kind), score, _place(hit, target), _under(hit), shown(said)]
         say(dim(f"   {' · '.join(filter(None, facts))}"))
         _print_neighbours(hit)
-        say(dim(wrapped(_shares(hit), "   ")))
+        if is_scored:
+            say(dim(wrapped(_shares(hit), "   ")))
         say(dim(wrapped(f"{hit.why}{f'; id {hit.entry.id}' if hit.entry.id else ''}", "   ")))
     if found.trouble:
         say(f"\nWithout the reranker: {shown(found.trouble)}")

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from ricordo.errors import InvalidQuery
 from ricordo.files.contract import Appended
+from ricordo.index.filters import moment_of, names_of
 
 __all__ = [
     "EVERYTHING",
@@ -97,6 +99,19 @@ class Query:
     sorts: tuple[Sort, ...] = EVERYTHING
     neighbours: bool = False
     profile: str = ""
+
+    def __post_init__(self) -> None:
+        """Take one name for the only one, a moment in any of its forms, and refuse the rest. Raises: InvalidQuery."""
+        for name in ("text", "session", "path", "profile"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidQuery(f"{name} of a query is a text, not {getattr(self, name)!r}.")
+        for name in ("kinds", "tags", "sorts"):
+            if type(getattr(self, name)) is not tuple or "" in getattr(self, name):
+                object.__setattr__(self, name, names_of(name, getattr(self, name)))
+        if unknown := {*self.sorts}.difference(EVERYTHING):
+            raise InvalidQuery(f"sorts are of {', '.join(EVERYTHING)}, not {', '.join(sorted(map(repr, unknown)))}.")
+        for name in ("since", "until"):
+            object.__setattr__(self, name, moment_of(name, getattr(self, name)))
 
 
 @dataclass(frozen=True, kw_only=True)

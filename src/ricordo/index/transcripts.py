@@ -95,6 +95,7 @@ def _messages(lines: Iterable[bytes], first_line: int) -> Iterator[tuple[int, Me
 
 
 def _whole(document: Document, message: Message, number: int, redactor: Redactor) -> Chunk:
+    name = redactor.clean(message.name) if message.name else ""
     return Chunk(
         path=document.path,
         line_number=number,

@@ -1,15 +1,15 @@
 """What a person does to what is remembered: forget, take back, look at what was written, pin and confirm."""
 
-import math
 from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from ricordo.audit import HistoryItem, MemoryUsage, chosen_item, history
 from ricordo.audit.difference import ChangeDiff, difference
 from ricordo.audit.runs import BackgroundRun, background_runs
-from ricordo.errors import ChangeNotFound, InvalidQuery, InvalidSetting, ScopeMismatch
+from ricordo.errors import ChangeNotFound, InvalidQuery, ScopeMismatch
 from ricordo.profile.managing import ManagedProfile
 from ricordo.runtime import Settings, Workspace
+from ricordo.runtime.given import budget_of, limit_of, require, scope_of, seconds_of
 from ricordo.scopes import Scope
 from ricordo.spending.journal import SpendingJournal
 from ricordo.stores.capabilities import Layers, NotesUse
@@ -29,6 +29,7 @@ class ByHand(ABC):
 
     async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
         """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
+        _require_text(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
             return await self._layers.forget(entry_id, who="user", why=reason)
@@ -41,6 +42,7 @@ class ByHand(ABC):
         background, is taken back by its id only; what another user did is not found. Raises: ChangeNotFound,
         UndoRefused.
         """
+        _require_text(change_id or "")
         with self._workspace.emitter.stage("undo", self.scope):
             return await self._layers.undo(change_id, who="user")
 
@@ -49,13 +51,14 @@ class ByHand(ABC):
 
         Raises `InvalidQuery` if `limit` is below 1.
         """
-        return await self._layers.history(limit=limit)
+        return await self._layers.history(limit=None if limit is None else limit_of(limit))
 
     async def diff(self, change_id: str | None = None) -> ChangeDiff:
         """Return what one write did to each of its files, line by line; the newest when none is named.
 
         Raises: ChangeNotFound, also when what it replaced is not kept any more.
         """
+        _require_text(change_id or "")
         places, user = await self._layers.places(), self.scope.user or ""
         items = [(item, place) for place in places for item in await history(place.files, place.changes, user=user)]
         if not items:
@@ -71,9 +74,7 @@ class ByHand(ABC):
 
         Ended ones are known for a while. Raises: InvalidQuery if `limit` is below 1; StorageError.
         """
-        if limit < 1:
-            raise InvalidQuery(f"A history shows at least one run: the limit can't be {limit}.")
-        records = await self._workspace.inbox.jobs(limit=limit)
+        records = await self._workspace.inbox.jobs(limit=limit_of(limit))
         if not records:
             return []
         # a day is that of the user's calendar, which may have begun before
@@ -88,9 +89,7 @@ class ByHand(ABC):
         counted. A job that failed is left and tried again later; `runs` says why. Raises: InvalidSetting for no number
         of seconds.
         """
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
-            raise InvalidSetting(f"seconds is a number of at least 0, not {seconds!r}.")
-        if seconds > 0:
+        if seconds_of(seconds) > 0:
             await self._workspace.worker.hasten()
         return await self._workspace.worker.settle(seconds=seconds)
 
@@ -100,10 +99,12 @@ class ByHand(ABC):
         A pinned one stands in every preamble as long as its budget allows, does not lose weight with age, and is never
         rewritten or retired by consolidation. Raises `EntryNotFound`.
         """
+        _require_text(entry_id)
         return await self._layers.mark(entry_id, "pin" if on else "unpin", who="user")
 
     async def confirm(self, entry_id: str) -> Entry:
         """Say that a memory holds: it is sure, and as fresh as if it was learned now. Raises `EntryNotFound`."""
+        _require_text(entry_id)
         return await self._layers.mark(entry_id, "confirm", who="user")
 
     async def used(self, entry_id: str, *, how: str = "used") -> Entry:
@@ -111,6 +112,7 @@ class ByHand(ABC):
 
         It makes no memory fresher: that is for `confirm`. Raises `EntryNotFound`.
         """
+        _require_text(entry_id, how)
         entry = await self._layers.get(entry_id)
         notes = self._workspace.store.offers(NotesUse)
         if notes:
@@ -124,13 +126,14 @@ class ByHand(ABC):
         """
         standard = Tokens(self._settings.preamble_tokens) if self._settings else None
         prefaces = self._workspace.store.offers(CutsIndex)
-        return (await prefaces.prefaced(budget or standard)).cut if prefaces else None
+        return (await prefaces.prefaced(budget_of(budget) or standard)).cut if prefaces else None
 
     async def usage(self, entry_id: str) -> MemoryUsage:
         """Return how often a memory was shown, used and confirmed, and when; nothing where that is not noted.
 
         Raises `EntryNotFound`.
         """
+        _require_text(entry_id)
         entry = await self._layers.get(entry_id)
         notes = self._workspace.store.offers(NotesUse)
         return await notes.usage(entry.id) if notes else MemoryUsage()
@@ -141,7 +144,7 @@ class ByHand(ABC):
         Raises: ScopeMismatch for that of another user, or of another root.
         """
         workspace = self._workspace
-        wanted = scope or self.scope
+        wanted = self.scope if scope is None else scope_of(scope)
         if wanted.user != self.scope.user:
             raise ScopeMismatch(f"This memory is open for {self.scope}: it shows no profile of {wanted}.")
         config = self._settings.injection if self._settings else None
@@ -154,3 +157,8 @@ class ByHand(ABC):
     @property
     @abstractmethod
     def _layers(self) -> Layers: ...
+
+
+def _require_text(*given: object) -> None:
+    for each in given:
+        require("An id, and a reason,", each, str, words="a text", error=InvalidQuery)

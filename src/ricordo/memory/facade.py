@@ -1,11 +1,11 @@
 """Memory: remember, recall, answer, forget and undo, in a few lines of anybody's agent."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import NoneType
 
 from anyio.to_thread import run_sync
 
@@ -21,12 +21,12 @@ from ricordo.errors import (
     InvalidScope,
     InvalidSetting,
     MemoryClosed,
-    ScopeRequired,
 )
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Freshness, Query
+from ricordo.index.filters import Moment, moment_of, names_of
 from ricordo.memory.by_hand import ByHand
 from ricordo.memory.ingesting import take_in
 from ricordo.memory.results import Ingested, Session
@@ -41,6 +41,7 @@ from ricordo.recall.recall import explain, search
 from ricordo.recall.reranking import Reranker
 from ricordo.runtime import Settings, Workspace, open_workspace
 from ricordo.runtime.assembly import Parts
+from ricordo.runtime.given import budget_of, limit_of, require, scope_of, seconds_of, shortened
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.serving import embed_for
 from ricordo.scopes import Scope
@@ -109,8 +110,12 @@ class Memory(ByHand):
         RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to another tenant or
         project; InvalidSetting, or DocumentInvalid for a config.toml that is no TOML.
         """
-        if scope is None:
-            raise ScopeRequired
+        scope = scope_of(scope)
+        require("root", root, str, Path, NoneType, words="a folder or None")
+        require("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
+        for name, given, act in (("embedder", embedder, "embed"), ("reranker", reranker, "scores")):
+            if given is not None and not isinstance(given, str) and not hasattr(given, act):
+                raise InvalidSetting(f"{name} is a name, None, or what has the method {act}, not {shortened(given)}.")
         if any(map(has_secret, scope.parts().values())):
             raise InvalidScope("A part of the scope holds a secret: it would be written as the name of a folder.")
         named = Path(root) if root is not None else None
@@ -147,8 +152,12 @@ class Memory(ByHand):
         checked against it until the memory is forgotten; it is for people only, and permits nothing. Raises:
         InvalidEntry, ScopeMismatch, ReasonRequired, StorageFull and its siblings.
         """
-        if isinstance(tags, str):
+        if isinstance(tags, str) or not isinstance(tags, Iterable):
             raise InvalidEntry(f"The tags of an entry are several texts, such as [{tags!r}], not one.")
+        if scope is not None:
+            scope_of(scope)
+        for name, value in (("reason", reason), ("rule", rule)):
+            require(name, value, str, NoneType, words="a text or None", error=InvalidEntry)
         entry = Entry(content=content, kind=kind, tags=tuple(tags), scope=scope, reason=reason, rule=rule, by=by)
         return await self._workspace.store.save(entry)
 
@@ -157,10 +166,10 @@ class Memory(ByHand):
         query: str,
         *,
         limit: int = 5,
-        kinds: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
+        kinds: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
         budget: Tokens | None = None,
         around: bool = False,
     ) -> list[Hit]:
@@ -169,12 +178,17 @@ class Memory(ByHand):
         With a `budget` they have at most so many tokens together, estimated: one too long for what is left is skipped.
 
         The filters take memories of any of the `kinds`, with any of the `tags`, saved or said from `since` up to
-        `until`. With `around` a hit has what stands right before and after it. Raises: InvalidQuery if `limit` is
-        below 1.
+        `until`: one kind or several, a time with its offset, a day, or either as a text such as `2026-11-22`. With
+        `around` a hit has what stands right before and after it. Raises: InvalidQuery for another filter, and if
+        `limit` is below 1; InvalidSetting for another budget.
         """
-        asked = Query(text=query, kinds=tuple(kinds), tags=tuple(tags), since=since, until=until, sorts=MEMORY_SORTS)
-        found = await self._workspace.store.recall(asked, limit if budget is None else _MOST_PACKED * limit)
-        hits = packed(found, limit, budget)[0]
+        most, room = limit_of(limit), budget_of(budget)
+        asked = Query(
+            text=query, kinds=names_of("kinds", kinds), tags=names_of("tags", tags), since=moment_of("since", since),
+            until=moment_of("until", until), sorts=MEMORY_SORTS,
+        )  # fmt: skip
+        found = await self._workspace.store.recall(asked, most if room is None else _MOST_PACKED * most)
+        hits = packed(found, most, room)[0]
         return self._shown(await with_neighbours(await self._sources(), hits) if around else hits, "recall")
 
     async def search(self, query: str | Query, *, limit: int = 10, around: bool = False) -> list[Hit]:
@@ -184,10 +198,10 @@ class Memory(ByHand):
         InvalidQuery if `limit` is below 1.
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
-            asked = Query(text=query) if isinstance(query, str) else query
+            asked = query if isinstance(query, Query) else Query(text=query)
             now = self._workspace.place.clock.now()
             sources = await self._sources()
-            hits = await search(sources, asked, limit=limit, now=now, reranker=self._reranker)
+            hits = await search(sources, asked, limit=limit_of(limit), now=now, reranker=self._reranker)
             hits = await with_neighbours(sources, hits) if around else hits
             progress.counts["entries"] = len(hits)
             return self._shown(hits, "search")
@@ -208,17 +222,19 @@ class Memory(ByHand):
         if `limit` is below 1.
         """
         with self._workspace.emitter.stage("recall", self.scope) as progress:
-            asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
+            asked = query if isinstance(query, Query) else Query(text=query, sorts=MEMORY_SORTS)
             now = self._workspace.place.clock.now()
             sources = await self._sources()
             found = await explain(
-                sources, asked, limit=limit, rejected=rejected, budget=budget, now=now, reranker=self._reranker
-            )
+                sources, asked, limit=limit_of(limit), rejected=limit_of(rejected, least=0), budget=budget_of(budget),
+                now=now, reranker=self._reranker,
+            )  # fmt: skip
             progress.counts["entries"] = len(found.hits)
             return replace(found, hits=tuple(await with_neighbours(sources, found.hits))) if around else found
 
     async def answer(self, question: str) -> Answer:
         """Return the best hit quoted with its file and line, or "not in memory"; nothing is ever made up."""
+        require("question", question, str, words="a text", error=InvalidQuery)
         with self._workspace.emitter.stage("answer", self.scope) as progress:
             found = await answer(await self._sources(), question, now=self._workspace.place.clock.now())
             progress.counts["entries"] = int(found.found)
@@ -230,32 +246,31 @@ class Memory(ByHand):
 
         None stands for the setting `preamble_tokens`, which is 4,000 unless it is given; 0 of them is no preamble.
         """
-        if budget is not None and not isinstance(budget, Tokens):
-            raise InvalidSetting(f"A budget is `Tokens(500)` or None, not {budget!r}.")
+        room = budget_of(budget)
         standard = Tokens(self._settings.preamble_tokens) if self._settings else None
-        return await self._workspace.store.preamble(budget or standard)
+        return await self._workspace.store.preamble(room or standard)
 
-    async def entries(self, *, as_of: datetime | None = None) -> list[Entry]:
+    async def entries(self, *, as_of: Moment | None = None) -> list[Entry]:
         """Return everything that is remembered in the scope, newest first; `as_of` a moment, what was then.
 
-        What was forgotten, merged or superseded since is there as it was. Raises: InvalidQuery for a moment without an
-        offset; ChangeNotFound when what was replaced since is not kept any more.
+        What was forgotten, merged or superseded since is there as it was. Raises: InvalidQuery for what is no moment;
+        ChangeNotFound when what was replaced since is not kept any more.
         """
-        if as_of is None:
+        moment = moment_of("as_of", as_of)
+        if moment is None:
             return await self._layers.entries()
-        if as_of.tzinfo is None:
-            raise InvalidQuery(f"A moment has an offset, such as {as_of.isoformat()}+00:00.")
         places = await self._layers.places()
         then = [
-            place.outward(one) for place in places for one in await entries_as_of(place.files, place.changes, as_of)
+            place.outward(one) for place in places for one in await entries_as_of(place.files, place.changes, moment)
         ]
         return sorted(then, key=newest, reverse=True)
 
-    async def entry(self, entry_id: str, *, as_of: datetime | None = None) -> Entry:
+    async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
         """Return one memory by its id, or six or more characters of its beginning or end; `as_of` a moment, as it was.
 
         Raises: EntryNotFound, and as `entries` does.
         """
+        require("The id of a memory", entry_id, str, words="a text", error=InvalidQuery)
         if as_of is None:
             return await self._layers.get(entry_id)
         then = {entry.id: entry for entry in await self.entries(as_of=as_of)}
@@ -281,7 +296,10 @@ class Memory(ByHand):
         this one. Where a model learns, the session is put into the inbox, no model is waited for and no error of one is
         raised: `settle` waits for it. Raises: InvalidMessage; StorageError.
         """
-        given = list(messages)
+        given = list(messages) if isinstance(messages, Iterable) else [messages]
+        require("session", session, str, words="the id of a session", error=InvalidMessage)
+        require("part_of", part_of, str, words="the id of a change, or empty", error=InvalidMessage)
+        require("known", known, Mapping, NoneType, words="counts by fingerprint, or None", error=InvalidMessage)
         if not all(isinstance(message, Message) for message in given):
             raise InvalidMessage("Messages are `Message` values: `ricordo.messages.dialects.from_openai` makes them.")
         agent = self.scope.agent or DEFAULT_AGENT
@@ -295,6 +313,7 @@ class Memory(ByHand):
 
     async def session(self, session_id: str) -> Session:
         """Return one session with its messages. Raises `SessionNotFound`."""
+        require("The id of a session", session_id, str, words="a text", error=InvalidQuery)
         files = self._workspace.place.files
         info = await find_session(files, session_id, agent=self.scope.agent)
         logged = await read_log(files, info.path)
@@ -305,6 +324,7 @@ class Memory(ByHand):
 
         It is done beside everything else anyway: this waits for it. Without an embedder there is nothing to do.
         """
+        seconds_of(seconds)
         return sum([await embed_for(place, seconds=seconds) for place in await self._layers.places()])
 
     async def doctor(self) -> list[Check]:

@@ -1,4 +1,4 @@
-"""Taking in messages of a session: they are recorded, and learned from by rules at once or by a model in the background.
+"""Taking in messages of a session: rules learn from them at once, a model does in the background.
 
 Invariant: no model is waited for, and no error of one is raised to who gives the messages.
 """

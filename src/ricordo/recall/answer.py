@@ -51,23 +51,17 @@ async def answer(
     # what is asked day by day must not take all the places
     found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)
     stating = [hit for hit in found if not only_asks(hit, asked.text)]
-    trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
-    while True:
-        hits = trusted[:_LOOKED_AT]
-        chosen = best_to_quote(hits, asked.text, weights)
-        if chosen is None or chosen[1] < weights.floor:
-            outside = [hit for hit in stating if not any(hit is each for each in trusted)][:_LOOKED_AT]
-            return Answer(
-                found=False,
-                text=NOT_IN_MEMORY,
-                score=chosen[1] if chosen else 0.0,
-                others=tuple(hits[:_OTHERS]),
-                unconfirmed=_fitting(outside, asked.text, weights),
-            )
-        best, fit = chosen
-        if not await is_echo(sources, best):
-            break
-        trusted = [hit for hit in trusted if hit is not best]
+    trusted, chosen = await _trusted(sources, stating, asked.text, weights)
+    hits = trusted[:_LOOKED_AT]
+    if chosen is None or chosen[1] < weights.floor:
+        return Answer(
+            found=False,
+            text=NOT_IN_MEMORY,
+            score=chosen[1] if chosen else 0.0,
+            others=tuple(hits[:_OTHERS]),
+            unconfirmed=_unconfirmed(stating, trusted, asked.text, weights),
+        )
+    best, fit = chosen
     known = hits
     if not best.signals.get("memory") and (not asked.sorts or "curated" in asked.sorts):
         curated = await search(
@@ -97,8 +91,23 @@ async def answer(
     )
 
 
-def _fitting(outside: Sequence[Hit], question: str, weights: RecallConfig) -> tuple[Hit, ...]:
+async def _trusted(
+    sources: Sequence[Source], stating: Sequence[Hit], question: str, weights: RecallConfig
+) -> tuple[list[Hit], tuple[Hit, float] | None]:
+    """Return the hits that did not come from outside, and which of the first to quote, with its fitness."""
+    trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
+    while True:
+        chosen = best_to_quote(trusted[:_LOOKED_AT], question, weights)
+        if chosen is None or chosen[1] < weights.floor or not await is_echo(sources, chosen[0]):
+            return trusted, chosen
+        trusted = [hit for hit in trusted if hit is not chosen[0]]
+
+
+def _unconfirmed(
+    stating: Sequence[Hit], trusted: Sequence[Hit], question: str, weights: RecallConfig
+) -> tuple[Hit, ...]:
     """Return the one of what came from outside that would be quoted if it could be trusted; empty for none."""
+    outside = [hit for hit in stating if not any(hit is each for each in trusted)][:_LOOKED_AT]
     chosen = best_to_quote(outside, question, weights)
     return (chosen[0],) if chosen and chosen[1] >= weights.floor else ()
 

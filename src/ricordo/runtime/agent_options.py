@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Literal, TypeAlias, get_args
 
 from ricordo.clock import Clock
@@ -16,6 +17,7 @@ from ricordo.harness.sub_agents import RemoteAgent, SubAgent, check_max_iters
 from ricordo.middleware import StepMiddleware
 from ricordo.models import ChatModel
 from ricordo.runtime.closing import ClosingMode
+from ricordo.runtime.given import require, shortened
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
@@ -28,6 +30,11 @@ __all__ = ["AgentOptions", "Parentage", "Refresh"]
 
 Refresh: TypeAlias = Literal["session", "step"]
 """When memory that changed enters the system prompt: with the next session or compaction, or with the next request."""
+
+
+_SWITCHES = (
+    "memory_tools", "memory_hooks", "session_tools", "incognito", "require_memory", "file_tools", "shell", "planning",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +93,7 @@ class AgentOptions:
     def __post_init__(self) -> None:
         """Refuse a turn of no request, an unknown refresh, no address of a store, and secrets in names of files."""
         check_max_iters(self.max_iters)
+        self._check_kinds()
         if isinstance(self.store, str):
             parse_address(self.store)
         if self.closing_summary not in {None, *get_args(ClosingMode)}:
@@ -95,3 +103,17 @@ class AgentOptions:
             raise InvalidSetting(f"refresh is {' or '.join(get_args(Refresh))}, not {self.refresh!r}.")
         if any(map(has_secret, (*self.scope.parts().values(), self.session or ""))):
             raise InvalidScope("A part of the scope, or the session, holds a secret: files would be named after it.")
+
+    def _check_kinds(self) -> None:
+        for name in ("session", "instructions"):
+            require(name, getattr(self, name), str, NoneType, words="a text or None")
+        for name in _SWITCHES:
+            require(name, getattr(self, name), bool, words="True or False")
+        require("flush", self.flush, FlushConfig, NoneType, words="a FlushConfig or None")
+        require("settings", self.settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
+        if not isinstance(self.model, str) and not hasattr(self.model, "complete"):
+            named = "a name such as anthropic:claude-sonnet-5, or a ChatModel"
+            raise InvalidSetting(f"model is {named}, not {shortened(self.model)}.")
+        require(
+            "store", self.store, str, Store, NoneType, words="an address such as jsonl:./notes, an open store or None"
+        )

@@ -1,9 +1,10 @@
 """Reductions of an agent: which are on, by whom, and the strategies that carry them out, in their order."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from types import NoneType
 
 from anyio.to_thread import run_sync
 
@@ -28,6 +29,7 @@ from ricordo.guard import Redactor
 from ricordo.harness.offline import OFFLINE
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
+from ricordo.runtime.given import require
 from ricordo.runtime.settings import Settings
 
 __all__ = ["Ladders", "Reductions", "Surroundings"]
@@ -35,6 +37,12 @@ __all__ = ["Ladders", "Reductions", "Surroundings"]
 _LOG = logging.getLogger("ricordo.agent")
 _ON_DEMAND = CompactionConfig()
 """What a person's wish for a smaller window sets going where compaction is off."""
+
+
+_KINDS: Mapping[str, type] = {
+    "tool_result_eviction": ToolResultEvictionConfig, "clear_results": ClearResultsConfig,
+    "dedupe_reads": DedupeReadsConfig, "truncate_args": TruncateArgsConfig, "compaction": CompactionConfig,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +55,11 @@ class Reductions:
     truncate_args: TruncateArgsConfig | None = None
     compaction: CompactionConfig | None = None
     strategies: tuple[Strategy, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no configuration of its reduction. Raises: InvalidSetting."""
+        for name, kind in _KINDS.items():
+            require(name, getattr(self, name), kind, NoneType, words=f"a {kind.__name__} or None")
 
     @property
     def retries(self) -> int:

@@ -18,11 +18,12 @@ from hashlib import blake2b
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import NoneType
 
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, Ids
-from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting, ScopeRequired
+from ricordo.errors import ExtraMissing, InvalidScope, InvalidSetting
 from ricordo.events import Sink
 from ricordo.files import FileStore
 from ricordo.files.disk import Disk
@@ -33,6 +34,7 @@ from ricordo.index.keyword import KeywordIndex
 from ricordo.models import Embedder
 from ricordo.runtime.assembly import Parts, open_workspace, trusted_files
 from ricordo.runtime.claiming import claimed_root
+from ricordo.runtime.given import require, scope_of
 from ricordo.runtime.guard_key import new_key
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.serving import named_embedder
@@ -218,8 +220,8 @@ async def open_backend(
 
     `scope` is whose folder it is. The stores that are bound are to be closed by `close_store`.
     """
-    if scope is None:
-        raise ScopeRequired
+    scope = scope_of(scope)
+    require("settings", settings, Settings, NoneType, words="a value such as `Settings.load()` or None")
     parts = Parts.standard(settings=settings, clock=clock, disk=disk, sink=sink)
     opener = Opener(scope=scope, parts=replace(parts, ids=ids or parts.ids), embedder=embedder, trusted=trusted)
     async with opener.backend(address or default_store() or "none") as backend:

@@ -91,6 +91,8 @@ def parse_address(text: str) -> Address:
     One letter before a colon is a drive, and no scheme; upper and lower case of a scheme are the same. A scheme that
     needs no place stands for itself, and one that needs it is no folder: the folder `ring` is `./ring`.
     """
+    if not isinstance(text, str):
+        raise InvalidSetting(f"An address of a store is a text, not {text!r}: {_FORM}.")
     given = text.strip()
     if not given or "\0" in _plain(given):
         raise InvalidSetting(f"{text!r} names no store: {_FORM}. Known schemes: {', '.join(SCHEMES)}.")

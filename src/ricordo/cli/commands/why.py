@@ -1,6 +1,8 @@
 """`why`: where a memory is from, what changed it, where it stands, and why it is found or shown, or is not."""
 
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +16,7 @@ from ricordo.cli.hits import print_explained
 from ricordo.cli.locate import Origin, Position, origins_of, position_of
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.render import dim, emit, say, shown, wrapped
-from ricordo.errors import EntryNotFound
+from ricordo.errors import EntryNotFound, InvalidQuery
 
 if TYPE_CHECKING:
     from ricordo.audit import MemoryUsage
@@ -25,8 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["why"]
 
-_SHORTEST_ID = 6
 _MOST_CHANGES = 100
+_NEAR = 0.85
+_ID_OR_WORD = re.compile(r"\S{6,}")
+_ID = re.compile(r"(?=.*\d)[0-9a-z]{20,}", re.IGNORECASE)
+_PART = re.compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z]{6,}", re.IGNORECASE)
+"""What may be a part of an id, and a word too, such as `python3`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +82,12 @@ def why(
     often it was shown, used and confirmed. For
     words: what is found with what each signal gave, where it was said, and what was left out and why.
     """
+    if not what.strip():
+        raise InvalidQuery("Say which memory: write its id, or words that it is found by.")
     target = existing(root, user, project)
 
     async def look(memory: "Memory") -> "_Known | None":
-        try:
-            entry = await memory.entry(what) if len(what) >= _SHORTEST_ID and " " not in what else None
-        except EntryNotFound:
-            entry = None
+        entry = await _named(memory, what.strip())
         return await _known(memory, entry, target, asked, limit) if entry else None
 
     known = with_memory(target, look, finds=bool(asked))
@@ -92,6 +97,26 @@ def why(
         emit(_document(known, target))
     else:
         _print(known, target)
+
+
+async def _named(memory: "Memory", what: str) -> "Entry | None":
+    """Return the memory with this id; None for words. Raises: EntryNotFound for an id that no memory has."""
+    from ricordo.audit.find import names
+    from ricordo.workspace.profile import FACT_ID
+
+    if not _ID_OR_WORD.fullmatch(what):
+        return None
+    try:
+        return await memory.entry(what)
+    except EntryNotFound as error:
+        ids = [entry.id for entry in await memory.entries()]
+        near = get_close_matches(what, ids, n=1, cutoff=_NEAR)
+        if _ID.fullmatch(what) or what.startswith(FACT_ID) or any(names(what, one) for one in ids) or near:
+            hint = f" The nearest is {near[0]}." if near else ""
+            raise EntryNotFound(f"{error}{hint}") from error
+        if _PART.fullmatch(what) and not any(hit.words for hit in await memory.recall(what, limit=1)):
+            raise
+        return None
 
 
 async def _known(memory: "Memory", entry: "Entry", target: Target, asked: str, limit: int) -> _Known:
