@@ -22,8 +22,9 @@ class Job:
     the newest. `user` is who is named on what it writes, empty for whom the root names. It is due at `after`, at
     once when None, and is to be done by `deadline`, after which it goes first. `key` tells jobs that are one and
     the same; without one it is made of kind, agent, session and user. `signals` name what the messages hold, such as a
-    correction, and `trace` is the trace of whoever asked last. `id` is given by the inbox, which also counts the leases
-    it had in `attempts`.
+    correction, and `trace` is the trace of whoever asked last. `id` is given by the inbox, which
+    also counts in `attempts` how often the job was tried. It is no try when a lease ran out, its process was killed, or
+    it was given back without an error.
     """
 
     kind: str
@@ -115,7 +116,7 @@ class Queue(Protocol):
     async def release(self, lease: Lease, *, error: str | None = None, after: datetime | None = None) -> None:
         """Give the job back, due at `after`, with the type of the `error` that kept it. Raises `LeaseLost`.
 
-        With an `error` it counts as failed; one that failed too often ends as failed.
+        With an `error` it counts as failed; one that failed too often ends as failed. Without one nothing is counted.
         """
         ...
 

@@ -189,13 +189,15 @@ def _set_right(connection: Connection, now: datetime) -> None:
 def _take_back(connection: Connection, now: datetime, limits: Limits) -> None:
     for row in found(connection, "state = 'running' ORDER BY number", {}):
         if row.record.until is None or row.record.until <= now or is_gone(row.holder):
-            _return(connection, row, now, limits, error=LeaseLost.__name__, after=None)
+            # a kill says nothing of the work
+            _return(connection, row, now, limits, error=None, after=None)
 
 
 def _return(
     connection: Connection, row: Row, now: datetime, limits: Limits, *, error: str | None, after: datetime | None
 ) -> None:
-    failures = row.failures + (error is not None)
+    failed = error is not None
+    failures = row.failures + failed
     error = error or (row.record.outcome.error if row.record.outcome else None)
     if failures >= limits.failures:
         _change(connection, row.number, now, {"failures": failures})
@@ -207,7 +209,8 @@ def _return(
         beside = besides[0]
         job = widened(job, beside.record.job)
         connection.execute("DELETE FROM job WHERE number = :number", {"number": beside.number})
-    given: dict[str, Value] = {"state": "waiting", "failures": failures, "error": error}
+    attempts = job.attempts if failed else max(0, job.attempts - 1)
+    given: dict[str, Value] = {"state": "waiting", "failures": failures, "attempts": attempts, "error": error}
     _change(connection, row.number, now, _work(replace(job, after=after)) | _FREE | given)
 
 
