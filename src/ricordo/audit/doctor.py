@@ -125,7 +125,9 @@ def _unreadable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -
 
 def _encoding(documents: Mapping[str, bytes | None]) -> Check:
     broken = [path for path, data in documents.items() if data is not None and not _is_utf8(data)]
-    detail = f"files that are not UTF-8 throughout: {', '.join(broken)}" if broken else "files that are not UTF-8"
+    detail = "files that are not UTF-8"
+    if broken:
+        detail += f" throughout, and are changed by nothing here until they are saved as UTF-8: {', '.join(broken)}"
     return Check(name="encoding", ok=not broken, count=len(broken), detail=detail)
 
 

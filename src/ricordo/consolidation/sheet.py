@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from ricordo.workspace.document_text import MARK, split_lines
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
 
@@ -16,7 +17,6 @@ __all__ = ["Part", "Sheet", "parse_sheet"]
 
 _HEADING = re.compile(rb"(#{1,6})\s+(.*?)\s*#*\s*\Z")
 _FENCE = re.compile(rb"(`{3,}|~{3,})")
-_LINES = re.compile(rb"[^\n]*\n|[^\n]+\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,27 +184,28 @@ class _State:
         self._front = False
 
     def lines(self, text: bytes) -> list[Part]:
-        return [self._line(line) for line in _LINES.findall(text)]
+        return [self._line(line) for line in split_lines(text)]
 
-    def _line(self, line: bytes) -> Part:
+    def _line(self, data: bytes) -> Part:
+        line = data.removeprefix(MARK) if self._first else data
         bare = line.strip()
         first, self._first = self._first, False
         if self._front or (first and bare == b"---"):
             self._front = first or bare not in {b"---", b"..."}
-            return Part(data=line, section=self.section, fenced=True)
+            return Part(data=data, section=self.section, fenced=True)
         mark = _FENCE.match(line)
         if self._fence:
             if mark and mark[1].startswith(self._fence) and not bare.strip(self._fence[:1]):
                 self._fence = b""
-            return Part(data=line, section=self.section, fenced=True)
+            return Part(data=data, section=self.section, fenced=True)
         if mark:
             self._fence = mark[1]
-            return Part(data=line, section=self.section, fenced=True)
+            return Part(data=data, section=self.section, fenced=True)
         heading = _HEADING.match(line.rstrip(b"\r\n"))
         if heading and len(heading[1]) <= 2:
             self.section = heading[2].decode("utf-8", "replace") if len(heading[1]) == 2 else ""
-            return Part(data=line, section=self.section, heading=len(heading[1]) == 2)
-        return Part(data=line, section=self.section)
+            return Part(data=data, section=self.section, heading=len(heading[1]) == 2)
+        return Part(data=data, section=self.section)
 
 
 def _closed(parts: Sequence[Part]) -> bool:

@@ -15,6 +15,7 @@ from ricordo.index.chunking import Tail, following_terms, tail_rows
 from ricordo.index.documents import Document
 from ricordo.index.plan import Known
 from ricordo.index.tables import append_document, tail_after, tail_of
+from ricordo.workspace.document_text import count_line_ends
 
 __all__ = ["Append", "Block", "End", "with_block"]
 
@@ -94,6 +95,6 @@ def with_block(base: Known, data: bytes, info: FileInfo | None) -> Known:
         modified_ns=modified_ns,
         checked_ns=time.time_ns(),
         checksum=base.checksum.after(data),
-        lines=base.lines + data.count(b"\n"),
+        lines=base.lines + count_line_ends(data),
         changed_ns=info.changed_ns if info else 0,
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ricordo.index.contract import Chunk
 from ricordo.index.documents import Document
 from ricordo.index.pieces import piece_chunks
+from ricordo.workspace.document_text import text_lines
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.topic_frame import framing_lines
 
@@ -37,7 +38,7 @@ def markdown_chunks(document: Document, data: bytes, *, first_line: int = 1, hea
 
     `heading` is the one that the data stands under, for the tail of a document.
     """
-    lines = data.decode("utf-8", "replace").split("\n")
+    lines = text_lines(data)
     located = _entries(document, data) if document.sort in _WITH_ENTRIES else []
     taken = {number for entry in located for number in range(entry.line, entry.end_line + 1)}
     if document.sort == "curated":

@@ -20,6 +20,7 @@ from ricordo.index.chunking import reads_alone, rows_of
 from ricordo.index.documents import Document
 from ricordo.index.plan import Checksum, Known
 from ricordo.index.tables import known_documents, put_document, remove_document
+from ricordo.workspace.document_text import count_line_ends
 
 __all__ = ["Intake", "Outcome", "Progress"]
 
@@ -219,7 +220,7 @@ def _compare(document: Document, info: FileInfo, data: bytes, before: Known | No
         modified_ns=info.modified_ns if info.size == len(data) else 0,
         checked_ns=time.time_ns(),
         checksum=start.after(rest),
-        lines=(base.lines if base else 0) + rest.count(b"\n"),
+        lines=(base.lines if base else 0) + count_line_ends(rest),
         changed_ns=info.changed_ns,
     )
     return _Read(

@@ -110,7 +110,8 @@ def _facts(studied: Studied) -> list[NewFact]:
     What is about the project is for its own memory.
     """
     names = {_NAMELESS, *(message.name for message in studied.messages if message.role == "user" and message.name)}
-    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+    # a sentence begins with a capital letter, however the name is written
+    about_user = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.IGNORECASE)
     return [
         NewFact(
             content=finding.content,

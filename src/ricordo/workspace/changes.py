@@ -24,6 +24,7 @@ from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileM
 from ricordo.files import ABSENT, FileStore, Stored, version_of
 from ricordo.messages.jsontext import decoded, escaped
 from ricordo.uncut import uncut
+from ricordo.workspace.document_text import is_utf_16
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.merge import merged
 from ricordo.workspace.profile_merge import merged_document
@@ -209,6 +210,8 @@ class ChangeSets:
         found = await self._found(edit.path)
         if (found.version if found else ABSENT) != edit.expected:
             raise VersionConflict(f"{edit.path} changed since it was read: read it again and repeat the edit.")
+        if found and edit.data is not None and is_memory(edit.path):
+            _refuse_mixed_encodings(edit.path, found.data, edit.data)
         contents = [found.data] if found else []
         for data in contents if edit.data is None else [edit.data, *contents]:
             with suppress(AlreadyExists):
@@ -305,6 +308,12 @@ async def _content(files: FileStore, version: str) -> bytes | None:
     if version_of(data) != version:
         raise DocumentInvalid(f"The content {version} that history kept was changed.")
     return data
+
+
+def _refuse_mixed_encodings(path: str, found: bytes, data: bytes) -> None:
+    """Refuse to write UTF-8 into a document in UTF-16; a document that is UTF-8 throughout may take its place."""
+    if is_utf_16(found) and (is_utf_16(data) or b"\0" in data):
+        raise DocumentInvalid(f"{path} is in UTF-16 and was left as it is: save it as UTF-8 and try again.")
 
 
 def _file_change(edit: Edit) -> FileChange:

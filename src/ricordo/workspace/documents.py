@@ -10,6 +10,7 @@ from ricordo.files import ABSENT, FileStore
 from ricordo.files.paths import safe_path
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.changes import ChangeSets, Edit
+from ricordo.workspace.document_text import as_utf8, text_lines
 from ricordo.workspace.index_bounds import IndexBounds
 from ricordo.workspace.layout import MEMORY, WORKSPACE, is_memory
 
@@ -123,7 +124,7 @@ async def memory_lines(
     if start < 1 or (end is not None and end < start):
         raise InvalidInput(f"Lines count from 1 and a range ends after its start: {start} to {end} is none.")
     data = (await files.read(f"{WORKSPACE}/{inside}")).data
-    lines = redactor.clean_bytes(data).decode("utf-8", "replace").split("\n")
+    lines = text_lines(redactor.clean_bytes(as_utf8(data)))
     total = len(lines) - (lines[-1] == "")
     if start > max(total, 1):
         raise InvalidInput(f"{path} has {total} lines; line {start} is past its end.")

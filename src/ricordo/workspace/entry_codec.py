@@ -21,6 +21,7 @@ from ricordo.clock import encode_id, milliseconds, rfc3339
 from ricordo.courtesy import give_way
 from ricordo.errors import DocumentInvalid, InvalidEntry, InvalidScope
 from ricordo.scopes import Scope
+from ricordo.workspace.document_text import MARK, as_utf8, split_lines, text_lines
 from ricordo.workspace.entry import Author, Entry, Source, State, remembered_rule
 from ricordo.workspace.escapes import escape_content, escape_value, unescape
 
@@ -106,10 +107,11 @@ def parse_entry(bullet: str) -> Entry:
 def parse_entries(document: bytes | str, path: str, *, only: Callable[[bytes], bool] | None = None) -> list[Located]:
     """Return the entries of a Markdown document in its order; headings, prose, front matter and fenced code are none.
 
-    Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are. With
+    Bytes that are no UTF-8 become replacement characters in the content and leave all other entries as they are; in a
+    document in UTF-16 entries are placed where they stand in `as_utf8` of it. With
     `only`, bullets for whose bytes it is False are passed over, which costs much less than reading them.
     """
-    data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
+    data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else as_utf8(document)
     seen: Counter[str] = Counter()
     found = []
     for line, end_line, offset, block in _bullets(data):
@@ -141,14 +143,15 @@ def prompt_lines(document: bytes) -> list[str]:
 
     Entries come without their fields; those that are superseded or retired, and blank lines, are left out.
     """
+    document = as_utf8(document).removeprefix(MARK)
     shown, end = list[bytes](), 0
     for found in parse_entries(document, ""):
         active = found.entry.state == "active"
         bullet = "- " + found.entry.content.replace("\n", "\n  ") + "\n" if active else ""
         shown += [document[end : found.offset], bullet.encode("utf-8", "replace")]
         end = found.offset + found.length
-    text = b"".join([*shown, document[end:]]).decode("utf-8", "replace")
-    return [line.rstrip() for line in text.split("\n") if line.strip()]
+    lines = text_lines(b"".join([*shown, document[end:]]))
+    return [line.rstrip() for line in lines if line.strip()]
 
 
 def derived_id(path: str, content: str, ordinal: int) -> str:
@@ -187,8 +190,9 @@ def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
 
 def _bullets(data: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield (first line, last line, offset, bytes) of each bullet at the left margin, its blank tail left out."""
-    lines = re.findall(rb"[^\n]*\n|[^\n]+\Z", data)
-    number, offset = 0, 0
+    offset = len(MARK) if data.startswith(MARK) else 0
+    lines = split_lines(data[offset:])
+    number = 0
     fence: bytes | None = None
     skip = _front_matter(lines)
     while number < len(lines):
@@ -233,7 +237,7 @@ def _end_of_bullet(lines: list[bytes], start: int) -> int:
 
 def _parsed(block: str) -> tuple[Entry, str | None] | None:
     # a carriage return of the content is escaped, so one at the end of a line is an editor's
-    lines = block.replace("\r\n", "\n").rstrip("\n").split("\n")
+    lines = block.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n").split("\n")
     lines[0] = re.sub(r"^[-*+] +", "", lines[0])
     lines[1:] = [re.sub(r"^(?:  |\t)", "", line) for line in lines[1:]]
     shown, tags, named, entry_id = _suffix(lines[-1])
