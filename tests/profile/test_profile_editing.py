@@ -7,7 +7,7 @@ from hypothesis import given
 
 from profile_strategies import profiles
 from ricordo.errors import InvalidInput
-from ricordo.profile.editing import editable, edited, revision_of
+from ricordo.profile.editing import editable, edited, is_text_of
 from ricordo.workspace.profile import Fact, FactSource, Profile, Summary
 
 TEA = Fact(
@@ -35,8 +35,10 @@ def test_the_text_has_a_line_for_each_summary_and_fact() -> None:
         "", "Facts:", "- [preference | 0.81] Likes tea (avoid: coffee) ^fact_1",
         "- [context | 1.00 | pinned | 30 days] Rides a bike ^fact_2",
     ]  # fmt: skip
-    assert revision_of(editable(PROFILE)) == 7
-    assert revision_of("Facts:\n") is None
+    assert is_text_of(PROFILE, editable(PROFILE))
+    assert is_text_of(PROFILE, "Facts:\n")
+    assert not is_text_of(replace(PROFILE, revision=8), editable(PROFILE))
+    assert not is_text_of(replace(PROFILE, last_updated="2026-11-21T08:00:00.000Z"), editable(PROFILE))
 
 
 @given(profiles())

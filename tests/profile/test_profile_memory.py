@@ -9,6 +9,7 @@ import pytest
 from ricordo import Memory, Scope
 from ricordo.errors import FactNotFound, ScopeMismatch
 from ricordo.profile import importing, managing, storage
+from ricordo.profile.editing import editable, is_text_of
 from ricordo.runtime import Settings
 from ricordo.sync import Memory as SyncMemory
 
@@ -45,12 +46,20 @@ async def test_a_root_of_ones_own_has_its_profile_in_the_middle_and_undo_takes_i
         profile = memory.profile()
         fact = await profile.add_fact("Likes tea")
         assert (tmp_path / "own/workspace/profile.json").is_file()
+        file = tmp_path / "own/workspace/profile.json"
+        before = file.read_bytes()
         await profile.update_fact(fact.id, content="Likes coffee")
+        text = editable(await profile.show())
         item = await memory.undo()
         assert (item.act, item.why) == ("profile", f"{fact.id} changed")
         assert (await profile.fact(fact.id)).content == "Likes tea"
-        # an undo is one more revision, so nothing takes an older profile for this one
-        assert (await profile.show()).revision == 3
+        assert file.read_bytes() == before
+        # a text of the revision that was taken back is told from the next one with its number
+        await profile.update_fact(fact.id, content="Likes milk")
+        assert (await profile.show()).revision == 2
+        assert not is_text_of(await profile.show(), text)
+        await memory.undo()
+        assert file.read_bytes() == before
         await memory.undo()
         assert (await profile.show()).is_empty
 

@@ -116,9 +116,7 @@ async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -
         ours, version = b"", ABSENT
     before = await changes.content(changed.before)
     if version == changed.after:
-        # a profile counts its revisions, and an undo is one more
-        data = merged_document(ours, ours, before) if before and is_profile(changed.path) else None
-        return Edit(path=changed.path, expected=version, data=data or before), before
+        return Edit(path=changed.path, expected=version, data=before), before
     theirs = before or b""
     base = await changes.content(changed.after)
     if base is None:

@@ -17,11 +17,11 @@ from ricordo.errors import InvalidInput
 from ricordo.profile.rendering import FACTS, HEADINGS
 from ricordo.workspace.profile import Fact, FactSource, Profile, Summary, fact_id
 
-__all__ = ["editable", "edited", "revision_of"]
+__all__ = ["editable", "edited", "is_text_of"]
 
 _LABELS = {label: name for _, names in HEADINGS for name, label in names}
 _HEADINGS = {*(heading for heading, _ in HEADINGS), FACTS}
-_REVISION = re.compile(r"^# revision (\d+)\b", re.MULTILINE)
+_REVISION = re.compile(r"^# revision \d+.*$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\(?:u([0-9a-f]{4})|(.))", re.DOTALL)
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _FACT = re.compile(
@@ -39,7 +39,7 @@ _HELP = (
 
 def editable(profile: Profile) -> str:
     """Return the text of a profile."""
-    lines = [f"# revision {profile.revision}", *_HELP]
+    lines = [_revision(profile), *_HELP]
     for heading, names in HEADINGS:
         lines += ["", heading]
         lines += [_summary_line(label, profile.summaries.get(name) or Summary()) for name, label in names]
@@ -47,10 +47,15 @@ def editable(profile: Profile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def revision_of(text: str) -> int | None:
-    """Return the revision that a text was made of; None where it does not say so."""
+def is_text_of(profile: Profile, text: str) -> bool:
+    """Tell whether a text was made of this revision of the profile, or does not say of which one it was made."""
     found = _REVISION.search(text)
-    return int(found[1]) if found else None
+    return found is None or found[0].rstrip() == _revision(profile)
+
+
+def _revision(profile: Profile) -> str:
+    # an undo gives a profile its old number back, and the next save counts up from there
+    return f"# revision {profile.revision} of {' '.join(profile.last_updated.split()) or 'no time'}"
 
 
 def edited(profile: Profile, text: str, *, now: str = "") -> Profile:

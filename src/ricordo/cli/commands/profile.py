@@ -126,7 +126,7 @@ def edit(
 
     The editor is the one that VISUAL or EDITOR names. A text that can't be read changes nothing, and is kept.
     """
-    from ricordo.profile.editing import editable, revision_of
+    from ricordo.profile.editing import editable, is_text_of
 
     target = find(root, user, project)
     base = with_memory(target, lambda memory: memory.profile().show())
@@ -134,7 +134,7 @@ def edit(
         text, kept = edited_text(editable(base))
     else:
         text, kept = _content(given).decode("utf-8", "replace"), given
-        if revision_of(text) not in {None, base.revision}:
+        if not is_text_of(base, text):
             raise VersionConflict(f"The profile was saved since {given} was made of it: `ricordo profile edit` again.")
     try:
         saved = _take_back(target, base, text)
