@@ -96,7 +96,7 @@ def _replaced(
 def _preview(evicted: Evicted, preview: int) -> str:
     text = evicted.text
     ends = min(preview, len(text) // 4)
-    head = cut(text[: safe_boundary(text, ends)], ends)
+    head = cut(text, safe_boundary(text, ends))
     start = safe_boundary(text, len(text) - ends)
     left = start - len(head)
     return (

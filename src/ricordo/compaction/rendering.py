@@ -120,6 +120,6 @@ def _ends(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     half = longest // 2
-    start = safe_boundary(text, len(text) - half)
-    head = cut(text[: safe_boundary(text, half)], half)
-    return f"{head}\n[... {start - len(head):,} characters left out ...]\n{text[start:]}"
+    head = cut(text, safe_boundary(text, half))
+    tail = cut_start(text, safe_boundary(text, len(text) - half))
+    return f"{head}\n[... {len(text) - len(head) - len(tail):,} characters left out ...]\n{tail}"

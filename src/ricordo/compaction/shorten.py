@@ -88,7 +88,7 @@ def _arguments(arguments: str, length: int) -> str:
     )
     if len(clipped) <= max(2 * length, length + len(_CLIPPED)):
         return clipped
-    return dumps({"arguments": f"{clipped[: safe_boundary(clipped, length)]}{_CLIPPED}"})
+    return dumps({"arguments": f"{cut(clipped, safe_boundary(clipped, length))}{_CLIPPED}"})
 
 
 def _text(part: Text, length: int, where: str) -> Text:
@@ -97,8 +97,8 @@ def _text(part: Text, length: int, where: str) -> Text:
     said = f"\n[... {{left:,}} of {len(part.text):,} characters left out{where} ...]\n"
     ends = (length - len(said) - len(str(len(part.text)))) // 2
     if length < _LEAST_WITH_HANDLE or ends <= 0:
-        return Text(text=f"{cut(part.text[: safe_boundary(part.text, length)], length - len(_CUT))}{_CUT}")
-    head = cut(part.text[: safe_boundary(part.text, ends)], ends)
+        return Text(text=f"{cut(part.text, max(0, length - len(_CUT)))}{_CUT}")
+    head = cut(part.text, safe_boundary(part.text, ends))
     start = safe_boundary(part.text, len(part.text) - ends)
     # a boundary may lie before the end that was asked for
     tail = cut_start(part.text, start) if len(part.text) - start <= 2 * ends else ""

@@ -120,7 +120,7 @@ def _ends(text: str, length: int, name: str) -> str:
     """Return the text, one of more than `length` characters by its head and tail, with its size and its message."""
     if len(text) <= length:
         return text
-    head = cut(text[: safe_boundary(text, length * 2 // 3)], length)
+    head = cut(text, safe_boundary(text, length * 2 // 3))
     start = safe_boundary(text, len(text) - length // 3)
     tail = text[start:] if len(text) - start <= length else ""
     left = len(text) - len(head) - len(tail)
