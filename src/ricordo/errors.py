@@ -36,6 +36,7 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── StorageReadOnly
     │   ├── StorageBusy
     │   ├── StorageFailed
+    │   ├── EraseIncomplete
     │   └── DocumentInvalid
     ├── UndoRefused
     ├── HistoryUnreadable         a conversation that can't be ingested
@@ -67,6 +68,7 @@ __all__ = [
     "DuplicateFact",
     "EditRefused",
     "EntryNotFound",
+    "EraseIncomplete",
     "ExtraMissing",
     "FactNotFound",
     "FileMissing",
@@ -286,6 +288,10 @@ class StorageBusy(StorageError):
 
 class StorageFailed(StorageError):
     """The disk reported an error."""
+
+
+class EraseIncomplete(StorageError):
+    """Something of what was to be erased is left: end what writes to the named files and erase it again."""
 
 
 class DocumentInvalid(StorageError):

@@ -36,11 +36,12 @@ _MOST_READ = 8_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Copies:
-    """What was found: the tombstones that hide it, the edits that strike it, and the messages that are of one exchange
-    with it, as (session, id)."""
+    """What was found: the tombstones that hide it, the edits that strike it, the statements that say it, and the
+    messages that are of one exchange with it, as (session, id)."""
 
     stones: tuple[Tombstone, ...] = ()
     edits: tuple[Edit, ...] = ()
+    texts: tuple[str, ...] = ()
     near: frozenset[tuple[str, str]] = field(default=frozenset())
 
 
@@ -75,7 +76,12 @@ async def copies_of(files: FileStore, entries: Sequence[Entry], *, key: bytes) -
         Tombstone(id=name, digest=content_digest(text, key) if text else "", session=session, message=message)
         for session, message, text in found
     ]
-    return Copies(stones=tuple(dict.fromkeys(stones)), edits=tuple(edits), near=frozenset(near))
+    return Copies(
+        stones=tuple(dict.fromkeys(stones)),
+        edits=tuple(edits),
+        texts=tuple(dict.fromkeys(text for _, _, text in found if text)),
+        near=frozenset(near),
+    )
 
 
 async def _unclaimed(

@@ -61,7 +61,12 @@ async def undo(
             edits += await without_telling(files, [entry.content for entry in taken], item.entries)
             edits += await without_knowing(files, taken, by_hand=False)
             return await with_room(files, await with_listing(files, edits, bounds), bounds)
-        reversals = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
+        try:
+            reversals = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
+        except FileMissing as error:
+            raise UndoRefused(
+                f"The change {item.id} can't be undone: what it replaced was erased, or is kept no longer."
+            ) from error
         # where nothing was written since, every byte is as it was before
         exact = all(edit.data == before for edit, before in reversals)
         edits = [edit for edit, _ in reversals]

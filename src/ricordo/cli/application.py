@@ -18,6 +18,7 @@ from ricordo.cli.commands import (
     context,
     demo,
     doctor,
+    erasing,
     ingest,
     listing,
     maintain,
@@ -94,6 +95,7 @@ app.command("context", cls=Command)(context.context)
 app.command("compact", cls=Command)(compact.compact)
 app.command("expand", cls=Command)(compact.expand)
 app.command("forget", cls=Command)(remembering.forget)
+app.command("erase", cls=Command)(erasing.erase)
 app.command("pin", cls=Command)(remembering.pin)
 app.command("confirm", cls=Command)(remembering.confirm)
 app.command("undo", cls=Command)(changes.undo)

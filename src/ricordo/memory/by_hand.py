@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from ricordo.audit import HistoryItem, MemoryUsage, chosen_item, history
 from ricordo.audit.difference import ChangeDiff, difference
+from ricordo.audit.erase import Erased
 from ricordo.audit.runs import BackgroundRun, background_runs
 from ricordo.errors import ChangeNotFound, InvalidQuery, ScopeMismatch
 from ricordo.profile.managing import ManagedProfile
@@ -13,6 +14,7 @@ from ricordo.runtime.given import budget_of, limit_of, require, scope_of, second
 from ricordo.scopes import Scope
 from ricordo.spending.journal import SpendingJournal
 from ricordo.stores.capabilities import Layers, NotesUse
+from ricordo.stores.erasing import erase_everywhere, erased_by
 from ricordo.stores.preamble import CutsIndex
 from ricordo.stores.shown_index import IndexCut
 from ricordo.tokens import Tokens
@@ -33,6 +35,28 @@ class ByHand(ABC):
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
             return await self._layers.forget(entry_id, who="user", why=reason)
+
+    async def erase(self, entry_id: str = "", *, text: str = "") -> Erased:
+        """Take a memory, or a `text` wherever it stands, out of every file that this memory sees, for good.
+
+        The memory may be forgotten already. What says it word for word goes from memory, transcripts, states, history,
+        trash and every other file below the root, and so do the copies that forgetting finds; the index is made anew.
+        Nothing brings it back. A second call finishes what was cut off.
+
+        Raises: EntryNotFound; InvalidEntry unless exactly one of both is given; EraseIncomplete, which names the files
+        that still hold some of it; StorageError.
+        """
+        with self._workspace.emitter.stage("forget", self.scope) as progress:
+            done = await erase_everywhere(self._layers, entry_id=entry_id, text=text)
+            progress.counts.update(entries=len(done.ids))
+            return done
+
+    async def versions(self, entry_id: str) -> list[Entry]:
+        """Return what a memory says and what it said before, as far as history keeps it, also when it is forgotten.
+
+        Empty when nothing of a forgotten one is kept. Raises: EntryNotFound.
+        """
+        return (await erased_by(self._layers, entry_id))[1]
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Take back one write and return it: without an id the newest act of the scope's own user.

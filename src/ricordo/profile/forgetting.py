@@ -7,16 +7,18 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from ricordo.language import split_sentences
 from ricordo.profile.types import ProfileUpdate
 from ricordo.workspace.profile import Profile
-from ricordo.workspace.striking import says_part
+from ricordo.workspace.striking import says_literally, says_part
 
 __all__ = ["without_forgotten", "without_saying", "without_saying_part"]
 
 _HALF = 0.5
 
+_NAMES = re.compile(r"\(([^()]+)\)")
 _BETWEEN = re.compile(r"[\W_]+")
 
 
@@ -67,9 +69,16 @@ def _without(text: str, said: str) -> str:
 
 
 def _without_part(text: str, content: str) -> str:
-    sentences = split_sentences(text)
+    named = _NAMES.sub(partial(_without_names, content=content), text)
+    sentences = split_sentences(named)
     kept = [each.text for each in sentences if not says_part(each.text, [content], least=_HALF)]
-    return text if len(kept) == len(sentences) else " ".join(kept)
+    return named.strip() if len(kept) == len(sentences) else " ".join(kept)
+
+
+def _without_names(match: re.Match[str], content: str) -> str:
+    """Return a list of names in brackets without those that `content` names."""
+    left = [name for name in match[1].split(", ") if not says_literally(content, [name])]
+    return match[0] if len(left) == match[1].count(", ") + 1 else f"({', '.join(left)})" if left else ""
 
 
 def _plain(text: str) -> str:

@@ -310,8 +310,9 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         progress.counts["files"] = await files.sweep()
     embedder = None if isinstance(parts.embedder, str) else parts.embedder
     redactor = Redactor(key)
+    index_path = _index_path(root, parts)
     index = await KeywordIndex.open(
-        _index_path(root, parts), files, commit=parts.disk.commit, embedder=embedder,
+        index_path, files, commit=parts.disk.commit, embedder=embedder,
         ann_vectors=parts.settings.ann_vectors, redactor=redactor,
     )  # fmt: skip
     return Place(
@@ -327,6 +328,7 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         ids=parts.ids,
         usage=UsageLog(files, parts.clock) if parts.settings.usage else None,
         finds_profile=parts.settings.profile is not None,
+        index_path=str(index_path),
     )
 
 

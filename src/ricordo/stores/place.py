@@ -25,7 +25,7 @@ class Place:
 
     `key` is the root's secret for digests. `folder` is where it lies, for people. `usage` is where it is noted when
     a memory was shown, used and confirmed; None where that is not noted. With `finds_profile` the facts of profiles
-    are found.
+    are found. `index_path` is where the database of its index lies.
     """
 
     label: str
@@ -40,6 +40,7 @@ class Place:
     ids: Ids
     usage: UsageLog | None = None
     finds_profile: bool = True
+    index_path: str = ""
 
     async def source(self, scope: Scope, *, said: bool = True) -> Source:
         """Return what recall searches here for `scope`: of profiles its own alone.

@@ -57,6 +57,8 @@ class Memory(Face[AsyncMemory]):
     entries = blocking(AsyncMemory.entries)
     entry = blocking(AsyncMemory.entry)
     forget = blocking(AsyncMemory.forget)
+    erase = blocking(AsyncMemory.erase)
+    versions = blocking(AsyncMemory.versions)
     pin = blocking(AsyncMemory.pin)
     confirm = blocking(AsyncMemory.confirm)
     undo = blocking(AsyncMemory.undo)

@@ -303,6 +303,10 @@ async def _content(files: FileStore, version: str) -> bytes | None:
         return None
     try:
         data = zlib.decompress((await files.read(_object(version))).data)
+    except FileMissing as error:
+        raise FileMissing(
+            f"The content {version} is not in the history any more: it was erased or given up."
+        ) from error
     except zlib.error as error:
         raise DocumentInvalid(f"The content {version} that history kept can't be read.") from error
     if version_of(data) != version:

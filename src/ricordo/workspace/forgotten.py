@@ -107,7 +107,10 @@ def _statements(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         at = line.find("{")
         for inner in _in_json(line[at:]) if at >= 0 else ():
-            yield from (inner[start:end] for start, end in _spans(inner))
+            # arguments of a tool are JSON in JSON
+            yield from (
+                _statements(inner) if inner.startswith("{") else (inner[start:end] for start, end in _spans(inner))
+            )
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

@@ -45,6 +45,7 @@ class Tombstones:
     ids: frozenset[str] = frozenset()
     digests: frozenset[str] = frozenset()
     messages: frozenset[tuple[str, str]] = frozenset()
+    rows: tuple[Tombstone, ...] = ()
     data: bytes = b""
     version: str = ABSENT
 
@@ -94,6 +95,7 @@ def _tombstones(data: bytes, version: str) -> Tombstones:
         ids=frozenset(row.id for row in rows),
         digests=frozenset(row.digest for row in rows if row.digest),
         messages=frozenset((row.session, row.message) for row in rows if row.message),
+        rows=tuple(rows),
         data=data,
         version=version,
     )

@@ -1,0 +1,230 @@
+"""Erase: take what a memory says out of every file of a root for good, and make sure that nothing of it is left.
+
+It is forgotten first, which leaves content-free tombstones. Then every file is written anew without it, what history
+keeps of it is deleted, and the index is made again from the files. A record without content stands in
+`history/erasing/` until all of that is done, so who erases the same again after a stop finishes it: what is left to
+erase is known by the digests of the tombstones.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+
+from ricordo.audit.copies import copies_of
+from ricordo.audit.find import located_by_id
+from ricordo.clock import Clock, rfc3339
+from ricordo.database.erasing import MAGIC, erase_rows
+from ricordo.errors import AlreadyExists, EraseIncomplete, FileMissing, PathRefused, StorageFailed, VersionConflict
+from ricordo.files import FileStore
+from ricordo.workspace.changes import CHANGES_LOCK, CURATION_LOCK, OBJECTS, ChangeSets, replaced_memory
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import parse_entries
+from ricordo.workspace.forgotten import Forgotten
+from ricordo.workspace.layout import TOMBSTONES
+from ricordo.workspace.needles import Needles
+from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
+
+__all__ = ["ERASING", "Erased", "Root", "erase_from", "finish_erasing", "needles_of", "unfinished", "versions_of"]
+
+ERASING = "history/erasing"
+"""Where it is kept what is being erased, by id."""
+
+_OTHERS = frozenset({"users", "tenants"})
+_PASSES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erased:
+    """What was erased: the ids, and how many files were changed, were deleted, and were looked through in the end."""
+
+    ids: tuple[str, ...] = ()
+    changed: int = 0
+    deleted: int = 0
+    scanned: int = 0
+
+    def joined(self, other: "Erased") -> "Erased":
+        """Return what both come to."""
+        return Erased(
+            ids=tuple(dict.fromkeys((*self.ids, *other.ids))),
+            changed=self.changed + other.changed,
+            deleted=self.deleted + other.deleted,
+            scanned=self.scanned + other.scanned,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """A root to erase from: its `folder`, and `index`, the path of the database that can be made again."""
+
+    files: FileStore
+    changes: ChangeSets
+    folder: Path
+    index: Path
+    key: bytes
+    clock: Clock
+
+
+async def versions_of(root: Root, entry_id: str) -> list[Entry]:
+    """Return what the entry with this id says now, and what it said in documents that were replaced since."""
+    found = [one.entry for one in await located_by_id(root.files, entry_id) if one.entry.id == entry_id]
+    name = f"^{entry_id}".encode()
+    async for path, data in replaced_memory(root.files):
+        if name in data:
+            found += [one.entry for one in await run_sync(parse_entries, data, path) if one.entry.id == entry_id]
+    return [*{(entry.content, entry.source): entry for entry in found}.values()]
+
+
+async def needles_of(root: Root, entries: Sequence[Entry], entry_id: str) -> set[str]:
+    """Return all texts that are to be erased from a root with these versions of an entry."""
+    texts = {entry.content for entry in entries} | {entry.source.quote for entry in entries if entry.source.quote}
+    if entries:
+        texts |= {*(await copies_of(root.files, entries, key=root.key)).texts}
+    stones = await read_tombstones(root.files)
+    digests = frozenset(each.digest for each in stones.rows if each.id == entry_id and each.digest)
+    if digests:
+        texts |= await run_sync(_known_by, root.folder, Forgotten(digests, frozenset(), root.key))
+    return texts
+
+
+async def bury(root: Root, entries: Sequence[Entry], entry_id: str) -> None:
+    """Leave tombstones of what is to be erased, where forgetting has left none."""
+    copies = await copies_of(root.files, entries, key=root.key) if entries else None
+    stones = await read_tombstones(root.files)
+    digests = {content_digest(entry.content, root.key) for entry in entries}
+    new = [Tombstone(id=entry_id, digest=digest) for digest in sorted(digests)]
+    rows = [row for row in dict.fromkeys([*new, *(copies.stones if copies else ())]) if row not in stones.rows]
+    if rows:
+        await root.files.replace(TOMBSTONES, stones.with_entries(rows), expected=stones.version)
+
+
+async def begin_erasing(root: Root, entry_id: str) -> None:
+    """Note, without any content, that this is being erased."""
+    record = json.dumps({"id": entry_id, "at": rfc3339(root.clock.now())}) + "\n"
+    with suppress(AlreadyExists):
+        await root.files.create(f"{ERASING}/{entry_id}.json", record.encode())
+
+
+async def finish_erasing(root: Root, entry_id: str) -> None:
+    """Take the note away again."""
+    with suppress(FileMissing):
+        await root.files.delete(f"{ERASING}/{entry_id}.json")
+
+
+async def unfinished(files: FileStore) -> list[str]:
+    """Return the ids of what was begun to be erased and is not erased yet."""
+    return [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(ERASING)]
+
+
+async def erase_from(root: Root, needles: Needles) -> Erased:
+    """Take `needles` out of every file of a root, and look through all of them.
+
+    Raises: EraseIncomplete, which names the files that still hold some of it.
+    """
+    done = Erased()
+    for _ in range(_PASSES):
+        async with root.files.lock(CURATION_LOCK), root.files.lock(CHANGES_LOCK):
+            done = done.joined(await _pass(root, needles))
+        await run_sync(_drop_index, root)
+        scanned, left = await run_sync(_scanned, root, needles)
+        if not left:
+            return done.joined(Erased(scanned=scanned))
+    raise EraseIncomplete(
+        f"{len(left)} files still hold some of it: {', '.join(left[:20])}. End what writes to them and erase it again."
+    )
+
+
+async def _pass(root: Root, needles: Needles) -> Erased:
+    changed = deleted = 0
+    for path in await run_sync(lambda: list(_walk(root.folder))):
+        name = path.relative_to(root.folder).as_posix()
+        act = await run_sync(_step_for, path, needles)
+        if act == "delete":
+            await run_sync(partial(path.unlink, missing_ok=True))
+            deleted += 1
+        elif act == "rows":
+            await run_sync(erase_rows, path, needles.erased)
+            changed += 1
+        elif act == "text":
+            # who wrote in between is met by the next pass, and what can't be named is told in the end
+            with suppress(VersionConflict, FileMissing, PathRefused):
+                await _rewrite(root.files, name, needles)
+                changed += 1
+    return Erased(changed=changed, deleted=deleted)
+
+
+async def _rewrite(files: FileStore, name: str, needles: Needles) -> None:
+    stored = await files.read(name)
+    rest = await run_sync(partial(needles.erased, stored.data, in_place=name.endswith(".jsonl")))
+    await files.replace(name, rest, expected=stored.version)
+
+
+def _step_for(path: Path, needles: Needles) -> str:
+    """Return what is to be done with a file; empty for nothing."""
+    data = _read(path)
+    if data.startswith(MAGIC):
+        # the columns of a row stand next to each other
+        return "rows" if needles.are_in(data, raw=True) else ""
+    if OBJECTS in path.as_posix():
+        return "delete" if needles.are_in(_inflated(data)) else ""
+    if not needles.are_in(data):
+        return ""
+    return "delete" if path.name.startswith(".~") else "text"
+
+
+def _drop_index(root: Root) -> None:
+    """Delete the index, with its vectors and what was put aside of it; whoever has it open makes it anew."""
+    for path in root.index.parent.glob(f"{root.index.stem}*"):
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _scanned(root: Root, needles: Needles) -> tuple[int, list[str]]:
+    """Return how many files were looked through, and which of them hold some of it."""
+    paths = [*_walk(root.folder), *root.index.parent.glob(f"{root.index.stem}*")]
+    return len(paths), [str(path) for path in paths if _holds(_read(path), needles)]
+
+
+def _holds(data: bytes, needles: Needles) -> bool:
+    return needles.are_in(_inflated(data), raw=data.startswith(MAGIC))
+
+
+def _known_by(folder: Path, forgotten: Forgotten) -> set[str]:
+    found: set[str] = set()
+    for path in _walk(folder):
+        data = _inflated(_read(path))
+        if not data.startswith(MAGIC):
+            for line in data.decode("utf-8", "replace").split("\n"):
+                found |= {*forgotten.found(line)}
+    return found
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield every file of a root, without those of other users' places in it, and without links."""
+    for at, folders, names in os.walk(folder):
+        if Path(at) == folder:
+            folders[:] = [name for name in folders if name not in _OTHERS]
+        yield from (path for name in sorted(names) if not (path := Path(at, name)).is_symlink())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise StorageFailed(f"{path} can't be read: {error.strerror or error}.") from error
+
+
+def _inflated(data: bytes) -> bytes:
+    """Return what compressed bytes say, and others as they are."""
+    try:
+        return zlib.decompress(data) if data[:1] == b"x" else data
+    except zlib.error:
+        return data

@@ -1,0 +1,59 @@
+"""`erase`: out of every file, for good."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ricordo.cli.context import existing, with_memory
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, YesOption
+from ricordo.cli.render import counted, emit, say, wrapped
+from ricordo.errors import InvalidEntry, InvalidInput
+
+if TYPE_CHECKING:
+    from ricordo.memory import Memory
+
+__all__ = ["erase"]
+
+
+def erase(
+    *,
+    entry_id: Annotated[
+        str, typer.Argument(metavar="[ID]", help="The id of a memory, or six or more characters of it.")
+    ] = "",
+    text: Annotated[
+        str, typer.Option("--text", metavar="TEXT", help="Erase this text wherever it stands, in place of a memory.")
+    ] = "",
+    yes: YesOption = False,
+    root: RootOption = None,
+    user: UserOption = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a memory out of every file for good: transcripts, history, index and all; nothing brings it back.
+
+    It asks first, and without a terminal it needs --yes. A memory that is forgotten can be erased too.
+    """
+    if bool(entry_id.strip()) == bool(text.strip()):
+        raise InvalidEntry("Name what is to be erased: the id of a memory, or a text with --text.")
+    target = existing(root, user, project)
+    if not yes:
+        if as_json or not sys.stdin.isatty():
+            raise InvalidInput("Erasing can't be undone: give --yes.")
+        for said in [text] if text else with_memory(target, lambda memory: _said(memory, entry_id)):
+            say(wrapped(said, "  "))
+        typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
+    done = with_memory(target, lambda memory: memory.erase(entry_id, text=text))
+    if as_json:
+        emit({"erased": list(done.ids), "changed": done.changed, "deleted": done.deleted, "scanned": done.scanned})
+        return
+    say(
+        f"Erased {'the text' if text else done.ids[0]}: {counted(done.changed, 'file')} written anew, "
+        f"{counted(done.deleted, 'file')} deleted."
+    )
+    say(f"Nothing of it is left in {counted(done.scanned, 'file')} that were looked through.")
+
+
+async def _said(memory: "Memory", entry_id: str) -> list[str]:
+    """Return what an entry says, now and before, also when it is forgotten."""
+    return list(dict.fromkeys(each.content for each in await memory.versions(entry_id)))

@@ -1,0 +1,90 @@
+"""Erasing from all places that a memory sees, one after the other, each under the locks of its root."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ricordo.audit import chosen_id
+from ricordo.audit.erase import (
+    Erased,
+    Root,
+    begin_erasing,
+    bury,
+    erase_from,
+    finish_erasing,
+    needles_of,
+    unfinished,
+    versions_of,
+)
+from ricordo.errors import EntryNotFound, InvalidEntry
+from ricordo.stores.capabilities import Layers
+from ricordo.stores.place import Place
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.needles import Needles
+from ricordo.workspace.tombstones import read_tombstones
+
+__all__ = ["erase_everywhere", "erased_by"]
+
+
+async def erased_by(layers: Layers, entry_id: str) -> tuple[str, list[Entry]]:
+    """Return the whole id that is meant, and all that this entry said, also when it is forgotten already.
+
+    Raises: EntryNotFound.
+    """
+    roots = [_root(place) for place in await layers.places()]
+    try:
+        chosen = (await layers.get(entry_id)).id
+    except EntryNotFound:
+        known: dict[str, None] = {}
+        for root in roots:
+            known |= dict.fromkeys([*(await read_tombstones(root.files)).ids, *await unfinished(root.files)])
+        chosen = chosen_id([*known], entry_id)
+    return chosen, [entry for root in roots for entry in await versions_of(root, chosen)]
+
+
+async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = "") -> Erased:
+    """Erase an entry, or a text wherever it stands, from every place, and return what was done.
+
+    Raises: EntryNotFound; InvalidEntry unless exactly one of both is given; EraseIncomplete.
+    """
+    if bool(entry_id.strip()) == bool(text.strip()):
+        raise InvalidEntry("Name what is to be erased: the id of a memory, or a text.")
+    places = await layers.places()
+    if entry_id:
+        chosen, entries = await erased_by(layers, entry_id)
+    else:
+        chosen = places[0].ids.new()
+        entries = [Entry(content=text, id=chosen)]
+    roots = [_root(place) for place in places]
+    for root in roots:
+        await begin_erasing(root, chosen)
+    ids = await _forgotten(layers, roots, chosen)
+    entries += [entry for name in ids for root in roots for entry in await versions_of(root, name)]
+    texts: set[str] = set()
+    for root in roots:
+        for name in ids:
+            texts |= await needles_of(root, entries, name)
+        await bury(root, entries, chosen)
+    needles, done = Needles(texts), Erased(ids=tuple(ids))
+    for place, root in zip(places, roots, strict=True):
+        done = done.joined(await erase_from(root, needles))
+        await place.index.refresh()
+        await finish_erasing(root, chosen)
+    return done
+
+
+async def _forgotten(layers: Layers, roots: Sequence[Root], entry_id: str) -> list[str]:
+    """Forget the entry as far as it stands, and return its id and those of what went with it."""
+    before = [(await read_tombstones(root.files)).ids for root in roots]
+    with suppress(EntryNotFound):
+        await layers.forget(entry_id, who="user", why="erased")
+    after = [(await read_tombstones(root.files)).ids for root in roots]
+    new = {name for old, now in zip(before, after, strict=True) for name in now - old}
+    return [entry_id, *sorted(new - {entry_id})]
+
+
+def _root(place: Place) -> Root:
+    return Root(
+        files=place.files, changes=place.changes, folder=Path(place.folder), index=Path(place.index_path),
+        key=place.key, clock=place.clock,
+    )  # fmt: skip

@@ -1,0 +1,197 @@
+"""What is erased is in no file of the root any more: not in its history, not in its index, not in its transcripts."""
+
+import errno
+import json
+import os
+import shutil
+import sqlite3
+import zlib
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from anyio import to_thread
+
+from disks import StepDisk
+from ricordo import HarnessAgent, Memory, Scope
+from ricordo.consolidation.config import ConsolidationConfig
+from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry, StorageError, UndoRefused
+from ricordo.flush.config import FlushConfig
+from ricordo.harness.offline import OFFLINE
+from ricordo.runtime import Settings
+from ricordo.testing import Call, Say, ScriptedModel
+
+if TYPE_CHECKING:
+    from ricordo.testing.script import ScriptItem
+
+pytestmark = pytest.mark.anyio
+
+SHOP = Scope(user="me", project="shop")
+WORD = "Xanthippe"
+DOCTOR = f'The user\'s doctor is "{WORD} Müller", room <12>.'
+MAIN = "We deploy only from main."
+
+
+def settings(root: Path) -> Settings:
+    return Settings(
+        root=None, user="me", data=root.parent / "data", cache=root.parent / "cache", embedder="static",
+        consolidation=ConsolidationConfig(model=OFFLINE), flush=FlushConfig(model=OFFLINE),
+    )  # fmt: skip
+
+
+async def lived_in(root: Path) -> str:
+    """Let an agent remember two things, talk about them, and consolidate; return the id of the one to be erased."""
+    script: list[ScriptItem] = [
+        Call("remember", {"content": DOCTOR}),
+        Call("remember", {"content": MAIN}),
+        Say(f'Noted: your doctor is "{WORD} Müller", room <12>.'),
+        Call("recall", {"query": "Who is the user's doctor?"}),
+        Say(f"{DOCTOR} You deploy only from main."),
+        Say(f"A talk. {DOCTOR} They deploy from main."),
+    ]
+    async with HarnessAgent(
+        ScriptedModel(script), workspace=root, scope=SHOP, session="one", settings=settings(root),
+        closing_summary="sync",
+    ) as agent:  # fmt: skip
+        await agent.send(f'Remember that my doctor is "{WORD} Müller", room <12>. We deploy only from main.')
+        await agent.send("Who is my doctor?")
+        await agent.consolidate()
+    workspace = root / "workspace"
+    (workspace / "plans").mkdir(exist_ok=True)
+    (workspace / "plans" / "visit.md").write_text(f"# Visit\n\n{DOCTOR}\nBring the card.\n")
+    evicted = workspace / "large_tool_results" / "one"
+    evicted.mkdir(parents=True, exist_ok=True)
+    (evicted / "read_file-1.txt").write_text(f"first line\n{DOCTOR}\nlast line\n")
+    (root / "trash").mkdir(exist_ok=True)
+    (root / "trash" / "old.json").write_text(json.dumps({"said": json.dumps({"content": DOCTOR})}))
+    (workspace / "memory" / f".~2026-11-20.md.{'0' * 12}").write_text(f"- {DOCTOR}\n")
+    with sqlite3.connect(root / "kept.db") as database:
+        database.execute("CREATE TABLE kept (name TEXT, value TEXT)")
+        database.execute("INSERT INTO kept VALUES ('a', ?), ('b', ?)", (DOCTOR, MAIN))
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.profile().add_fact(DOCTOR)
+        await memory.embed()
+        return next(entry.id for entry in await memory.entries() if entry.content == DOCTOR)
+
+
+def left(root: Path) -> list[str]:
+    """Return the files below the root and its surroundings that hold the word, however they are written."""
+    found = []
+    for path in [*root.parent.rglob("*")]:
+        if not path.is_file():
+            continue
+        data = path.read_bytes()
+        if path.suffix == ".z":
+            data += zlib.decompress(data)
+        if data.startswith(b"SQLite format 3\0"):
+            with sqlite3.connect(path) as database:
+                data += "\n".join(database.iterdump()).encode()
+        if WORD.lower().encode() in data.lower():
+            found.append(path.relative_to(root.parent).as_posix())
+    return found
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+async def test_no_file_holds_what_was_erased_and_all_else_is_there(tmp_path: Path, *, forgotten: bool) -> None:
+    root = tmp_path / ".ricordo"
+    gone = await lived_in(root)
+    assert len(left(root)) > 10
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        if forgotten:
+            await memory.forget(gone)
+            assert left(root)
+        others = {entry.id: entry for entry in await memory.entries() if WORD not in repr(entry)}
+        lines = (await memory.session("one")).lines
+        done = await memory.erase(gone[-8:])
+        assert left(root) == []
+        assert done.ids[0] == gone
+        assert done.scanned > 10
+        assert {entry.id: entry for entry in await memory.entries()} == others
+        assert WORD not in (await memory.answer("Who is the user's doctor?")).text
+        assert "main" in (await memory.answer("What do we deploy from?")).text
+        session = await memory.session("one")
+        assert session.lines == lines
+        assert session.broken == ()
+        assert "[erased]" in session.messages[0].text
+        assert "We deploy only from main." in session.messages[0].text
+    assert left(root) == []
+    assert (root / "workspace" / "plans" / "visit.md").read_text() == "# Visit\n\n[erased].\nBring the card.\n"
+    with sqlite3.connect(root / "kept.db") as database:
+        assert database.execute("SELECT value FROM kept WHERE name = 'b'").fetchone() == (MAIN,)
+    assert not [*(root / "history" / "erasing").glob("*")]
+
+
+async def test_what_was_erased_can_not_be_brought_back_and_is_not_learned_again(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    gone = await lived_in(root)
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.erase(gone)
+        taken = [item for item in await memory.history() if item.act == "forget"]
+        assert taken
+        with pytest.raises(UndoRefused, match="erased"):
+            await memory.undo(taken[0].id)
+    model = ScriptedModel([Say("Hello."), Say("A talk.")])
+    async with HarnessAgent(
+        model, workspace=root, scope=SHOP, session="two", settings=settings(root), closing_summary="sync"
+    ) as agent:
+        await agent.send("Hello.")
+        await agent.consolidate()
+    assert left(root) == []
+
+
+async def test_a_text_is_erased_wherever_it_stands(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    await lived_in(root)
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        before = len(await memory.entries())
+        await memory.erase(text=f"{WORD} Müller")
+        assert left(root) == []
+        assert len(await memory.entries()) == before
+        with pytest.raises(InvalidEntry):
+            await memory.erase()
+        with pytest.raises(EntryNotFound):
+            await memory.erase("01zzzzzzzzzzzzzzzzzzzzzzzz")
+
+
+async def test_an_erasing_that_was_cut_off_is_finished_by_the_next_one(tmp_path: Path) -> None:
+    gone = await lived_in(tmp_path / "whole" / ".ricordo")
+    cut = 0
+    for step in (1, 4, 10, 20, 35, 55, 80):
+        root = tmp_path / str(step) / ".ricordo"
+        await to_thread.run_sync(shutil.copytree, tmp_path / "whole", root.parent)
+        with suppress(StorageError):
+            async with Memory.open(root, scope=SHOP, settings=settings(root), disk=stopping(root, step)) as memory:
+                await memory.erase(gone)
+        pending = [path.read_text() for path in (root / "history" / "erasing").glob("*")]
+        cut += len(pending)
+        assert WORD not in repr(pending)
+        async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+            await memory.erase(gone)
+        assert left(root) == [], step
+        assert not [*(root / "history" / "erasing").glob("*")]
+    assert cut > 3
+
+
+def stopping(root: Path, at: int) -> StepDisk:
+    """Return a disk that fails for good from the step `at` on, counted from the beginning of an erasing."""
+    steps = count(1)
+
+    def reached(step: int) -> None:
+        if any((root / "history" / "erasing").glob("*")) and next(steps) >= at:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    return StepDisk(reached)
+
+
+async def test_an_erasing_that_can_not_reach_a_file_names_it(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    gone = await lived_in(root)
+    (root / "workspace" / "plans" / "a\\b.md").write_text(DOCTOR)
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        with pytest.raises(EraseIncomplete, match=r"a\\b\.md"):
+            await memory.erase(gone)
+        (root / "workspace" / "plans" / "a\\b.md").unlink()
+        await memory.erase(gone)
+    assert left(root) == []
