@@ -92,3 +92,23 @@ async def test_values_of_another_type_are_refused_with_what_to_give(opened: Open
             await memory.remember(42)  # type: ignore[arg-type]
         assert await memory.entries() == []
         assert await memory.sessions() == []
+
+
+async def test_the_same_words_under_another_id_are_forgotten_too_and_nothing_that_only_sounds_alike(
+    opened: Opened,
+) -> None:
+    async with opened() as memory:
+        first = await memory.remember("We keep the staging database on port 5433.")
+        await memory.remember("we keep the staging database on port 5433", by="agent")
+        others = [
+            await memory.remember(text)
+            for text in ("We keep the staging database on port 6000.", "We keep the staging database on a machine.")
+        ]
+        await memory.ingest([said("We keep the staging database on port 6000.")], session="s1")
+        await memory.forget(first.id)
+        left = await memory.entries()
+        assert {entry.id for entry in others} <= {entry.id for entry in left}
+        assert not [entry for entry in left if "5433" in entry.content]
+        assert "6000" in (await memory.answer("Which port has the staging database?")).text
+        found = await memory.search("staging database port", limit=20)
+        assert [hit for hit in found if hit.entry.kind == "message" and "6000" in hit.entry.content]

@@ -5,7 +5,8 @@ A whole id stands in the bytes of its document, unless it is derived for a bulle
 both are taken.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from ricordo.errors import EntryNotFound, FileMissing, StorageError
@@ -15,13 +16,14 @@ from ricordo.workspace.layout import LEDGERS, MEMORY, is_memory
 from ricordo.workspace.ledger import read_entries
 from ricordo.workspace.profile import FACT_ID
 
-__all__ = ["SHORTEST_PART", "chosen_id", "find_entry", "learned", "located_by_id", "may_hold", "names"]
+__all__ = ["SHORTEST_PART", "chosen_id", "find_entry", "learned_or_like", "located_by_id", "may_hold", "names"]
 
 SHORTEST_PART = 6
 """How many characters of an id are needed at least."""
 
 _DERIVED = "h"
 _WHOLE = 26
+_PLAIN = re.compile("[a-z0-9]+")
 _LEARNED = b"[by:: flush]"
 
 
@@ -55,17 +57,22 @@ async def located_by_id(files: FileStore, entry_id: str) -> list[Located]:
     return found
 
 
-async def learned(files: FileStore) -> list[Located]:
-    """Return what was learned from messages, by path; what a person or an agent saved is none of it.
+async def learned_or_like(files: FileStore, contents: Collection[str]) -> list[Located]:
+    """Return what was learned from messages, and what shares the longest word of one of `contents`, by path.
 
     A document that vanishes or can't be read is left out.
     """
     found: list[Located] = []
+    longest = [max(_PLAIN.findall(content.casefold()), key=len, default="").encode() for content in contents]
+
+    def may_be(bullet: bytes) -> bool:
+        return _LEARNED in bullet or any(word in bullet.lower() for word in longest)
+
     for info in await files.list(LEDGERS):
         if is_memory(info.path) and not info.path.startswith(f"{LEDGERS}/long/"):
             with suppress(FileMissing, StorageError):
-                found += await read_entries(files, info.path, only=lambda bullet: _LEARNED in bullet)
-    return [one for one in found if one.entry.by == "flush"]
+                found += await read_entries(files, info.path, only=may_be)
+    return found
 
 
 def chosen_id(ids: Sequence[str], wanted: str) -> str:

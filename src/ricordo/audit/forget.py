@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.audit.copies import Copies, copies_of
-from ricordo.audit.find import find_entry, learned, located_by_id
+from ricordo.audit.find import find_entry, learned_or_like, located_by_id
 from ricordo.audit.listing import with_listing
 from ricordo.audit.room import with_room
 from ricordo.audit.told_profiles import without_knowing
@@ -73,17 +73,17 @@ async def forget(
 async def _alike(
     files: FileStore, standing: Sequence[Located], near: Collection[tuple[str, str]], key: bytes
 ) -> list[Located]:
-    """Return where the same stands that was learned from messages, under ids of its own.
+    """Return where the same stands under ids of its own: the same words, and what was learned from messages `near`.
 
-    The same are the same words, and other words for it that were learned from the messages `near`.
+    What a person has saved once more is a memory of its own.
     """
     contents = [one.entry.content for one in standing]
     digests = {content_digest(content, key) for content in contents}
     ids = set()
-    for one in await learned(files):
+    for one in await learned_or_like(files, contents):
         content, source = one.entry.content, one.entry.source
-        is_near = any((source.session or "", name) in near for name in source.messages)
-        is_same = content_digest(content, key) in digests
+        is_near = one.entry.by == "flush" and any((source.session or "", name) in near for name in source.messages)
+        is_same = one.entry.by != "user" and content_digest(content, key) in digests
         if is_same or (is_near and any(repeats(content, gone) for gone in contents)):
             ids.add(one.entry.id)
     ids -= {one.entry.id for one in standing}
