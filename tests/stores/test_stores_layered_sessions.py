@@ -167,3 +167,14 @@ async def test_a_summary_that_failed_is_made_by_the_next_agent_without_what_was_
     assert "golden" not in asked[0]
     assert "They looked after a harbour." in told(tmp_path)
     assert "golden" not in told(tmp_path)
+
+
+async def test_a_summary_that_was_made_before_a_forget_says_nothing_of_it_afterwards(tmp_path: Path) -> None:
+    async with opened(tmp_path, HandClock()) as store:
+        saved = await store.save(Entry(content=GOLDEN, by="agent"))
+        about = replace(notes("s", f"A talk. {GOLDEN}"), open_threads=(GOLDEN, "Paint the harbour."))
+        await layers(store).forget(saved.id, who="user")
+        await keeps(store).close_session(about)
+    assert "golden" not in told(tmp_path)
+    assert "A talk." in told(tmp_path)
+    assert "Paint the harbour." in told(tmp_path)
