@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from interleaving import SharedFiles, at_every_step
-from ricordo.audit import forget
+from ricordo.audit import forget, history, undo
 from ricordo.audit.marking import mark
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.consolidation.consolidate import Consolidator
@@ -23,9 +23,9 @@ from ricordo.messages import Message, Text
 from ricordo.profile.storage import FileProfileStore
 from ricordo.profile.types import NewFact
 from ricordo.profile.updater import ProfileUpdater
-from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import cursor_path, is_memory, profile_path, transcript_path
+from ricordo.workspace.layout import MEMORY, cursor_path, is_memory, profile_path, transcript_path
 from ricordo.workspace.ledger import append_entries, read_memory
 from ricordo.workspace.profile import FactSource
 from ricordo.workspace.transcript import Transcript
@@ -192,3 +192,18 @@ async def test_an_extraction_that_was_cut_off_brings_nothing_back_that_was_forgo
     await root.forget(files)
     await flush(files)
     assert await root.say_what_is_left() == set()
+
+
+async def test_undoing_an_earlier_change_brings_nothing_back_that_was_forgotten_since() -> None:
+    root = Root(curated=True)
+    files = await root.prepare()
+    changes, memory = change_sets(files), await files.read(MEMORY)
+    left = b"".join(line for line in memory.data.splitlines(keepends=True) if b"5433" not in line)
+    await changes.apply([Edit(path=MEMORY, expected=memory.version, data=left)], act="edit", who="user")
+    await root.forget(files)
+    edited = next(item for item in await history(files, changes) if item.act == "edit")
+    await undo(files, changes, edited, who="user")
+    assert await root.say_what_is_left() == set()
+    gone = next(item for item in await history(files, changes) if item.act == "forget")
+    await undo(files, changes, gone, who="user")
+    assert "workspace/memory/2026-11-20.md" in await root.say_what_is_left()

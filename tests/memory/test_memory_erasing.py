@@ -168,6 +168,9 @@ async def test_an_erasing_that_was_cut_off_is_finished_by_the_next_one(tmp_path:
         cut += len(pending)
         assert WORD not in repr(pending)
         async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+            checks = {check.name: check.detail for check in await memory.doctor()}
+            assert ("erasing" in checks) == bool(pending)
+            assert not pending or gone in checks["erasing"]
             await memory.erase(gone)
         assert left(root) == [], step
         assert not [*(root / "history" / "erasing").glob("*")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import Memory, Message
+from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
 from ricordo.index.contract import Query
 from ricordo.messages import Text
@@ -111,3 +111,15 @@ async def test_the_same_words_that_an_agent_saved_go_too_and_nothing_that_only_s
         assert "6000" in (await memory.answer("Which port has the staging database?")).text
         found = await memory.search(Query(text="staging database port", sorts=("transcript",)))
         assert ["6000" in hit.entry.content for hit in found] == [True]
+
+
+async def test_a_conversation_of_one_place_tells_nothing_of_what_was_forgotten_in_another(opened: Opened) -> None:
+    statement = "I keep the harbour key in the lighthouse."
+    async with opened() as memory:
+        await memory.ingest([said("Where is it?"), said(statement), said("We deploy only from main.")], session="s1")
+        everywhere = await memory.remember(statement, scope=Scope(user="me"), reason="It is for all projects.")
+        assert "lighthouse" in (await memory.answer("Where do I keep the harbour key?")).text
+        await memory.forget(everywhere.id)
+        assert "lighthouse" not in (await memory.answer("Where do I keep the harbour key?")).text
+        assert not [hit for hit in await memory.search("harbour key", limit=20) if "lighthouse" in repr(hit)]
+        assert "main" in (await memory.answer("What do we deploy from?")).text

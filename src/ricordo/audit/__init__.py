@@ -1,7 +1,7 @@
 """What was written, by whom and why, and how to take it back."""
 
 from ricordo.audit.find import chosen_id, find_entry, located_by_id
-from ricordo.audit.forget import Forgotten, forget
+from ricordo.audit.forget import Forgotten, forget, forget_copies
 from ricordo.audit.history import HistoryItem, history, is_by_person
 from ricordo.audit.marking import MarkAct, Marked, mark
 from ricordo.audit.undo import chosen_item, undo
@@ -18,6 +18,7 @@ __all__ = [
     "chosen_item",
     "find_entry",
     "forget",
+    "forget_copies",
     "history",
     "is_by_person",
     "located_by_id",

@@ -13,6 +13,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit.check import Check
 from ricordo.audit.entry_checks import check_entries, check_secrets
+from ricordo.audit.erase import unfinished
 from ricordo.audit.profiles import unread_profiles
 from ricordo.audit.rules import idle_rules
 from ricordo.consolidation.config import ConsolidationConfig
@@ -65,6 +66,7 @@ async def inspect(
         await _profiles(files),
         await _pending(files),
         await _inboxes(files),
+        *await _erasing(files),
         await _index(index),
     ]
 
@@ -318,6 +320,13 @@ async def _inboxes(files: FileStore) -> Check:
     if aside:
         detail += f"; what waited in them was asked for again, and the files may go: {', '.join(aside)}"
     return Check(name="inboxes", ok=True, count=len(aside), detail=detail)
+
+
+async def _erasing(files: FileStore) -> list[Check]:
+    """Return the check of what was begun to be erased; none where all of it is done."""
+    left = await unfinished(files)
+    detail = f"erased in part only, `ricordo erase ID` finishes it: {', '.join(left)}"
+    return [Check(name="erasing", ok=False, count=len(left), detail=detail)] if left else []
 
 
 async def _index(index: SearchIndex) -> Check:

@@ -28,7 +28,7 @@ from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledg
 from ricordo.workspace.striking import repeats
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
 
-__all__ = ["Forgotten", "forget"]
+__all__ = ["Forgotten", "forget", "forget_copies"]
 
 _TOPICS = f"{TOPICS}/"
 
@@ -68,6 +68,23 @@ async def forget(
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="forget", who=who, why=why)
     return Forgotten(entry=found.entry, path=found.path, change=change)
+
+
+async def forget_copies(
+    files: FileStore, changes: ChangeSets, entry: Entry, *, key: bytes, who: str, why: str = ""
+) -> Change | None:
+    """Take out of a root what it says of an entry that stands in another one, and leave tombstones.
+
+    None where it says nothing of it. Raises: StorageBusy.
+    """
+
+    async def plan() -> list[Edit]:
+        copies = await copies_of(files, [entry], key=key)
+        return await _told(files, [entry], copies, key)
+
+    async with files.lock(CURATION_LOCK):
+        says = (await copies_of(files, [entry], key=key)).stones or len(await plan()) > 1
+        return await changes.rebase(plan, act="forget", who=who, why=why) if says else None
 
 
 async def _alike(

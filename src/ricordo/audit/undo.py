@@ -6,6 +6,7 @@ heading was created by that block and goes with it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from ricordo.audit.find import names
@@ -20,10 +21,11 @@ from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
 from ricordo.files import ABSENT, FileStore
 from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit, FileChange
-from ricordo.workspace.entry_codec import Located
-from ricordo.workspace.layout import LEDGERS, is_profile, ledger_date
+from ricordo.workspace.entry_codec import Located, without_entries
+from ricordo.workspace.layout import LEDGERS, TOMBSTONES, is_memory, is_profile, ledger_date
 from ricordo.workspace.merge import merged
 from ricordo.workspace.profile_merge import merged_document
+from ricordo.workspace.tombstones import parse_tombstones, read_tombstones
 
 __all__ = ["chosen_item", "undo"]
 
@@ -69,15 +71,13 @@ async def undo(
             ) from error
         # where nothing was written since, every byte is as it was before
         exact = all(edit.data == before for edit, before in reversals)
-        edits = [edit for edit, _ in reversals]
+        edits = await _unforgotten(files, [edit for edit, _ in reversals])
         edits = edits if exact else await with_listing(files, edits, bounds)
         return await with_room(files, edits, bounds, must=exact)
 
     # one at a time: whether a change is undone can be told only between two undos
     async with files.lock(_LOCK):
-        if not item.entries:
-            return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
-        # a consolidation that has read the entries would curate them after they are gone
+        # a consolidation that has read the entries would curate them after they are gone, and a forget be undone by this
         async with files.lock(CURATION_LOCK):
             return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
@@ -110,6 +110,17 @@ async def _standing(files: FileStore, item: HistoryItem) -> list[Located]:
     return [
         found for path in paths async for block in blocks(files, path) for found in block if found.entry.id in wanted
     ]
+
+
+async def _unforgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
+    """Return the edits without the entries that are forgotten after them: only undoing a forget brings them back."""
+    stones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
+    gone = parse_tombstones(stones.data or b"").ids if stones else (await read_tombstones(files)).ids
+    kept = []
+    for edit in edits:
+        names = {name for name in gone if edit.data and is_memory(edit.path) and f"^{name}".encode() in edit.data}
+        kept.append(replace(edit, data=without_entries(edit.data, edit.path, names)) if names and edit.data else edit)
+    return kept
 
 
 async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> tuple[Edit, bytes | None]:

@@ -21,6 +21,7 @@ from ricordo.audit import (
     chosen_id,
     chosen_item,
     forget,
+    forget_copies,
     history,
     is_by_person,
     located_by_id,
@@ -246,8 +247,15 @@ class LayeredDriver(Prefaces):
         """Remove an entry from every document of every place, a change set for each place. Raises `EntryNotFound`."""
         standing = await self._standing(entry_id)
         gone = standing[0][0].outward(standing[0][1].entry)
-        for place in {place.label: place for place, _ in standing}.values():
-            reason = place.redactor.clean(why)
+        holding = {place.label: place for place, _ in standing}
+        reason = self._place.redactor.clean(why)
+        for place in await self.places():
+            # a conversation of one place may tell of what stands in another
+            if place.label not in holding:
+                copied = standing[0][1].entry
+                if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=reason):
+                    await self._refresh(place)
+        for place in holding.values():
             await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason, config=self._config)
             await self._refresh(place)
         return gone

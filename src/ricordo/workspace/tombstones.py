@@ -19,7 +19,7 @@ from ricordo.files import ABSENT, FileStore
 from ricordo.messages.jsontext import decoded
 from ricordo.workspace.layout import TOMBSTONES
 
-__all__ = ["Tombstone", "Tombstones", "content_digest", "read_tombstones"]
+__all__ = ["Tombstone", "Tombstones", "content_digest", "parse_tombstones", "read_tombstones"]
 
 _BREAK = re.compile(r"[\s\u2014]+")
 _MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
@@ -85,11 +85,12 @@ async def read_tombstones(files: FileStore) -> Tombstones:
         stored = await files.read(TOMBSTONES)
     except FileMissing:
         return Tombstones()
-    return _tombstones(stored.data, stored.version)
+    return parse_tombstones(stored.data, stored.version)
 
 
 @lru_cache(maxsize=8)
-def _tombstones(data: bytes, version: str) -> Tombstones:
+def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
+    """Return the tombstones in the bytes of their file; lines that can't be read count for nothing."""
     rows = [row for line in data.split(b"\n") if line.strip() and (row := _row(line))]
     return Tombstones(
         ids=frozenset(row.id for row in rows),
