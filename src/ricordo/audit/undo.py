@@ -75,11 +75,10 @@ async def undo(
         edits = edits if exact else await with_listing(files, edits, bounds)
         return await with_room(files, edits, bounds, must=exact)
 
-    # one at a time: whether a change is undone can be told only between two undos
-    async with files.lock(_LOCK):
-        # a consolidation that has read the entries would curate them after they are gone, and a forget be undone by this
-        async with files.lock(CURATION_LOCK):
-            return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
+    # one at a time: whether a change is undone can be told only between two undos; and not beside a forget, or a
+    # consolidation, which would curate what it has read
+    async with files.lock(_LOCK), files.lock(CURATION_LOCK):
+        return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
 
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
