@@ -118,7 +118,6 @@ __all__ = [
     "clean_messages_with",
 ]
 
-
 _cleaners: list[Callable[[str], str]] = []
 
 
@@ -338,18 +337,12 @@ class ModelOverflow(ModelError):
     """
 
     def __init__(
-        self,
-        message: str | None = None,
-        *,
-        window: int | None = None,
-        size: int | None = None,
+        self, message: str | None = None, *, window: int | None = None, size: int | None = None,
         messages: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Take what the provider said of the sizes, in tokens and in messages."""
         super().__init__(message)
-        self.window = window
-        self.size = size
-        self.messages = messages
+        self.window, self.size, self.messages = window, size, messages
 
 
 class ModelRateLimited(ModelError):
