@@ -28,7 +28,7 @@ from ricordo.workspace.entry_codec import render_entry
 
 __all__ = ["main"]
 
-SCOPE = Scope(user="me", project="shop")
+SCOPE = Scope(project="shop")
 STILL = 12
 TYPING = 0.1
 SYLLABLES = "bra kle mon tir vos pel gru dan sif har wek lom quin zor fey jab".split()  # noqa: SIM905

@@ -171,7 +171,7 @@ async def adds(root: Path, index: KeywordIndex, count: int) -> Figures:
     settings = Settings(root=None, user="me", data=root / "data", cache=root / "cache")
     ways: dict[str, list[tuple[float, float]]] = {"add": [], "remember": []}
     bare: list[float] = []
-    scope = Scope(user="me", project="speed")
+    scope = Scope(project="speed")
     async with Memory.open(root / "whole", scope=scope, settings=settings) as memory:
         with bare_add(root) as add_bare:
             for number, text in enumerate(entries(count)):

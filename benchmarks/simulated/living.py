@@ -77,13 +77,14 @@ class Life:
             await self._evening(day)
             yield day
 
-    def scope(self, user: str = USERS[0]) -> Scope:
-        """Return the scope of a user."""
-        return Scope(user=user, project=PROJECT)
+    @property
+    def scope(self) -> Scope:
+        """The scope of all of them: what one says, the others are to find."""
+        return Scope(project=PROJECT)
 
-    def memory(self, user: str = USERS[0]) -> AbstractAsyncContextManager[Memory]:
+    def memory(self) -> AbstractAsyncContextManager[Memory]:
         """Open the memory to ask it, which changes nothing but the index."""
-        return Memory.open(self.root, scope=self.scope(user), settings=self.settings, clock=self.clock)
+        return Memory.open(self.root, scope=self.scope, settings=self.settings, clock=self.clock)
 
     def hear(self, event: Event) -> None:
         """Count what happens, keep what fails, and count by day how often the rules learned as a limit was reached."""
@@ -101,7 +102,7 @@ class Life:
         messages = messages_of([asdict(item) for item in visit.items])
         if not visit.talked:
             async with Memory.open(
-                self.root, scope=self.scope(visit.user), settings=self.settings, clock=self.clock, on_event=self.hear
+                self.root, scope=self.scope, settings=self.settings, clock=self.clock, on_event=self.hear
             ) as memory:
                 self.clock.time = messages[-1].time or self.clock.time
                 await memory.ingest(messages, session=visit.session)
@@ -123,6 +124,6 @@ class Life:
 
     def _agent(self, user: str, session: str) -> HarnessAgent:
         return HarnessAgent(
-            OFFLINE, workspace=self.root, scope=self.scope(user), session=session, settings=self.settings,
+            OFFLINE, workspace=self.root, scope=self.scope, session=session, settings=self.settings,
             clock=self.clock, on_event=self.hear,
         )  # fmt: skip

@@ -22,6 +22,7 @@ from compacting_agents import NOTED, compacting, decided, learned, summed_up
 from dialect_validity import anthropic_faults, openai_faults
 from forking import Emit, Killing, drive, in_child
 from named_disks import NamedDisk
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
 from ricordo.maintenance.worker import Worker
@@ -130,7 +131,7 @@ async def look(root: Path, emit: Emit) -> None:
         told["whole again"] = [message.id for message in one.window] == [message.id for message in logged]
     told["said"] = [text for role, text in spoken(logged) if role == "user"]
     told["doubled"] = [name for name, count in Counter(message.id for message in logged).items() if count > 1]
-    folder = root / "workspace"
+    folder = place_of(root) / "workspace"
     told["files"] = [len(path.read_text()) for path in sorted(folder.glob("large_tool_results/s/[!.]*"))]
     emit(json.dumps(told))
 

@@ -19,6 +19,7 @@ import anyio
 import ricordo
 from agents_at_work import SCOPE, is_valid, ledgers, settings, spoken, transcript
 from forking import Emit, in_child
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.errors import ModelError
 from ricordo.events import Event
@@ -98,7 +99,7 @@ async def look(root: Path, emit: Emit) -> None:
         told["entries"] = [entry.content for entry in await one.memory.entries()]
         told["unwell"] = [check.name for check in await one.memory.doctor() if not check.ok]
     logged = await transcript(root)
-    folder = root / "workspace"
+    folder = place_of(root) / "workspace"
     told["said"] = [text for role, text in spoken(logged) if role == "user"]
     told["doubled"] = [name for name, count in Counter(message.id for message in logged).items() if count > 1]
     told["valid"] = is_valid(window) and not pair(window).pending

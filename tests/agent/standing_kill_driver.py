@@ -22,6 +22,7 @@ from compacting_agents import NOTED, compacting, decided, summed_up
 from dialect_validity import anthropic_faults, openai_faults
 from forking import Emit, Killing, drive, in_child
 from named_disks import NamedDisk
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.clock import SystemClock
 from ricordo.errors import DocumentInvalid
@@ -159,8 +160,8 @@ async def live(root: Path, reached: Callable[[str], None], emit: Emit) -> None:
 
 async def left(root: Path) -> dict[str, object]:
     """Return what lies in the files, before any process goes on with it."""
-    plans = {path.name: path.read_text() for path in (root / "workspace" / "plans").glob("[!.]*")}
-    file = root / tasks_path("main", "s")
+    plans = {path.name: path.read_text() for path in (place_of(root) / "workspace" / "plans").glob("[!.]*")}
+    file = place_of(root) / tasks_path("main", "s")
     try:
         tasks = decode(file.read_bytes()).tasks if file.exists() else ()
     except DocumentInvalid as error:

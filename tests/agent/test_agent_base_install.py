@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from source_tree import ROOT
 
 _SCRIPT = """
@@ -67,5 +68,5 @@ def test_everything_works_without_a_model_a_key_a_server_and_a_network(tmp_path:
         check=False,
     )
     assert (done.stdout.strip(), done.stderr.strip()) == ("done", "")
-    [wide] = (tmp_path / ".ricordo" / "workspace" / "large_tool_results").rglob("*.txt")
+    [wide] = (place_of(tmp_path / ".ricordo") / "workspace" / "large_tool_results").rglob("*.txt")
     assert wide.stat().st_size == 200_000

@@ -62,7 +62,7 @@ async def test_what_was_permitted_here_holds_after_a_reload_and_a_move_and_nowhe
     async with agent(root, pwned, Person(False), session="s") as opened:
         granted = await opened.permissions.allow(f"shell(touch {pwned})")
         await opened.permissions.deny("shell(rm *)")
-    state = next((root / "workspace").rglob("state/s.json"))
+    state = next((root / "users" / "me" / "workspace").rglob("state/s.json"))
     (tmp_path / "moved").mkdir()
     moved = root.rename(tmp_path / "shop" / "renamed")
     async with agent(moved, pwned, Person(False), session="s") as opened:
@@ -84,7 +84,7 @@ async def test_a_permission_that_was_taken_back_does_not_come_back_with_an_old_s
     root, pwned, person = tmp_path / ".ricordo", tmp_path / "pwned", Person(False)
     async with agent(root, pwned, person, session="s") as opened:
         await opened.permissions.allow("shell")
-        state = next((root / "workspace").rglob("state/s.json"))
+        state = next((root / "users" / "me" / "workspace").rglob("state/s.json"))
         permitting = state.read_bytes()
         await opened.permissions.remove("shell")
     state.write_bytes(permitting)
@@ -126,7 +126,7 @@ async def test_a_state_that_is_damaged_and_permits_calls_permits_none(tmp_path: 
     root, pwned, person = tmp_path / ".ricordo", tmp_path / "pwned", Person(False)
     async with agent(root, pwned, person, session="s") as opened:
         await opened.permissions.deny("shell(rm *)")
-    state = next((root / "workspace").rglob("state/s.json"))
+    state = next((root / "users" / "me" / "workspace").rglob("state/s.json"))
     stored = json.loads(state.read_text())
     stored["permissions"].append({"rule": "allow shell", "why": "", "source": "user"})
     stored["window"] = 5

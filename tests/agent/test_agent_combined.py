@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from agents_at_work import SCOPE, settings, transcript
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.events import Event, Sink
 from ricordo.files.local import LocalFiles
@@ -105,7 +106,7 @@ def summaries(asked: ScriptedModel) -> list[RecordedRequest]:
 
 
 async def entries(root: Path) -> list[Entry]:
-    return [located.entry for located in await read_memory(LocalFiles(root))]
+    return [located.entry for located in await read_memory(LocalFiles(place_of(root)))]
 
 
 def by_rules(found: list[Entry]) -> list[str]:
@@ -255,7 +256,7 @@ async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) 
         assert request.schema is None
         assert await one.settle() == 0
     assert await entries(root) == []
-    assert not list((root / "workspace").glob("memory/*.md"))
+    assert not list((place_of(root) / "workspace").glob("memory/*.md"))
 
 
 @pytest.mark.req("HE-C4-lessons")

@@ -11,6 +11,7 @@ from agents_at_work import is_valid, said, spoken, transcript
 from compacting_agents import NOTED, compacting, decided, learned, summed_up
 from dialect_validity import anthropic_faults, openai_faults
 from named_disks import NamedDisk
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, StorageError
 from ricordo.events import Event
@@ -163,7 +164,7 @@ async def compacted(root: Path) -> tuple[Message, ...]:
 async def test_a_torn_line_of_the_journal_costs_that_compaction_its_undoing_and_no_other(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     window = await compacted(root)
-    journal = root / compactions_path(DEFAULT_AGENT, "s")
+    journal = place_of(root) / compactions_path(DEFAULT_AGENT, "s")
     lines = journal.read_bytes().splitlines(keepends=True)
     assert len(lines) == 2
     journal.write_bytes(lines[0] + lines[1][: len(lines[1]) // 2])
@@ -185,7 +186,7 @@ async def test_a_torn_line_of_the_journal_costs_that_compaction_its_undoing_and_
 async def test_a_journal_that_is_damaged_takes_nothing_else_down(tmp_path: Path, damage: bytes) -> None:
     root = tmp_path / ".ricordo"
     window = await compacted(root)
-    (root / compactions_path(DEFAULT_AGENT, "s")).write_bytes(damage)
+    (place_of(root) / compactions_path(DEFAULT_AGENT, "s")).write_bytes(damage)
     async with compacting(ScriptedModel(answered), root) as one:
         assert one.window == window
         assert await one.compactions.all() == ()
@@ -201,7 +202,7 @@ async def test_a_journal_that_is_damaged_takes_nothing_else_down(tmp_path: Path,
 async def test_a_state_that_is_set_aside_brings_all_back_that_was_said(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await compacted(root)
-    (root / state_path(DEFAULT_AGENT, "s")).write_bytes(b"{")
+    (place_of(root) / state_path(DEFAULT_AGENT, "s")).write_bytes(b"{")
     async with compacting(ScriptedModel(answered), root) as one:
         assert one.window == await transcript(root)
         assert len(await one.compactions.all()) == 2

@@ -10,6 +10,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import PREVIEW, ConsolidationConfig
 from ricordo.events import Event
@@ -102,7 +103,7 @@ async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins
     ]
     ended = [number for number in turns if heard[number].status == "finished"]
     assert all(not begin < step < end for begin, end in zip(turns[::2], ended, strict=True) for step in steps)
-    assert FACT in (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+    assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
 async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same
     async with agent(root, given(root, model=model)) as one:
         await one.send(FACT)
     assert model.asked == []
-    assert FACT in (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+    assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
 async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_it_costs(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_i
         assert await one.flush()
         done = await one.consolidate()
         assert (done.kept, done.cost.requests, done.note) == (1, 1, "")
-    (journal,) = (root / "spending").glob("*.jsonl")
+    (journal,) = (place_of(root) / "spending").glob("*.jsonl")
     assert '"purpose":"consolidation"' in journal.read_text(encoding="utf-8")
 
 
@@ -131,10 +132,10 @@ async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> N
     root = tmp_path / ".ricordo"
     async with agent(root, given(root, model=OFFLINE, mode=PREVIEW)) as one:
         await one.send(FACT)
-    assert not (root / "workspace" / "MEMORY.md").exists() or FACT not in (root / "workspace" / "MEMORY.md").read_text(
-        encoding="utf-8"
-    )
-    assert (root / "workspace" / "memory" / ".consolidation_proposal").exists()
+    assert not (place_of(root) / "workspace" / "MEMORY.md").exists() or FACT not in (
+        place_of(root) / "workspace" / "MEMORY.md"
+    ).read_text(encoding="utf-8")
+    assert (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()
 
 
 async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path: Path) -> None:
@@ -142,12 +143,12 @@ async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path:
     held = given(root, model=OFFLINE, mode=PREVIEW)
     async with agent(root, held) as one:
         await one.send(FACT)
-    assert (root / "workspace" / "memory" / ".consolidation_proposal").exists()
+    assert (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()
     # at this hour nothing is maintained, which would propose anew
     async with Memory.open(root, scope=SCOPE, settings=held, clock=HandClock()) as memory:
         saved = await memory.remember("The gate code is on paper.")
         await memory.forget(saved.id)
-    assert not (root / "workspace" / "memory" / ".consolidation_proposal").exists()
+    assert not (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()
 
 
 @pytest.mark.req("HE-C3-task")
@@ -156,7 +157,7 @@ async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions(
     tmp_path: Path, idle: float, *, dreamt: bool
 ) -> None:
     root = tmp_path / ".ricordo"
-    others = begun(root, tmp_path / "data") / "workspace" / "agents" / "main" / "sessions"
+    others = place_of(begun(root, tmp_path / "data")) / "workspace" / "agents" / "main" / "sessions"
     others.mkdir(parents=True)
     for number in range(5):
         (others / f"other{number}.log.jsonl").write_text("", encoding="utf-8")
@@ -172,4 +173,4 @@ async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions(
         assert dream.state == "completed"
     told = [event.reason for event in heard if (event.stage, event.status) == ("orient", "finished")]
     assert ("dream" in told) is dreamt
-    assert (root / "workspace" / "memory" / ".dream_state").exists() is dreamt
+    assert (place_of(root) / "workspace" / "memory" / ".dream_state").exists() is dreamt

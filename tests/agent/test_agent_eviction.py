@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from agents_at_work import SCOPE, is_valid, said, settings, spoken, transcript
 from conversation_strategies import call, result
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
@@ -81,7 +82,7 @@ async def test_the_path_that_is_shown_opens_the_whole_text_page_by_page(tmp_path
     assert len(first) < 2_000
     assert len(pages) > 2
     read = "".join(page.partition("\n")[2] for page in pages)
-    (file,) = (tmp_path / "root" / "workspace" / "large_tool_results" / "s").iterdir()
+    (file,) = (place_of(tmp_path / "root") / "workspace" / "large_tool_results" / "s").iterdir()
     assert read == file.read_text()
     assert read.endswith(LINES)
     assert read.startswith("token ")
@@ -145,7 +146,7 @@ async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_pat
     assert recorded[2].tool_results[0].text == LINES, "what was in the window before is a message of its own"
     assert [message.id for message in recorded] == [message.id for message in (await transcript(root))[:5]]
     sent = [message for message in model.requests[0].messages if message.role != "system"]
-    stated = await FileStates(LocalFiles(root), Redactor(bytes(32))).load("main", "s")
+    stated = await FileStates(LocalFiles(place_of(root)), Redactor(bytes(32))).load("main", "s")
     for window in (sent, kept, stated.state.window):
         assert is_valid(window)
         assert "is too long" in window[2].tool_results[0].text
@@ -159,14 +160,14 @@ async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_pat
 @pytest.mark.req("AS-EVICT-11")
 async def test_what_can_not_be_written_stays_and_what_only_looks_evicted_goes(tmp_path: Path) -> None:
     full, root = tmp_path / "full", tmp_path / "root"
-    (begun(full, tmp_path / "data") / "workspace").mkdir()
-    (full / "workspace" / "large_tool_results").write_text("a file where the folder should be")
+    (place_of(begun(full, tmp_path / "data")) / "workspace").mkdir(parents=True)
+    (place_of(full) / "workspace" / "large_tool_results").write_text("a file where the folder should be")
     events: list[Event] = []
     model = ScriptedModel([Call("look_up", {"what": "lines"}), Say("Done.")])
     async with agent(model, full, on_event=events.append) as one:
         assert str(await one.send("Look.")) == "Done."
     assert results(model.requests[-1]) == [LINES]
-    stated = await FileStates(LocalFiles(full), Redactor(bytes(32))).load("main", "s")
+    stated = await FileStates(LocalFiles(place_of(full)), Redactor(bytes(32))).load("main", "s")
     assert (LINES in str_of(stated.state.window)) == (LINES in str_of(model.requests[-1].messages)) is True
     failed = [event for event in events if (event.stage, event.status) == ("evict", "failed")]
     assert failed
@@ -184,7 +185,7 @@ async def test_what_can_not_be_written_stays_and_what_only_looks_evicted_goes(tm
     assert first == shown
     assert second != genuine
     assert len(second) < SMALL.max_result_chars
-    files = (root / "workspace" / "large_tool_results" / "s").iterdir()
+    files = (place_of(root) / "workspace" / "large_tool_results" / "s").iterdir()
     assert sorted(path.read_text() for path in files) == sorted([LINES, genuine])
 
 
@@ -223,7 +224,7 @@ async def test_one_huge_fresh_result_asks_for_no_summary_where_it_is_evicted(tmp
 
 async def test_what_no_window_shows_any_more_is_gone_when_the_root_was_closed_days_later(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    folder = root / "workspace" / "large_tool_results" / "s"
+    folder = place_of(root) / "workspace" / "large_tool_results" / "s"
     async with agent(ScriptedModel([Call("look_up", {"what": "lines"}), Say("Done.")]), root) as one:
         await one.send("Look.")
     await run_sync(_age, root)

@@ -12,6 +12,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, settings
 from hand_clock import HandClock
 from noting_models import lessons, note
+from places import place_of
 from reached_models import reach, serving
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent
 from ricordo.consolidation.config import ConsolidationConfig
@@ -75,7 +76,7 @@ def agent(root: Path, model: ChatModel, flush: FlushConfig | None = None, **opti
 
 
 async def contents(root: Path) -> list[str]:
-    return [located.entry.content for located in await read_memory(LocalFiles(root))]
+    return [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
 
 
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
@@ -91,7 +92,7 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
             assert await one.settle() == 0
             said = one.window[0]
         assert sum(map(is_flush, server.requests)) == 1
-    [located] = await read_memory(LocalFiles(tmp_path / ".ricordo"))
+    [located] = await read_memory(LocalFiles(place_of(tmp_path / ".ricordo")))
     entry = located.entry
     assert (entry.content, entry.kind, entry.by) == (NOTE["content"], "convention", "flush")
     assert (entry.source.session, entry.source.messages) == ("s", (said.id,))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_at_work import SCOPE, settings, transcript
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.models import ChatModel
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel
@@ -75,7 +76,10 @@ async def test_recall_search_and_answers_find_no_copy_of_what_was_forgotten_and_
         }
         # the transcript is a record, and stays one until it is erased
         assert "5000 EUR" in repr((await memory.session("one")).messages)
-    for path in [*(root / "workspace" / "sessions").glob("*.md"), root / "workspace" / "index.json"]:
+    for path in [
+        *(place_of(root) / "workspace" / "sessions").glob("*.md"),
+        place_of(root) / "workspace" / "index.json",
+    ]:
         assert "5000 EUR" not in path.read_text(), path
         assert "main" in path.read_text() or path.name == "index.json"
 

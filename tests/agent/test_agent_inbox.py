@@ -13,6 +13,7 @@ import pytest
 from agents_at_work import settings
 from hand_clock import HandClock
 from noting_models import NotingDesk, lessons, note
+from places import place_of
 from ricordo import FlushConfig, HarnessAgent, Message, Scope
 from ricordo.audit.doctor import inspect_inbox
 from ricordo.clock import MonotonicIds
@@ -60,8 +61,8 @@ def agent(root: Path, model: ChatModel, clock: HandClock, *, user: str = "me", *
     return HarnessAgent(model, workspace=root, scope=Scope(user=user, project="shop"), clock=clock, **given)
 
 
-async def jobs(root: Path, clock: HandClock) -> list[JobRecord]:
-    inbox = Inbox(root / "queue.db", clock=clock, ids=MonotonicIds(clock))
+async def jobs(root: Path, clock: HandClock, user: str = "me") -> list[JobRecord]:
+    inbox = Inbox(place_of(root, user) / "queue.db", clock=clock, ids=MonotonicIds(clock))
     try:
         return await inbox.jobs(kinds={"flush"})
     finally:
@@ -79,7 +80,7 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         [job] = await jobs(root, clock)
         assert (job.state, job.job.session, job.job.user) == ("waiting", "s", "me")
         assert ((job.job.after or clock.now()) - clock.now()).total_seconds() == 30
-        log = (root / "workspace/agents/main/sessions/s.log.jsonl").read_text(encoding="utf-8")
+        log = (place_of(root) / "workspace/agents/main/sessions/s.log.jsonl").read_text(encoding="utf-8")
         assert FACT in log
         assert "Noted." in log
         clock.turn(29)
@@ -88,7 +89,7 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         assert flushes(model) == []
         assert await one.flush()
     assert len(flushes(model)) == 1
-    assert [located.entry.content for located in await read_memory(LocalFiles(root))] == [FACT[:-1]]
+    assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
 
 
 async def test_without_a_pause_each_call_is_one_extraction(tmp_path: Path) -> None:
@@ -114,7 +115,8 @@ async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_a
             await one.send(f"Number {number} is in the list now.")
         await one.send("I prefer tabs over spaces.")
         await two.send("I prefer spaces over tabs.")
-        waiting = {record.job.user: record.job for record in await jobs(root, clock)}
+        known = [*await jobs(root, clock), *await jobs(root, clock, "you")]
+        waiting = {record.job.user: record.job for record in known}
         assert set(waiting) == {"me", "you"}
         assert {"correction", "preference"} <= waiting["me"].signals
         assert "correction" not in waiting["you"].signals
@@ -165,7 +167,7 @@ async def test_a_flush_is_whole_when_all_is_done_and_tells_when_it_is_not(tmp_pa
     async with agent(root, ScriptedModel(noting), clock) as again:
         await again.send("And now?")
         assert await again.flush()
-    assert [located.entry.content for located in await read_memory(LocalFiles(root))] == [FACT[:-1]]
+    assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
 
 
 @pytest.mark.req("DF-C18", "DF-C19")
@@ -206,7 +208,7 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     tmp_path: Path,
 ) -> None:
     clock = HandClock()
-    inbox = Inbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    inbox = Inbox(place_of(tmp_path) / "queue.db", clock=clock, ids=MonotonicIds(clock))
     ask = FlushJobs(inbox, clock=clock)
     desk = NotingDesk(ScriptedModel([Fail(503)] * 5))
     ids = await desk.say("We deploy only from main.", "Fine.", "I prefer tea over coffee.", "We always use uv.")
@@ -279,10 +281,10 @@ async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_anot
             await one.send(said)
             assert await one.flush()
             await one.consolidate()
-    curated = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "workspace").rglob("*.md"))
-                      if "memory/20" not in path.as_posix())  # fmt: skip
-    assert "never push on Fridays" in curated
-    assert "always squash" in curated
+    for user, said, other in (("me", "never push on Fridays", "always squash"), ("you", "always squash", "never push")):
+        curated = (place_of(root, user) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+        assert said in curated
+        assert other not in curated
 
 
 @pytest.mark.req("FC-CAP")
@@ -301,14 +303,14 @@ async def test_over_the_daily_limit_rules_learn_and_turns_and_recall_go_on(tmp_p
             assert await one.memory.recall("deploy")
     assert asked[0] == 1
     assert asked[-1] == asked[-2] < 4
-    lines = (root / "spending" / f"{clock.today():%Y-%m}.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (place_of(root) / "spending" / f"{clock.today():%Y-%m}.jsonl").read_text(encoding="utf-8").splitlines()
     records = [record for record in map(json.loads, lines) if "model" in record]
     assert {record["purpose"] for record in records} == {"flush"}
     assert len(records) == asked[-1]
     assert all(record["input"] + record["output"] > 100 for record in records)
     assert "deploy" not in "\n".join(lines)
     # the last session was learned by rules
-    contents = [located.entry.content for located in await read_memory(LocalFiles(root))]
+    contents = [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
     assert any("delta" in content for content in contents)
     clock.turn(days=1)
     async with agent(root, model, clock, session="epsilon", settings=capped) as one:
@@ -345,7 +347,7 @@ async def test_a_call_that_fails_and_then_works_becomes_a_lesson_of_its_own_kind
     async with agent(root, ScriptedModel(script), clock, tools=[build]) as one:
         await one.send("Build it, please.")
         assert await one.flush()
-    [located] = await read_memory(LocalFiles(root))
+    [located] = await read_memory(LocalFiles(place_of(root)))
     assert located.entry.kind == "lesson"
     assert "tool" in located.entry.tags
     assert "build" in located.entry.content

@@ -9,6 +9,7 @@ import pytest
 from agents_at_work import SCOPE, settings, system
 from hand_clock import HandClock
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.events import Event
 from ricordo.harness.sub_agents import SubAgent
@@ -154,8 +155,8 @@ async def test_a_store_that_is_given_or_named_is_neither_asked_nor_written(tmp_p
 
 
 async def test_what_people_ordered_holds_all_the_same_and_the_memory_behind_it_is_not_told(root: Path) -> None:
-    (root / "workspace" / "rules").mkdir()
-    (root / "workspace" / "rules" / "tone.md").write_text("Answer in one sentence.\n", encoding="utf-8")
+    (place_of(root) / "workspace" / "rules").mkdir()
+    (place_of(root) / "workspace" / "rules" / "tone.md").write_text("Answer in one sentence.\n", encoding="utf-8")
     asked: list[Approval] = []
 
     async def approve(approval: Approval) -> bool:

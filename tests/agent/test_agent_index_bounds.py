@@ -9,6 +9,7 @@ import pytest
 from agents_at_work import SCOPE, settings, system
 from command_line import ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
@@ -28,16 +29,16 @@ def grown(root: Path, *, filling: int, lines: int = 400) -> str:
     """Let a person write a MEMORY.md of so many lines, each with so many words more, the newest last."""
     rows = [f"- Rule {number} of the quay. {'It holds always. ' * filling}".rstrip() for number in range(lines)]
     text = "\n".join([*HEAD, *rows, NEWEST]) + "\n"
-    place = begun(root, root.parent / "data") / "workspace" / "memory" / "topics"
+    place = place_of(begun(root, root.parent / "data")) / "workspace" / "memory" / "topics"
     place.mkdir(parents=True)
     for number in range(1, 31):
         (place / f"ship-{number}.md").write_text(f"# Ship {number}\n\nIt sails.\n", encoding="utf-8")
-    (root / "workspace" / "MEMORY.md").write_text(text, encoding="utf-8")
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(text, encoding="utf-8")
     return text
 
 
 def curated(root: Path) -> str:
-    return (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+    return (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
 def index_of(prompt: str) -> list[str]:
@@ -120,8 +121,8 @@ async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_ma
 ) -> None:
     root = tmp_path / ".ricordo"
     before = "# Memory\n\n- Ours.\n"
-    (begun(root, root.parent / "data") / "workspace").mkdir()
-    (root / "workspace" / "MEMORY.md").write_text(before, encoding="utf-8")
+    (place_of(begun(root, root.parent / "data")) / "workspace").mkdir(parents=True)
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(before, encoding="utf-8")
     calls = [
         Call("write_file", {"path": "/MEMORY.md", "content": content}),
         Call("edit_file", {"path": "/MEMORY.md", "old_text": "- Ours.", "new_text": content}),
@@ -141,7 +142,7 @@ async def test_a_tool_that_would_make_it_too_large_is_refused_with_advice_and_ma
     assert "was created" in results[2]
     assert "was changed" in results[3]
     assert curated(root) == "# Memory\n\n- [Rules](memory/topics/rules.md)\n"
-    assert (root / "workspace" / "memory" / "topics" / "rules.md").read_text(encoding="utf-8") == content
+    assert (place_of(root) / "workspace" / "memory" / "topics" / "rules.md").read_text(encoding="utf-8") == content
 
 
 async def test_a_tool_may_make_a_file_shorter_that_is_too_large(tmp_path: Path) -> None:
@@ -188,7 +189,9 @@ def test_context_and_doctor_name_the_bound_and_what_to_do(tmp_path: Path, monkey
     ricordo("remember", "We sail at dawn.")
     assert ricordo("context", "--json").document["left_out"] is None
     root = tmp_path / ".ricordo"
-    (root / "workspace" / "MEMORY.md").write_text("".join(f"- Rule {n}.\n" for n in range(260)), encoding="utf-8")
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(
+        "".join(f"- Rule {n}.\n" for n in range(260)), encoding="utf-8"
+    )
     told = ricordo("context", "--json").document["left_out"]
     assert told == {"cap": "lines", "most": 200, "lines": 60, "memories": 60, "topics": 0}
     out = ricordo("context").out

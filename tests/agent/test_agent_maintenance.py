@@ -12,6 +12,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.events import Event
 from ricordo.maintenance.config import MaintenanceConfig
@@ -31,7 +32,7 @@ def talking() -> ScriptedModel:
 
 def indexed(root: Path) -> str:
     """Return all text that the index holds now, without letting it look at the files."""
-    with closing(sqlite3.connect(root / "memory_index.db")) as index:
+    with closing(sqlite3.connect(place_of(root) / "memory_index.db")) as index:
         return " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
 
 
@@ -121,7 +122,7 @@ async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path:
     async with agent("one", root, clock, ear, consolidates=False) as one:
         await one.send(FACT)
         assert await one.flush()
-    ledger = root / ledger_path(clock.today())
+    ledger = place_of(root) / ledger_path(clock.today())
     ledger.write_text(ledger.read_text(encoding="utf-8") + f"- {BY_HAND}\n", encoding="utf-8")
     async with agent("two", root, clock, ear, consolidates=False):
         assert BY_HAND not in indexed(root)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, system
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
 from ricordo.errors import StorageFailed
 from ricordo.guard import unfence
@@ -71,7 +72,7 @@ async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_i
         await one.send(FACT)
         await one.settle()
         await one.consolidate()
-    assert FACT in (root / "workspace" / "MEMORY.md").read_text()
+    assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text()
     every = {"remember", "recall", "memory_search", "memory_get", "session_search", "session_list", "session_history"}
     for tools, hooks in product((True, False), repeat=2):
         model = talking()
@@ -124,7 +125,7 @@ async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_p
         scope = Scope(user="me", project=project)
         async with HarnessAgent(talking(), workspace=root, scope=scope, settings=settings(shop)) as one:
             await one.send("Hello.")
-        rules = root / "workspace" / "rules"
+        rules = place_of(root) / "workspace" / "rules"
         rules.mkdir(exist_ok=True)
         (rules / "one.md").write_text(f"The first rule of the {project}.")
         (rules / "two.md").write_text(f"The second rule of the {project}.")
@@ -160,8 +161,8 @@ async def test_no_text_leaves_the_block_it_is_quoted_in(tmp_path: Path) -> None:
         assert one.memory is not None
         await one.memory.remember(HOSTILE)
         await one.memory.remember(harmless)
-    (root / "workspace" / "rules").mkdir()
-    (root / "workspace" / "rules" / "one.md").write_text(f"Be kind.\n{HOSTILE}")
+    (place_of(root) / "workspace" / "rules").mkdir()
+    (place_of(root) / "workspace" / "rules" / "one.md").write_text(f"Be kind.\n{HOSTILE}")
     (tmp_path / "AGENTS.md").write_text(HOSTILE)
     model = ScriptedModel(
         [Call("recall", {"query": "bold Größe free now"}), Say("Quoted."), *[Say(SUMMARY)] * 2, Say("Fine.")]

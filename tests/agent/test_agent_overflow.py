@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from fake_models import call, calling, reply
+from places import place_of
 from reached_models import load_packages, reach, serving
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.clock import SystemClock
@@ -74,7 +75,7 @@ class Narrow:
             return reply(SUMMARY)
         window = tuple(message for message in messages if message.role != "system")
         self.asked.append(window)
-        kept = await FileStates(LocalFiles(self.root), Redactor(bytes(32))).load("main", "s")
+        kept = await FileStates(LocalFiles(place_of(self.root)), Redactor(bytes(32))).load("main", "s")
         self.stored.append(kept.state.window)
         if sum(len(str(message.parts)) for message in window) > self.room:
             self.refused.append(ModelOverflow(f"narrow: refused the request number {len(self.asked)}"))

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from agents_at_work import SCOPE, settings, spoken, system
 from command_line import ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
 from ricordo.harness.turn_recall import TurnRecallConfig
@@ -43,7 +44,7 @@ def topic_of(root: Path) -> Path:
     """Return the only topic file that tells of it."""
     (found,) = [
         path
-        for path in (root / "workspace" / "memory" / "topics").rglob("*.md")
+        for path in (place_of(root) / "workspace" / "memory" / "topics").rglob("*.md")
         if "Okonkwo" in path.read_text("utf-8")
     ]
     return found
@@ -70,7 +71,7 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
             return await real(self, path, *rest)  # type: ignore[operator]
 
         monkeypatch.setattr(LocalFiles, verb, watched)
-    path = topic.relative_to(root / "workspace").as_posix()
+    path = topic.relative_to(place_of(root) / "workspace").as_posix()
     calls: list[ScriptItem] = [
         Call("recall", {"query": "walnut harvester"}),
         Call("memory_get", {"path": path}),
@@ -112,7 +113,7 @@ async def test_a_topic_is_not_in_the_prompt_until_it_is_asked_for_or_has_to_do_w
     root = tmp_path / "shop" / ".ricordo"
     await learned(root)
     topic = topic_of(root)
-    name = topic.relative_to(root / "workspace").as_posix()
+    name = topic.relative_to(place_of(root) / "workspace").as_posix()
     shown = []
     for text in ("Hello.", QUESTION):
         model = ScriptedModel(

@@ -15,7 +15,7 @@ from ricordo.testing import RecordedRequest, Say, ScriptedModel
 
 pytestmark = pytest.mark.anyio
 USUAL = InjectionConfig()
-PATH = "workspace/users/me/profile.json"
+PATH = "users/me/workspace/profile.json"
 
 
 def agent(

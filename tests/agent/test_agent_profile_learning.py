@@ -10,6 +10,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from noting_models import lessons, note
+from places import place_of
 from ricordo import FlushConfig, HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
 from ricordo.messages import mark_of
@@ -57,7 +58,7 @@ def told(model: ScriptedModel) -> list[str]:
 
 
 async def profile_of(root: Path) -> Any:
-    path = root / "workspace" / "users" / "me" / "profile.json"
+    path = place_of(root) / "workspace" / "profile.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
@@ -75,7 +76,7 @@ async def test_one_request_learns_lessons_and_the_profile(tmp_path: Path) -> Non
     known = await profile_of(root)
     assert [each["content"] for each in known["facts"]] == ["Works as a nurse in Oslo"]
     assert known["user"]["workContext"]["summary"] == "A nurse in Oslo."
-    assert [located.entry.content for located in await read_memory(LocalFiles(root))] == [
+    assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [
         "The user works as a nurse in Oslo."
     ]
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE, said, settings, spoken, system, transcript
 from hand_clock import HandClock
 from hand_made_roots import begun
+from places import place_of
 from reached_models import KEY, serving
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.files.in_memory import InMemoryFiles
@@ -50,7 +51,7 @@ def agent(model: ChatModel, root: Path, session: str = "s", **options: object) -
 
 async def curated(root: Path, text: str) -> None:
     """Let a person write MEMORY.md."""
-    path = anyio.Path(begun(root, root.parent / "data") / "workspace" / "MEMORY.md")
+    path = anyio.Path(place_of(begun(root, root.parent / "data")) / "workspace" / "MEMORY.md")
     await path.parent.mkdir(parents=True, exist_ok=True)
     await path.write_text(f"# Memory\n\n{text}")
 
@@ -273,7 +274,7 @@ async def test_a_workspace_that_says_a_lot_leaves_memory_a_notice(tmp_path: Path
     lines = [f"Line {number} says something about the project." for number in range(2_000)]
     (tmp_path / "AGENTS.md").write_text("\n".join(lines[:200]) + "\n")
     await curated(root, f"- {FACT}\n" + "".join(f"- Fact {number} about the shop.\n" for number in range(150)))
-    rules = anyio.Path(root / "workspace" / "rules")
+    rules = anyio.Path(place_of(root) / "workspace" / "rules")
     await rules.mkdir()
     await (rules / "a.md").write_text("\n".join(lines))
     await (rules / "b.md").write_text("Rule B, the last one. " * 100)

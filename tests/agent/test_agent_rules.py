@@ -10,6 +10,7 @@ import pytest
 from agents_at_work import SCOPE, settings, system
 from desks import Person
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.harness.sub_agents import SubAgent
 from ricordo.messages import mark_of
@@ -121,7 +122,7 @@ async def test_a_rule_holds_in_whatever_document_of_memory_it_stands_and_for_eac
         "memory/topics/deploys.md": "ask look(/deploys/*)",
     }
     for name, rule in rules.items():
-        path = begun(bench.root, bench.root.parent / "data") / "workspace" / name
+        path = place_of(begun(bench.root, bench.root.parent / "data")) / "workspace" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"- As it is told in {name}. [rule:: {rule}]\n")
     person = Person(False)
@@ -196,11 +197,11 @@ async def test_no_tool_that_acts_runs_while_rules_can_not_be_read(
         return scan(path)
 
     async with bench.agent() as agent:
-        (bench.root / "workspace" / "memory" / "topics").mkdir(parents=True)
+        (place_of(bench.root) / "workspace" / "memory" / "topics").mkdir(parents=True)
         await agent.send("git status")
         with monkeypatch.context() as patched:
             patched.setattr(os, "scandir", scandir)
-            (bench.root / "workspace" / "memory" / "2026-01-01.md").write_text("- New.\n")
+            (place_of(bench.root) / "workspace" / "memory" / "2026-01-01.md").write_text("- New.\n")
             await agent.send("git log")
         assert bench.ran == ["git status"]
         assert "topics" in bench.answers[-1]

@@ -9,6 +9,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from desks import Person
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.guard import unfence
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
@@ -119,7 +120,7 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
         await agent.send(wanted("plan_enter", title="Release"))
         await agent.send(wanted("plan_write", content=PLAN))
         before = agent.state.standing.plan
-        file = bench.root / "workspace" / before.path
+        file = place_of(bench.root) / "workspace" / before.path
         assert (before.active, before.path.startswith("plans/"), file.read_text()) == (True, True, PLAN)
         await compacted(agent)
         assert agent.state.standing.plan == before
@@ -311,8 +312,8 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
 async def test_what_must_stay_is_carried_word_for_word_whatever_a_summary_says(bench: Bench) -> None:
     bench.summary = SUMMARY.replace("Talked", "Something else altogether")
     house, kept = "Answer in <English> & nothing else.", "We deploy only from main, never on a Friday."
-    (begun(bench.root, bench.root.parent / "data") / "workspace" / "rules").mkdir(parents=True)
-    (bench.root / "workspace" / "rules" / "house.md").write_text(house)
+    (place_of(begun(bench.root, bench.root.parent / "data")) / "workspace" / "rules").mkdir(parents=True)
+    (place_of(bench.root) / "workspace" / "rules" / "house.md").write_text(house)
     async with Memory.open(bench.root, scope=SCOPE, settings=settings(bench.root)) as memory:
         await memory.remember(kept, kind="decision")
     rules = [
@@ -386,16 +387,16 @@ async def test_a_plan_is_written_over_only_when_the_model_was_shown_all_of_it(be
     async with bench.agent() as agent:
         assert agent.plan is not None
         plan = await agent.plan.enter("Release", by="user")
-        (bench.root / "workspace" / plan.path).write_text("# What a person wrote\n")
+        (place_of(bench.root) / "workspace" / plan.path).write_text("# What a person wrote\n")
         await agent.send(wanted("plan_write", content=PLAN))
-        assert (bench.root / "workspace" / plan.path).read_text() == PLAN, "it was shown what it writes over"
-        (bench.root / "workspace" / plan.path).write_text(long)
+        assert (place_of(bench.root) / "workspace" / plan.path).read_text() == PLAN, "it was shown what it writes over"
+        (place_of(bench.root) / "workspace" / plan.path).write_text(long)
         await agent.send("Go on.")
         assert not any(long in item for item in bench.reminded)
         assert any("0. Step number 0 of" in item for item in bench.reminded)
         await agent.send(wanted("plan_write", content=PLAN))
         assert bench.results[-1][1]
-        assert (bench.root / "workspace" / plan.path).read_text() == long
+        assert (place_of(bench.root) / "workspace" / plan.path).read_text() == long
 
 
 def _told(request: RecordedRequest) -> list[str]:

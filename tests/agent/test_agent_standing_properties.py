@@ -19,6 +19,7 @@ from agents_at_work import SCOPE, transcript
 from agents_at_work import settings as settings_of
 from hand_clock import HandClock
 from known_standing import Job, KnownStanding, holds_plan, in_short
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, FileMissing, ModelError, ToolFailed, UndoRefused
@@ -265,7 +266,7 @@ class Life:
                     assert ended
             case _ if known.path:
                 known.files[known.path] = None if verb == "remove plan" else text
-                file = self.root / "workspace" / known.path
+                file = place_of(self.root) / "workspace" / known.path
                 file.write_text(text)
                 if verb == "remove plan":
                     file.unlink()
@@ -393,7 +394,7 @@ class Life:
         assert [(render_rule(each), each.why, each.source) for each in state.permissions] == [
             (f"{decision} {pattern}", why, "user") for decision, pattern, why in known.rules
         ]
-        plans = {path.name: path.read_text() for path in (self.root / "workspace" / "plans").glob("*.md")}
+        plans = {path.name: path.read_text() for path in (place_of(self.root) / "workspace" / "plans").glob("*.md")}
         assert plans == {path[6:]: text for path, text in known.files.items() if text is not None}
         await self._look_at_tasks(one)
         assert sorted(state.delivered) == known.delivered
@@ -408,7 +409,7 @@ class Life:
             title: (task.type, task.state, task.result, task.error, task.cancelling) for title, task in tasks.items()
         }
         if expected:
-            written = json.loads((self.root / tasks_path("main", "s")).read_text())["tasks"]
+            written = json.loads((place_of(self.root) / tasks_path("main", "s")).read_text())["tasks"]
             assert {each["title"]: (each["id"], each["state"], each.get("result", "")) for each in written} == {
                 job.title: (job.id, job.state, job.result) for job in self.known.jobs
             }

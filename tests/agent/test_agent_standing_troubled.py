@@ -15,6 +15,7 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
 from named_disks import NamedDisk
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.errors import StorageError
 from ricordo.guard import unfence
@@ -81,7 +82,7 @@ class Bench:
     @property
     def tasks(self) -> tuple[Task, ...]:
         """What the record of the tasks holds."""
-        return decode((self.root / tasks_path("main", "s")).read_bytes()).tasks
+        return decode((place_of(self.root) / tasks_path("main", "s")).read_bytes()).tasks
 
     def _reached(self, step: str) -> None:
         if step == self.refusing:
@@ -201,7 +202,7 @@ async def test_an_end_that_was_told_and_never_written_is_not_told_as_lost(bench:
 async def test_a_record_of_tasks_that_is_broken_is_told_and_takes_nothing_else_down(
     bench: Bench, damage: bytes
 ) -> None:
-    file = bench.root / tasks_path("main", "s")
+    file = place_of(bench.root) / tasks_path("main", "s")
     async with bench.agent() as agent:
         bench.calls = [wrote(OLD), Call("plan_enter", {"title": "Move"})]
         await agent.send("Begin.")
@@ -225,7 +226,7 @@ async def test_a_record_of_tasks_that_is_broken_is_told_and_takes_nothing_else_d
 
 
 async def test_a_record_of_tasks_that_is_broken_when_a_session_opens_keeps_nobody_from_working(bench: Bench) -> None:
-    file = bench.root / tasks_path("main", "s")
+    file = place_of(bench.root) / tasks_path("main", "s")
     async with bench.agent() as agent:
         bench.calls = [wrote(OLD)]
         await agent.send("Begin.")
@@ -252,7 +253,7 @@ async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begi
         await agent.send("Well?")
         await agent.tasks.start("dream", "dream", bench.work)
         await agent.tasks.wait()
-    recorded = (bench.root / tasks_path("main", "s")).read_bytes()
+    recorded = (place_of(bench.root) / tasks_path("main", "s")).read_bytes()
     monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
     bench.clock.turn(1)
     async with bench.agent() as agent:
@@ -263,11 +264,11 @@ async def test_in_a_root_that_can_only_be_read_tasks_are_shown_and_new_ones_begi
         await agent.send("And now?")
         assert bench.reminded == [RESULT, RESULT], "what was told before is not told again"
         assert [task.title for task in await agent.tasks.all()] == ["count again", "dream", "count"]
-    assert (bench.root / tasks_path("main", "s")).read_bytes() == recorded
+    assert (place_of(bench.root) / tasks_path("main", "s")).read_bytes() == recorded
 
 
 async def test_a_folder_in_the_place_of_the_tasks_is_told_as_what_can_not_be_read(bench: Bench) -> None:
-    (begun(bench.root, bench.root.parent / "data") / tasks_path("main", "s")).mkdir(parents=True)
+    (place_of(begun(bench.root, bench.root.parent / "data")) / tasks_path("main", "s")).mkdir(parents=True)
     async with bench.agent() as agent:
         with pytest.raises(StorageError, match="is no file"):
             await agent.tasks.all()
@@ -282,7 +283,7 @@ async def test_a_folder_in_the_place_of_the_tasks_is_told_as_what_can_not_be_rea
 
 
 async def test_a_state_that_somebody_breaks_is_kept_aside_and_what_stands_is_written_anew(bench: Bench) -> None:
-    file = bench.root / state_path("main", "s")
+    file = place_of(bench.root) / state_path("main", "s")
     async with bench.agent() as agent:
         bench.calls = [wrote(OLD)]
         await agent.send("Begin.")

@@ -10,6 +10,7 @@ import pytest
 
 from agents_at_work import SCOPE, ledgers, settings, system
 from hand_made_roots import begun
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
@@ -37,7 +38,7 @@ def bullets(name: str, count: int, length: int, *, start: int = 0) -> Iterator[s
 
 def filled(root: Path, *, ledgers: int, topics: int, lines: int) -> int:
     """Write a memory as its files hold it, with one topic on the question, and return how many bytes it has."""
-    memory = begun(root, root.parent / "data") / "workspace" / "memory"
+    memory = place_of(begun(root, root.parent / "data")) / "workspace" / "memory"
     (memory / "topics").mkdir(parents=True)
     for number in range(ledgers):
         day = date(2025, 3, 1) + timedelta(days=number)
@@ -53,7 +54,7 @@ def filled(root: Path, *, ledgers: int, topics: int, lines: int) -> int:
         (memory / "topics" / f"slabs-{number}.md").write_text(head + text, encoding="utf-8")
         listed.append(f"- [Slabs {number}](memory/topics/slabs-{number}.md): slabs")
     listed += [f"- Rule {number} of the quarry holds on every day of the year." for number in range(lines)]
-    (root / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(listed) + "\n", encoding="utf-8")
+    (place_of(root) / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(listed) + "\n", encoding="utf-8")
     return sum(path.stat().st_size for path in root.rglob("*.md"))
 
 
@@ -102,7 +103,7 @@ async def test_what_was_learned_is_searched_for_and_what_was_saved_is_shown_at_o
         await agent.send(f"I prefer {LEARNED}.")
         assert await agent.flush()
     assert LEARNED in ledgers(root)
-    assert not (root / "workspace" / "MEMORY.md").exists()
+    assert not (place_of(root) / "workspace" / "MEMORY.md").exists()
     asked = await prompt(root, "Do I prefer oolong or coffee?")
     assert "oolong" not in asked
     assert SAVED in asked

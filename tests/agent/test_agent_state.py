@@ -9,6 +9,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from desks import Person
 from fake_models import FakeModel, call, calling, reply
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import ModelUnavailable
 from ricordo.messages import Message, mark_of
@@ -41,7 +42,7 @@ def agent(model: ChatModel, root: Path, **options: object) -> HarnessAgent:
 
 def document(root: Path) -> dict[str, Any]:
     """Return the state as it stands on the disk."""
-    found: dict[str, Any] = json.loads((root / state_path("main", "s")).read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((place_of(root) / state_path("main", "s")).read_text(encoding="utf-8"))
     return found
 
 
@@ -100,7 +101,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
     await talked(tmp_path)
     model = FakeModel(reply("Yes."))
     async with agent(model, tmp_path) as one:
-        folder = (tmp_path / state_path("main", "s")).parent
+        folder = (place_of(tmp_path) / state_path("main", "s")).parent
         folder.rename(tmp_path / "gone")
         folder.write_text("in the way")
         await one.send("And now?")
@@ -112,7 +113,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
 @pytest.mark.req("AS-STATE-01", "AS-STATE-02")
 async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
-    path = tmp_path / state_path("main", "s")
+    path = place_of(tmp_path) / state_path("main", "s")
     other = {"v": 3, "turns": 7, "ratio": 1.5, "mood": {"calm": True}, "tasks": ["one", 2], **STANDING}
     path.write_text(json.dumps(document(tmp_path) | other), encoding="utf-8")
     before = document(tmp_path)
@@ -132,7 +133,7 @@ async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_p
 @pytest.mark.req("AS-STATE-02")
 async def test_a_compaction_within_a_turn_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
-    path = tmp_path / state_path("main", "s")
+    path = place_of(tmp_path) / state_path("main", "s")
     other = {"v": 3, "turns": 7, "ratio": 1.5, "mood": {"calm": True}, **STANDING}
     path.write_text(json.dumps(document(tmp_path) | other), encoding="utf-8")
     before = document(tmp_path)
@@ -166,7 +167,7 @@ async def test_a_state_that_can_not_be_parsed_stays_aside_and_is_told_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await talked(tmp_path)
-    path = tmp_path / state_path("main", "s")
+    path = place_of(tmp_path) / state_path("main", "s")
     cases = broken(document(tmp_path))
     for number, data in enumerate(cases, start=1):
         path.write_bytes(data)
@@ -204,7 +205,7 @@ async def test_what_a_damaged_state_forbade_is_not_done_and_nothing_acts_unasked
         calls = [Call("deploy", {"branch": branch}) for branch in branches]
         return agent(ScriptedModel([*calls, Say("Done.")]), tmp_path, tools=[tool(deploy)], **options)
 
-    path = tmp_path / state_path("main", "s")
+    path = place_of(tmp_path) / state_path("main", "s")
     async with opened("wild") as one:
         await one.permissions.deny("deploy(wild)")
         await one.send("Go.")

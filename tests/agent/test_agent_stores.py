@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from agents_at_work import SCOPE, settings, spoken, system, transcript
 from hand_clock import HandClock
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Entry, HarnessAgent, Scope
 from ricordo.errors import ExtraMissing, InvalidSetting, ScopeMismatch, StorageFailed, StorageFull
 from ricordo.index.contract import Query
@@ -56,7 +57,7 @@ def remembering(kind: str = "fact") -> ScriptedModel:
 
 def memory_files(root: Path) -> list[Path]:
     """Return what a root holds of memory: ledgers, curated memory, the profile."""
-    workspace = root / "workspace"
+    workspace = place_of(root) / "workspace"
     return [*(workspace / "memory").rglob("*.md"), *workspace.glob("MEMORY.md"), *workspace.glob("profile.json")]
 
 
@@ -94,7 +95,7 @@ async def test_the_same_session_with_the_same_tools_runs_on_every_store(tmp_path
 
 
 def agent_session(root: Path) -> str:
-    (log,) = (root / "workspace").rglob("*.log.jsonl")
+    (log,) = (place_of(root) / "workspace").rglob("*.log.jsonl")
     return log.name.removesuffix(".log.jsonl")
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from agents_at_work import SCOPE, said, settings, transcript
 from named_disks import NamedDisk
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Scope
 from ricordo.errors import ModelUnavailable
 from ricordo.harness.sub_agents import RemoteAgent
@@ -358,7 +359,7 @@ async def test_its_transcript_is_its_own_and_belongs_to_the_user_of_its_parent(b
         own = result_texts(bench.asked[-1])[-1]
         await one.send("Theirs.")
         theirs = result_texts(bench.asked[-1])[-1]
-    folder = bench.root / "workspace" / "agents" / "researcher"
+    folder = place_of(bench.root) / "workspace" / "agents" / "researcher"
     (log,) = (folder / "sessions").glob("*.log.jsonl")
     name = log.name.removesuffix(".log.jsonl")
     assert name.startswith("s-")

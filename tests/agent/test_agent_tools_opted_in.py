@@ -129,7 +129,7 @@ async def test_without_anybody_to_ask_nothing_is_forgotten_unless_a_rule_lets_it
 
 
 def test_what_the_model_notes_is_in_the_history_and_can_be_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, file = Path.cwd(), Path(".ricordo/workspace/memories/release.md")
+    folder, file = Path.cwd(), Path(".ricordo/users/me/workspace/memories/release.md")
     monkeypatch.setenv("RICORDO_DATA", str(folder / "data"))
     more = Call("memory", {"command": "insert", "path": "/memories/release.md", "insert_line": 1, "insert_text": "2."})
     seen: list[str] = []

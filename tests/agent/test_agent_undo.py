@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents_at_work import SCOPE, is_valid, said, settings, transcript
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, MessageNotFound, UndoRefused
 from ricordo.messages import Message, Text, Usage, is_pinned, mark_of
@@ -189,7 +190,7 @@ async def test_a_dry_run_tells_what_it_would_come_to_and_leaves_no_trace(tmp_pat
         await one.settle()
         await one.system_prompt()
         window, asked = one.window, len(model.requests)
-        files = {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+        files = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
         events.clear()
         done = await one.compact(dry_run=True)
         assert [report.status for report in done if report.act == "compact"] == ["done"]
@@ -313,7 +314,7 @@ async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
     tmp_path: Path, offload: bool | None
 ) -> None:
     root = tmp_path / ".ricordo"
-    log = root / transcript_path(DEFAULT_AGENT, "s")
+    log = place_of(root) / transcript_path(DEFAULT_AGENT, "s")
     held: list[bool] = []
 
     def answer(request: RecordedRequest) -> ScriptItem:

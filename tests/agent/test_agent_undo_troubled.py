@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, said, settings, transcript
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.compaction import SlidingWindow, Strategy
 from ricordo.errors import StorageReadOnly, UndoRefused
@@ -68,7 +69,7 @@ async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
     root = tmp_path / ".ricordo"
     handle = await compacted(root)
     monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
-    before = {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
     async with agent(root, keep=1) as one:
         assert not one.keeps
         assert [made.handle for made in await one.compactions.all()] == [handle]
@@ -80,7 +81,7 @@ async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
         assert [made.handle for made in await one.compactions.all()] == [handle]
         with pytest.raises(StorageReadOnly):
             await one.compactions.undo(handle)
-    assert before == {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+    assert before == {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
 
 
 async def test_after_a_state_was_set_aside_no_summary_stands_beside_the_conversation(tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ async def test_after_a_state_was_set_aside_no_summary_stands_beside_the_conversa
     await compacted(root, keep=6)
     async with agent(root, keep=1) as one:
         await one.compact()
-    (root / state_path(DEFAULT_AGENT, "s")).write_bytes(b"{")
+    (place_of(root) / state_path(DEFAULT_AGENT, "s")).write_bytes(b"{")
     async with agent(root) as again:
         newest, oldest = await again.compactions.all()
         with pytest.raises(UndoRefused, match=f"{newest.handle}.*not in the window any more"):
@@ -100,7 +101,7 @@ async def test_after_a_state_was_set_aside_no_summary_stands_beside_the_conversa
 async def test_what_is_lost_is_told_and_a_clear_is_not_undone(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     handle = await compacted(root)
-    (root / transcript_path(DEFAULT_AGENT, "s")).unlink()
+    (place_of(root) / transcript_path(DEFAULT_AGENT, "s")).unlink()
     async with agent(root, strategies=[SlidingWindow(keep_messages=1)]) as one:
         before = one.window
         with pytest.raises(UndoRefused, match="10 in all"):

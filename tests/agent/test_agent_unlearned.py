@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import ledgers, settings, transcript
 from named_disks import NamedDisk
+from places import place_of
 from ricordo import HarnessAgent, Scope
 from ricordo.errors import StorageFull
 from ricordo.testing import Say, ScriptedModel
@@ -26,7 +27,7 @@ def agent(root: Path, **options: object) -> HarnessAgent:
 
 def lose_inbox(root: Path) -> None:
     for name in ("queue.db", "queue.db-wal"):
-        (root / name).write_bytes(b"this is no database\n" * 500)
+        (place_of(root) / name).write_bytes(b"this is no database\n" * 500)
 
 
 async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, transcript
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
@@ -121,7 +122,9 @@ async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> 
     sizes = [len(text) for role, text in spoken(model.requests[-1].messages) if role == "tool"]
     assert sizes[0] == 80_000, "a result of the documented size stays"
     assert all(4_000 <= size < 5_000 for size in sizes[1:]), "2,000 characters stay at each end"
-    files = sorted((root / "workspace" / "large_tool_results" / "s").iterdir(), key=lambda path: path.stat().st_size)
+    files = sorted(
+        (place_of(root) / "workspace" / "large_tool_results" / "s").iterdir(), key=lambda path: path.stat().st_size
+    )
     assert [len(path.read_text()) for path in files] == [80_001, 300_000]
 
 
@@ -167,7 +170,7 @@ async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None
             await one.send(f"Number {number}. {LONG}")
         await one.send("One more.")
         await one.compact()
-        (tmp_path / "root" / "workspace" / "agents").rename(tmp_path / "gone")
+        (place_of(tmp_path / "root") / "workspace" / "agents").rename(tmp_path / "gone")
         await one.compact()
     told = [event for event in events if event.stage == "compact"]
     began = [event for event in told if event.status == "started"]
@@ -264,7 +267,9 @@ async def test_results_of_tools_that_fail_or_return_too_much_do_not_stay_in_the_
         await one.send("And?")
         assert len(str(one.window)) < 30_000
         assert is_valid(one.window)
-    sizes = sorted(path.stat().st_size for path in (root / "workspace" / "large_tool_results" / "s").iterdir())
+    sizes = sorted(
+        path.stat().st_size for path in (place_of(root) / "workspace" / "large_tool_results" / "s").iterdir()
+    )
     assert sizes == [len(PNG), 5_000_000]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE, said, transcript
 from agents_at_work import settings as settings_of
 from dialect_validity import anthropic_faults, openai_faults
+from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import ClearResultsConfig, DedupeReadsConfig
 from ricordo.errors import CompactionNotFound, ModelOverflow, UndoRefused
@@ -224,7 +225,9 @@ class Life:
             assert [message.id for message in one.window] == [message.id for message in before]
 
     def _look(self, one: HarnessAgent) -> None:
-        log = (self.root / transcript_path(DEFAULT_AGENT, "s")).read_bytes() if one.window or self.log else b""
+        log = (
+            (place_of(self.root) / transcript_path(DEFAULT_AGENT, "s")).read_bytes() if one.window or self.log else b""
+        )
         assert log.startswith(self.log), "what was written once is written over"
         self.log = log
 

@@ -11,6 +11,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from disks import FailingDisk
 from hand_made_roots import begun
+from places import place_of
 from ricordo import HarnessAgent, Scope
 from ricordo.errors import (
     DocumentInvalid,
@@ -150,7 +151,7 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
         await one.send("Hello.")
         assert one.memory is not None
         await one.memory.remember("We deploy only from main.")
-    before = {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
     monkeypatch.setattr("ricordo.runtime.agents._is_writable", lambda root: False)
     with caplog.at_level(logging.WARNING, "ricordo"):
         async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=settings(root)) as two:
@@ -161,4 +162,4 @@ async def test_an_agent_on_a_root_that_can_only_be_read_shows_memory_and_keeps_n
             assert [message.text for message in two.window][-3:] == ["From main.", "And?", "Fine."]
     assert "deploy only from main" in model.requests[0].messages[0].text
     assert [each.getMessage().count("can only be read") for each in caplog.records] == [1]
-    assert before == {path: path.read_bytes() for path in (root / "workspace").rglob("*") if path.is_file()}
+    assert before == {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}

@@ -164,7 +164,7 @@ def test_home_and_the_working_directory_are_the_tests_own(home: Path, isolation_
     assert Path.cwd().is_relative_to(isolation_base)
     assert list(home.iterdir()) == []
     personal = [name for name in os.environ if name.endswith("_API_KEY") or name.startswith("RICORDO_")]
-    assert sorted(personal) == ["RICORDO_EMBEDDER", "RICORDO_FLUSH__MODEL"]
+    assert sorted(personal) == ["RICORDO_EMBEDDER", "RICORDO_FLUSH__MODEL", "RICORDO_USER"]
 
 
 _SUITE = """

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.audit.doctor import Check
 from ricordo.messages import Text
@@ -22,17 +23,17 @@ def root(tmp_path: Path) -> Path:
 
 
 def put(root: Path, path: str, text: str) -> None:
-    place = begun(root) / "workspace" / path
+    place = place_of(begun(root)) / "workspace" / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
 
 
 def curated(root: Path) -> str:
-    return (root / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+    return (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
 def remove_long(root: Path) -> None:
-    [path] = (root / "workspace" / "memory" / "long").iterdir()
+    [path] = (place_of(root) / "workspace" / "memory" / "long").iterdir()
     path.unlink()
 
 
@@ -73,7 +74,7 @@ async def test_an_id_that_stands_in_two_curated_documents_stands_there_by_mistak
 
 async def test_a_long_memory_that_lost_its_file_counts_once_though_two_lines_point_to_it(root: Path) -> None:
     await consolidated(root)
-    [topic] = (root / "workspace" / "memory" / "topics").iterdir()
+    [topic] = (place_of(root) / "workspace" / "memory" / "topics").iterdir()
     assert "memory/long/" in topic.read_text(encoding="utf-8")
     remove_long(root)
     checks = await checked(root)
@@ -130,7 +131,7 @@ async def test_a_torn_line_of_a_journal_of_compactions_is_told_with_its_file_and
 
 async def test_an_inbox_that_was_set_aside_is_told_with_its_file_and_is_no_failure(root: Path) -> None:
     assert (await checked(root))["inboxes"].count == 0
-    (root / "queue.db").write_text("junk\n", encoding="utf-8")
+    (place_of(root) / "queue.db").write_text("junk\n", encoding="utf-8")
     await checked(root)
     inboxes = (await checked(root))["inboxes"]
     assert (inboxes.ok, inboxes.count) == (True, 1)

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from interleaving import SharedFiles, at_every_step
+from places import place_of
 from ricordo.audit import forget, history, undo
 from ricordo.audit.marking import mark
 from ricordo.clock import MonotonicIds, SystemClock
@@ -156,7 +157,7 @@ async def test_what_another_act_writes_before_any_step_of_a_forget_is_forgotten_
 def test_a_memory_that_is_forgotten_while_it_is_consolidated_is_never_curated(tmp_path: Path) -> None:
     for number in range(12):
         folder, saved = tmp_path / str(number), Entry(content=SAID, kind="decision", id=IDS.new(), time=CLOCK.now())
-        anyio.run(append_entries, LocalFiles(folder), date(2026, 11, 20), [saved], REDACTOR)
+        anyio.run(append_entries, LocalFiles(place_of(folder)), date(2026, 11, 20), [saved], REDACTOR)
         both = Barrier(2)
 
         async def forgotten(files: FileStore, entry_id: str = saved.id, start: Barrier = both) -> None:
@@ -167,12 +168,14 @@ def test_a_memory_that_is_forgotten_while_it_is_consolidated_is_never_curated(tm
             start.wait()
             await consolidate(files)
 
-        threads = [Thread(target=anyio.run, args=(act, LocalFiles(folder))) for act in (forgotten, consolidated)]
+        threads = [
+            Thread(target=anyio.run, args=(act, LocalFiles(place_of(folder)))) for act in (forgotten, consolidated)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        left = [path.name for path in (folder / "workspace").rglob("*.md") if "5433" in path.read_text()]
+        left = [path.name for path in (place_of(folder) / "workspace").rglob("*.md") if "5433" in path.read_text()]
         assert left == []
 
 

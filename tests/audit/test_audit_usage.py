@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.audit.usage import Counted, MemoryUsage, UsageLog, compacted, ids_shown, read_usage
 from ricordo.errors import EntryNotFound, StorageFull
@@ -32,7 +33,7 @@ QUESTION = "Who rents us the walnut harvester for the orchard?"
 
 def rows(root: Path) -> list[dict[str, object]]:
     """Return the lines of a root's usage file."""
-    path = root / USAGE
+    path = place_of(root) / USAGE
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
@@ -97,7 +98,7 @@ async def test_an_agents_prompt_its_reminders_and_its_tools_are_noted(tmp_path: 
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         entry = await memory.remember(HARVEST)
         await memory.remember("We sell chestnuts on Saturdays.")
-    (ledger,) = (root / "workspace" / "memory").glob("*.md")
+    (ledger,) = (place_of(root) / "workspace" / "memory").glob("*.md")
 
     def answer(request: RecordedRequest) -> ScriptItem:
         calls: dict[int, ScriptItem] = {
@@ -126,7 +127,7 @@ async def test_a_prompt_shows_curated_memory_by_its_words_too(tmp_path: Path) ->
         entry = await memory.remember(HARVEST)
         await memory.forget(entry.id)
     line = f"- {HARVEST} [kind:: fact] ^01jd0000000000000000000001\n"
-    (root / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}", encoding="utf-8")
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}", encoding="utf-8")
     async with HarnessAgent(
         ScriptedModel([Say("Yes.")]), workspace=root, scope=SCOPE, settings=settings(root), memory_hooks=False
     ) as agent:
@@ -141,7 +142,7 @@ async def test_with_the_setting_off_nothing_is_noted_and_nothing_is_known(tmp_pa
         await memory.recall("walnut")
         assert (await memory.confirm(entry.id)).confirmed is not None
         assert await memory.usage(entry.id) == MemoryUsage()
-    assert not (root / USAGE).exists()
+    assert not (place_of(root) / USAGE).exists()
 
 
 async def test_what_is_for_all_projects_is_noted_where_it_lies_and_seen_from_another_project(tmp_path: Path) -> None:
@@ -159,9 +160,9 @@ async def test_what_is_for_all_projects_is_noted_where_it_lies_and_seen_from_ano
 
 
 async def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
-    files = LocalFiles(tmp_path)
+    files = LocalFiles(place_of(tmp_path))
     await files.append(USAGE, shown(2))
-    with (tmp_path / USAGE).open("ab") as file:
+    with (place_of(tmp_path) / USAGE).open("ab") as file:
         file.write(b'{"at":"2026-11-22T09:00:00Z","act":"shown","ids":["a"')
     log = UsageLog(files, HandClock())
     log.note("shown", ["a"], how="recall")
@@ -170,7 +171,7 @@ async def test_torn_and_foreign_lines_are_passed_over(tmp_path: Path) -> None:
                  b'{"id":"a","shown":[-1,"x","y"]}', b'{"id":7}', b"\xff{}", b'{"at":5,"act":"used","ids":["a"]}',
                  b'{"at":"0001-01-01T00:00:00+14:00","act":"used","ids":["a"]}'):  # fmt: skip
         await files.append(USAGE, line + b"\n")
-    assert (await log.all())["a"] == read_usage((tmp_path / USAGE).read_bytes())["a"]
+    assert (await log.all())["a"] == read_usage((place_of(tmp_path) / USAGE).read_bytes())["a"]
     assert (await log.all())["a"].shown.count == 3
 
 
@@ -229,7 +230,7 @@ async def test_what_cannot_be_written_is_dropped_and_stops_nothing() -> None:
 
 
 async def test_two_processes_append_to_one_file(tmp_path: Path) -> None:
-    logs = [UsageLog(LocalFiles(tmp_path), HandClock()) for _ in range(2)]
+    logs = [UsageLog(LocalFiles(place_of(tmp_path)), HandClock()) for _ in range(2)]
     for _ in range(5):
         for log in logs:
             log.note("shown", ["a"], how="recall")

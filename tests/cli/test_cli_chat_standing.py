@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from command_line import Done, loopback_model, ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo.cli.chat_commands import NAMES
 from ricordo.cli.chat_standing import always, ended_line, stopped_line
 from ricordo.guard.permissions import Called, PermissionRule, ToolPattern, decide, parse_rule
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(".ricordo")
 SESSION = "monday"
-MONDAY = ROOT / tasks_path("main", SESSION)
+MONDAY = place_of(ROOT) / tasks_path("main", SESSION)
 
 
 def _chat(*lines: str) -> Done:
@@ -51,7 +52,7 @@ def _keep(path: Path, *tasks: Task) -> None:
 
 
 def _plans() -> list[Path]:
-    return sorted((ROOT / "workspace" / "plans").glob("*.md"))
+    return sorted((place_of(ROOT) / "workspace" / "plans").glob("*.md"))
 
 
 def _last(request: RecordedRequest) -> str:
@@ -232,8 +233,8 @@ def test_the_todos_of_the_agent_are_shown_in_their_order(monkeypatch: pytest.Mon
 def test_tasks_are_those_of_the_session_and_the_dreams_of_the_root() -> None:
     _root()
     _keep(MONDAY, _task(1, "Read all logs", result="Nothing in them."))
-    _keep(ROOT / tasks_path("main", "tuesday"), _task(2, "Of another", session="tuesday"))
-    _keep(ROOT / ROOT_TASKS, _task(3, "Consolidate", type="dream", agent="", session=""))
+    _keep(place_of(ROOT) / tasks_path("main", "tuesday"), _task(2, "Of another", session="tuesday"))
+    _keep(place_of(ROOT) / ROOT_TASKS, _task(3, "Consolidate", type="dream", agent="", session=""))
     done = _chat("/tasks", "/tasks 00000001", "/tasks cancel 00000001")
     rows = done.out.splitlines()
     assert {line.split()[0] for line in rows[1:3]} == {"00000001", "00000003"}
@@ -254,7 +255,7 @@ def test_a_task_that_was_orphaned_is_cancelled_at_once() -> None:
 
 def test_a_task_file_that_can_not_be_read_hides_no_dream() -> None:
     _root()
-    _keep(ROOT / ROOT_TASKS, _task(3, "Consolidate", type="dream", agent="", session=""))
+    _keep(place_of(ROOT) / ROOT_TASKS, _task(3, "Consolidate", type="dream", agent="", session=""))
     MONDAY.parent.mkdir(parents=True)
     MONDAY.write_text("not json", encoding="utf-8")
     done = _chat("/tasks")

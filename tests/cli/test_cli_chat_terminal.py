@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 from command_line import ricordo
+from places import place_of
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
@@ -110,12 +111,12 @@ def _model(script: ScriptLike, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop
 
 
 def _transcript() -> str:
-    paths = Path(".ricordo/workspace").glob("agents/*/sessions/*.log.jsonl")
+    paths = (place_of(Path(".ricordo")) / "workspace").glob("agents/*/sessions/*.log.jsonl")
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def _tasks() -> str:
-    paths = Path(".ricordo/workspace").glob("agents/*/tasks/*.json")
+    paths = (place_of(Path(".ricordo")) / "workspace").glob("agents/*/tasks/*.json")
     return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 

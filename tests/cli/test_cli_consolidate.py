@@ -7,10 +7,11 @@ import pytest
 
 from command_line import loopback_model, ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo.testing import Say
 
 ROOT = Path(".ricordo")
-MEMORY = ROOT / "workspace" / "MEMORY.md"
+MEMORY = place_of(ROOT) / "workspace" / "MEMORY.md"
 SAVED = ("We deploy only from main.", "The staging server is called Heron.")
 
 
@@ -19,13 +20,15 @@ def root() -> None:
     """Make a root in the working directory, with two memories that no run has read."""
     begun(ROOT)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
-    ledger = ROOT / "workspace" / "memory" / "2026-11-21.md"
+    ledger = place_of(ROOT) / "workspace" / "memory" / "2026-11-21.md"
     ledger.parent.mkdir(parents=True)
     ledger.write_text("# 2026-11-21\n\n" + "".join(f"- {text} [kind:: decision]\n" for text in SAVED), "utf-8")
 
 
 def contents() -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in sorted((ROOT / "workspace").rglob("*")) if path.is_file()}
+    return {
+        str(path): path.read_bytes() for path in sorted((place_of(ROOT) / "workspace").rglob("*")) if path.is_file()
+    }
 
 
 def test_a_dry_run_shows_the_lines_that_would_change_and_changes_none() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from command_line import chat, ricordo
+from places import place_of
 
 READING = [
     [],
@@ -112,7 +113,7 @@ def test_doctor_says_what_to_do_only_where_there_is_something_to_do() -> None:
     healthy = ricordo("doctor").out
     assert "ids that stand twice\n" in healthy
     assert "remove one" not in healthy
-    ledger = next(Path(".ricordo/workspace/memory").glob("*.md"))
+    ledger = next((place_of(Path(".ricordo")) / "workspace/memory").glob("*.md"))
     ledger.write_text(ledger.read_text(encoding="utf-8") + "- We deploy only from main.\n", encoding="utf-8")
     rows = {line.split()[1]: line.split()[0] for line in ricordo("doctor").out.splitlines()[1:]}
     assert rows["duplicates"] == "note"

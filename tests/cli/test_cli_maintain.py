@@ -11,6 +11,7 @@ import pytest
 
 from command_line import ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.files.local import LocalFiles
@@ -36,7 +37,10 @@ def _said(session: str, text: str) -> None:
 
     async def record() -> None:
         transcript = Transcript(
-            LocalFiles(ROOT), transcript_path("main", session), session=session, redactor=Redactor(b"k" * 32)
+            LocalFiles(place_of(ROOT)),
+            transcript_path("main", session),
+            session=session,
+            redactor=Redactor(b"k" * 32),
         )
         await transcript.append([Message(role="user", parts=(Text(text=text),))])
 
@@ -46,7 +50,7 @@ def _said(session: str, text: str) -> None:
 def _put(*jobs: Job) -> None:
     async def put() -> None:
         clock = SystemClock()
-        inbox = Inbox(ROOT / "queue.db", clock=clock, ids=MonotonicIds(clock))
+        inbox = Inbox(place_of(ROOT) / "queue.db", clock=clock, ids=MonotonicIds(clock))
         for job in jobs:
             await inbox.put(job)
         await inbox.close()
@@ -55,7 +59,7 @@ def _put(*jobs: Job) -> None:
 
 
 def _fail(session: str) -> None:
-    with closing(sqlite3.connect(ROOT / "queue.db")) as queue:
+    with closing(sqlite3.connect(place_of(ROOT) / "queue.db")) as queue:
         queue.execute("UPDATE job SET state = 'failed', error = 'ModelTimeout' WHERE session = ?", (session,))
         queue.commit()
 
@@ -64,7 +68,7 @@ def test_what_waits_is_shown_with_its_pause_and_nothing_changes() -> None:
     _said("monday", "We deploy only from main.")
     _said("tuesday", "We use uv.")
     _put(Job(kind="flush", agent="main", session="monday", after=datetime.now(UTC) + timedelta(seconds=90)))
-    before = (ROOT / "queue.db").read_bytes()
+    before = (place_of(ROOT) / "queue.db").read_bytes()
     shown = ricordo("maintain", "--dry-run").out
     assert "flush monday  waits for" in shown
     assert "flush tuesday  holds more than was learned from it" in shown
@@ -72,8 +76,8 @@ def test_what_waits_is_shown_with_its_pause_and_nothing_changes() -> None:
     assert [job["session"] for job in document["waiting"]] == ["monday"]
     assert document["behind"] == [{"agent": "main", "session": "tuesday"}]
     assert document["worked"] is None
-    assert not (ROOT / "workspace" / "memory").exists()
-    assert (ROOT / "queue.db").read_bytes() == before
+    assert not (place_of(ROOT) / "workspace" / "memory").exists()
+    assert (place_of(ROOT) / "queue.db").read_bytes() == before
 
 
 def test_what_waits_and_what_nobody_asked_for_is_worked_off_at_once() -> None:
@@ -94,7 +98,7 @@ def test_what_failed_too_often_is_tried_again_only_when_it_is_asked_for() -> Non
     assert result.code == 1
     assert "failed too often, ModelTimeout" in result.out
     assert "maintain --retry" in ricordo("doctor").out
-    assert "Did 2 jobs" in ricordo("maintain", "--retry").out
+    assert "Did 3 jobs" in ricordo("maintain", "--retry").out
     assert "inbox" in ricordo("doctor").out
     assert "We deploy only from main." in ricordo("memory", "list").out
 
@@ -103,14 +107,14 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     assert "0 requests, 0 of 2,000,000 tokens" in ricordo("spending").out
     today = SystemClock().today()
     day = today.isoformat()
-    (ROOT / "spending").mkdir()
+    (place_of(ROOT) / "spending").mkdir(parents=True)
     lines = [
         f'{{"day":"{day}","at":"x","purpose":"flush","model":"m1","input":900,"output":100,"cost":"0.02"}}',
         f'{{"day":"{day}","at":"x","purpose":"flush","model":"m1","input":500,"output":10,"cost":"0.01"}}',
         f'{{"day":"{day}","at":"x","purpose":"summary","model":"m2","error":"ModelTimeout"}}',
         f'{{"day":"{day}","at":"x","purpose":"summary","model":"m2","input":7}}',
     ]
-    (ROOT / "spending" / f"{today:%Y-%m}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (place_of(ROOT) / "spending" / f"{today:%Y-%m}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     document = ricordo("spending", "--json").document
     assert document["today"] == {
         "requests": 4, "failed": 1, "input": 1407, "output": 110, "cost": 0.03, "unpriced": 1, "over": 0,
@@ -125,18 +129,18 @@ def test_spending_shows_each_purpose_by_day_and_what_is_left() -> None:
     assert "The limit is reached: 1,517 of 1,000 tokens are used. Memory goes on" in ricordo("spending").out
     assert ricordo("spending", "--json").document["limit"] == {"tokens": 1000, "cost": 5.0, "reached": True}
     held = {"at": f"{today}T01:00:00Z", "day": str(today), "id": "0123", "reserved": 4_200}
-    with (ROOT / "spending" / f"{today:%Y-%m}.jsonl").open("a", encoding="utf-8") as journal:
+    with (place_of(ROOT) / "spending" / f"{today:%Y-%m}.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(json.dumps(held) + "\n")
     assert ricordo("spending", "--json").document["today"]["reserved"] == 4_200
     assert "4,200 tokens are reserved for requests that have not ended" in ricordo("spending").out
 
 
 def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None:
-    (ROOT / "workspace" / "memory").mkdir(parents=True)
-    ledger = ROOT / "workspace" / "memory" / "2020-02-03.md"
+    (place_of(ROOT) / "workspace" / "memory").mkdir(parents=True)
+    ledger = place_of(ROOT) / "workspace" / "memory" / "2020-02-03.md"
     ledger.write_text("- We deploy only from main. [kind:: decision]\n", encoding="utf-8")
-    (ROOT / "workspace" / "sessions").mkdir()
-    (ROOT / "workspace" / "sessions" / "2020-02-03-10h00.md").write_text("# Old\n", encoding="utf-8")
+    (place_of(ROOT) / "workspace" / "sessions").mkdir()
+    (place_of(ROOT) / "workspace" / "sessions" / "2020-02-03-10h00.md").write_text("# Old\n", encoding="utf-8")
     shown = ricordo("maintain", "--dry-run").out
     assert "sessions/2020-02-03-10h00.md  goes to the trash soon, which is announced now" in shown
     assert "goes to the archive" not in shown  # it was never consolidated
@@ -146,7 +150,7 @@ def test_what_is_past_its_time_is_shown_with_its_rule_and_goes_its_way() -> None
     ]
     ricordo("maintain")
     assert not ledger.exists()
-    assert (ROOT / "workspace" / "memory" / "archive" / "2020-02-03.md").exists()
+    assert (place_of(ROOT) / "workspace" / "memory" / "archive" / "2020-02-03.md").exists()
     assert {"announce", "expire"} <= {change["act"] for change in ricordo("history", "--json").document["changes"]}
 
 

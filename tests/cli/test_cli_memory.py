@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from command_line import chat, ricordo
+from places import place_of
 from ricordo.cli.options import moment
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job, Outcome
@@ -197,10 +198,10 @@ def test_without_a_command_it_counts_what_there_is() -> None:
 
 def test_without_a_command_it_tells_what_is_curated_and_what_waits() -> None:
     ricordo("ingest", chat(Path("chat.jsonl")))
-    topics = Path(".ricordo/workspace/memory/topics")
+    topics = place_of(Path(".ricordo")) / "workspace/memory/topics"
     topics.mkdir()
     (topics / "tea.md").write_text("- Tea is in the kitchen.\n", encoding="utf-8")
-    curated = Path(".ricordo/workspace/MEMORY.md").read_text(encoding="utf-8")
+    curated = (place_of(Path(".ricordo")) / "workspace/MEMORY.md").read_text(encoding="utf-8")
     figures = ricordo("--json").document
     assert (figures["curated"], figures["topics"]) == (1 + curated.count("\n- "), 1)
     assert curated.count("\n- ") >= 1
@@ -211,7 +212,7 @@ def test_without_a_command_it_tells_what_is_curated_and_what_waits() -> None:
 
 def test_without_a_command_a_job_that_failed_for_good_is_told_with_the_way_to_look_at_it() -> None:
     ricordo("remember", "We use uv.")
-    inbox = Inbox(Path(".ricordo/queue.db").absolute(), clock=SystemClock(), ids=MonotonicIds(SystemClock()))
+    inbox = Inbox(Path(".ricordo/users/me/queue.db").absolute(), clock=SystemClock(), ids=MonotonicIds(SystemClock()))
 
     async def fail() -> None:
         await inbox.put(Job(kind="flush", agent="main", session="later", after=datetime(2099, 1, 1, tzinfo=UTC)))

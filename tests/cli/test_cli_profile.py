@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from command_line import Done, ricordo
+from places import place_of
 
-PATH = "workspace/users/ann/profile.json"
+PATH = "users/ann/workspace/profile.json"
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) ->
     assert "1 record of the profile can't be read: facts[1]" in profile(root, "show").err
     told = ricordo("--root", root, "doctor")
     assert told.code == 1
-    assert f"{PATH}: facts[1]" in told.out
+    assert "workspace/profile.json: facts[1]" in told.out
     (root / PATH).write_text("{")
     done = profile(root, "show")
     assert done.code == 1
@@ -148,7 +149,7 @@ def test_a_broken_profile_is_told_and_cleared_only_when_asked_for(root: Path) ->
     assert profile(root, "clear").code == 1
     assert (root / PATH).read_text() == "{"
     assert profile(root, "clear", "--yes").code == 0
-    assert (root / "workspace/users/ann/profile.broken-1.json").read_text() == "{"
+    assert (place_of(root, "ann") / "workspace/profile.broken-1.json").read_text() == "{"
     assert "Nothing is known" in profile(root, "show").out
     told = ricordo("--root", root, "doctor")
     assert told.code == 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Done, chat, ricordo
+from places import place_of
 
 READING = [
     ["recall", "anything"],
@@ -126,8 +127,10 @@ def test_what_holds_everywhere_needs_a_reason() -> None:
 @pytest.mark.req("GO-PRIV", "GO-AT7")
 def test_git_sees_nothing_of_a_new_root_until_a_person_confirms_that_it_may() -> None:
     _git("init", "-q", ".")
-    ricordo("ingest", chat(Path("chat.jsonl")))
-    ricordo("remember", "A.")
+    ricordo("ingest", chat(Path("chat.jsonl")), "--shared")
+    ricordo("remember", "A.", "--shared")
+    ricordo("remember", "B.")
+    (place_of(Path(".ricordo")) / "workspace" / "MEMORY.md").write_text("- This is mine.\n", encoding="utf-8")
     (Path(".ricordo") / "workspace" / "MEMORY.md").write_text("- We deploy only from main.\n", encoding="utf-8")
     (Path(".ricordo") / "workspace" / "memory" / "topics").mkdir()
     (Path(".ricordo") / "workspace" / "memory" / "topics" / "shop.md").write_text("- A fact.\n", encoding="utf-8")

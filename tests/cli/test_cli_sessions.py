@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from command_line import chat, ricordo
+from places import place_of
 
 
 def _state(session: str, user: str) -> None:
-    folder = Path(".ricordo/workspace/agents/main/state")
+    folder = place_of(Path(".ricordo")) / "workspace/agents/main/state"
     document = {"v": 1, "agent": "main", "session": session, "user": user, "window": []}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{session}.json").write_text(json.dumps(document), encoding="utf-8")
@@ -26,17 +27,16 @@ def _calls(path: Path) -> Path:
     return path
 
 
-def test_the_owner_is_shown_where_there_are_several_users() -> None:
-    for session in ("monday", "tuesday", "imported"):
-        ricordo("ingest", chat(Path(f"{session}.jsonl"), session=session))
-    _state("monday", "ana")
-    assert " of ana" not in ricordo("session", "list").out
-    _state("tuesday", "ben")
-    listed = ricordo("session", "list", "--user", "ana").out
-    assert [line.rpartition("  ")[2] for line in listed.splitlines() if "day" in line] == ["of ben", "of ana"]
-    sessions = ricordo("session", "list", "--json").document["sessions"]
-    assert {each["id"]: each["user"] for each in sessions} == {"monday": "ana", "tuesday": "ben", "imported": None}
-    assert ricordo("session", "show", "tuesday", "--user", "ana", "--json").document["user"] == "ben"
+def test_nobody_sees_the_sessions_of_another_user() -> None:
+    ricordo("ingest", chat(Path("monday.jsonl"), session="monday"), "--user", "ana")
+    ricordo("ingest", chat(Path("tuesday.jsonl"), session="tuesday"), "--user", "ben")
+    for user, own, other in (("ana", "monday", "tuesday"), ("ben", "tuesday", "monday")):
+        assert [each["id"] for each in ricordo("session", "list", "--user", user, "--json").document["sessions"]] == [
+            own
+        ]
+        assert ricordo("session", "show", own, "--user", user).code == 0
+        hidden = ricordo("session", "show", other, "--user", user)
+        assert (hidden.code, hidden.out) == (1, "")
 
 
 @pytest.mark.parametrize("last", [1, 2, 3, 99])

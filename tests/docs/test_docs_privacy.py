@@ -11,6 +11,7 @@ import pytest
 from agents_at_work import SCOPE, said, settings
 from command_line import loopback_model, ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.messages import Message, Text, ToolCall, ToolResult
@@ -48,9 +49,9 @@ def answering(name: str) -> ScriptedModel:
 
 def prepared(root: Path) -> None:
     """Let a root hold a line that a person wrote, a rule, and an AGENTS.md beside it."""
-    (begun(root, root.parent / "data") / "workspace" / "rules").mkdir(parents=True)
-    (root / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n- {BY_HAND}\n", encoding="utf-8")
-    (root / "workspace" / "rules" / "tea.md").write_text("Never offer coffee.\n", encoding="utf-8")
+    (place_of(begun(root, root.parent / "data")) / "workspace" / "rules").mkdir(parents=True)
+    (place_of(root) / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n- {BY_HAND}\n", encoding="utf-8")
+    (place_of(root) / "workspace" / "rules" / "tea.md").write_text("Never offer coffee.\n", encoding="utf-8")
     (root.parent / "AGENTS.md").write_text("Answer in haiku.\n", encoding="utf-8")
 
 
@@ -116,7 +117,9 @@ async def test_the_agents_model_is_asked_for_all_of_it_and_what_is_offline_sends
             model, workspace=root, scope=SCOPE, tools=[barometer], settings=given, compaction=summary
         ) as agent:
             await at_work(agent)
-        lines = [line for path in (root / "spending").glob("*.jsonl") for line in path.read_text().splitlines()]
+        lines = [
+            line for path in (place_of(root) / "spending").glob("*.jsonl") for line in path.read_text().splitlines()
+        ]
         purposes[name] = {json.loads(line).get("purpose") for line in lines} - {None}
         turns = 3  # two of them, and one more request for the tool
         assert (len(model.requests) == turns) is (own is not None)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE
 from agents_at_work import settings as settings_of
 from command_line import ricordo
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.testing import Say, ScriptedModel
 
@@ -44,7 +45,7 @@ async def _live(root: Path) -> None:
         shutil.copytree(root, root.with_name("killed"))
         shutil.copytree(root, root.with_name("logged"))
     for name in (INDEX, INBOX):
-        with closing(sqlite3.connect(root.with_name("killed") / name)) as connection:
+        with closing(sqlite3.connect(place_of(root.with_name("killed")) / name)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -165,9 +166,9 @@ DAMAGES: list[Callable[[Path], None]] = [
 def test_a_damaged_database_is_put_aside_and_everything_is_found_again(
     root: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
-    damage(root / name)
+    damage(place_of(root) / name)
     assert anyio.run(_use, root) >= SESSIONS
-    assert list(root.glob(f"{name}.broken-*"))
+    assert list(place_of(root).glob(f"{name}.broken-*"))
     if name == INBOX:
         anyio.run(_learn_all, root)
 
@@ -178,9 +179,9 @@ def test_the_log_of_a_database_that_lost_its_end_hides_nothing_from_maintenance(
     killed: Path, tmp_path: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
     root = Path(shutil.copytree(killed.with_name("logged"), tmp_path / ".ricordo"))
-    for journal in root.glob("*-shm"):
+    for journal in place_of(root).glob("*-shm"):
         journal.unlink()
-    damage(root / f"{name}-wal")
+    damage(place_of(root) / f"{name}-wal")
     anyio.run(_use, root)
     ricordo("maintain", "--root", root, "--user", "me")
     anyio.run(_learn_all, root)
@@ -188,7 +189,7 @@ def test_the_log_of_a_database_that_lost_its_end_hides_nothing_from_maintenance(
 
 @pytest.mark.parametrize("name", [INDEX, INBOX])
 def test_whatever_bytes_of_a_database_change_each_operation_answers(killed: Path, name: str, tmp_path: Path) -> None:
-    size = (killed / name).stat().st_size
+    size = (place_of(killed) / name).stat().st_size
 
     @settings(max_examples=10)
     @given(place=st.integers(0, size - 1), bytes_there=st.binary(min_size=1, max_size=40))
@@ -196,9 +197,9 @@ def test_whatever_bytes_of_a_database_change_each_operation_answers(killed: Path
         root = tmp_path / ".ricordo"
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(killed, root)
-        data = bytearray((root / name).read_bytes())
+        data = bytearray((place_of(root) / name).read_bytes())
         data[place : place + len(bytes_there)] = bytes_there
-        (root / name).write_bytes(data[:size])
+        (place_of(root) / name).write_bytes(data[:size])
         assert anyio.run(_use, root) >= SESSIONS
 
     answers()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from disks import FailingDisk, StepDisk
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import DocumentInvalid, FileMissing, RicordoError, StorageError, StorageFull, StorageReadOnly
 from ricordo.files.disk import Disk
@@ -131,7 +132,7 @@ async def test_a_disk_that_fills_up_at_any_step_of_an_ingest_loses_nothing_that_
 
 
 def ledger_of(root: Path) -> Path:
-    [ledger] = (root / "workspace" / "memory").glob("*.md")
+    [ledger] = (place_of(root) / "workspace" / "memory").glob("*.md")
     return ledger
 
 
@@ -168,9 +169,11 @@ async def test_an_index_that_is_lost_or_damaged_while_open_costs_no_memory(
 
 async def test_torn_lines_and_bytes_that_are_no_text_hide_nothing_else(opened: Opened, root: Path) -> None:
     await prepared(opened)
-    log = root / "workspace/agents/main/sessions/s1.log.jsonl"
+    log = place_of(root) / "workspace/agents/main/sessions/s1.log.jsonl"
     log.write_bytes(log.read_bytes() + b'{"v":1,"id":"torn","ro')
-    (root / "workspace/MEMORY.md").write_bytes(b"# \xff\xfe\n\n- The cellar is dry.\n- The attic \xff\xfe is not.\n")
+    (place_of(root) / "workspace/MEMORY.md").write_bytes(
+        b"# \xff\xfe\n\n- The cellar is dry.\n- The attic \xff\xfe is not.\n"
+    )
     async with opened() as memory:
         assert "The cellar is dry." in await contents(memory)
         assert "The cellar is dry." in await found(memory, "cellar dry")
@@ -185,14 +188,14 @@ async def test_torn_lines_and_bytes_that_are_no_text_hide_nothing_else(opened: O
 
 async def test_a_file_with_an_odd_name_or_a_link_out_takes_nothing_down(opened: Opened, root: Path) -> None:
     await prepared(opened)
-    topics = root / "workspace" / "memory" / "topics"
+    topics = place_of(root) / "workspace" / "memory" / "topics"
     topics.mkdir()
     (topics / "good.md").write_bytes(b"- The cellar is dry.\n")
     (topics / os.fsdecode(b"odd-\xff.md")).write_bytes(b"- Odd.\n")
     (topics / "back\\slash.md").write_bytes(b"- Odd.\n")
     (topics / "out.md").symlink_to("/etc/hostname")
-    (root / "workspace" / "MEMORY.md").unlink(missing_ok=True)
-    (root / "workspace" / "MEMORY.md").symlink_to("/etc/hostname")
+    (place_of(root) / "workspace" / "MEMORY.md").unlink(missing_ok=True)
+    (place_of(root) / "workspace" / "MEMORY.md").symlink_to("/etc/hostname")
     async with opened() as memory:
         assert "The cellar is dry." in await contents(memory)
         assert "The cellar is dry." in await found(memory, "cellar dry")

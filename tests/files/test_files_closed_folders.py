@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import PathRefused, StorageError
 from ricordo.files.local import LocalFiles
@@ -44,7 +45,7 @@ async def test_a_folder_that_can_not_be_read_hides_no_other_and_is_named(closed:
 
 async def test_a_memory_with_an_unreadable_folder_still_opens_and_works(closed: str, tmp_path: Path) -> None:
     for folder in ("memory", "plans", "agents", "agents/main/sessions"):
-        (begun(tmp_path) / "workspace" / folder / closed).mkdir(parents=True)
+        (place_of(begun(tmp_path)) / "workspace" / folder / closed).mkdir(parents=True)
     async with Memory.open(tmp_path, scope=SHOP) as memory:
         await memory.remember("The door of the shop is red.")
         assert [hit.entry.content for hit in await memory.recall("door")] == ["The door of the shop is red."]
@@ -102,7 +103,7 @@ async def test_a_database_of_another_program_is_put_aside_as_it_was(tmp_path: Pa
 async def test_doctor_names_a_folder_that_can_not_be_read(closed: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with Memory.open(root, scope=SHOP) as memory:
-        await LocalFiles(root).create(f"workspace/memory/topics/{closed}/b.md", b"- a fact\n")
+        await LocalFiles(place_of(root)).create(f"workspace/memory/topics/{closed}/b.md", b"- a fact\n")
         await memory.remember("We deploy only from main.")
         check = next(check for check in await memory.doctor() if check.name == "files")
         assert not check.ok

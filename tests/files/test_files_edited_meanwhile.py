@@ -108,7 +108,7 @@ async def test_a_hand_edit_while_a_memory_is_forgotten_is_kept_and_the_memory_fo
     async with Memory.open(tmp_path / "r", scope=SHOP, disk=disk) as memory:
         gone = await memory.remember("We use uv.")
         await memory.remember("We deploy only from main.")
-        (ledger,) = (tmp_path / "r" / "workspace" / "memory").glob("2*.md")
+        (ledger,) = (memory.folder / "workspace" / "memory").glob("2*.md")
 
         edited: list[Path] = []
 

@@ -11,6 +11,7 @@ from command_line import ricordo
 from concepts import Concepts
 from hand_made_roots import begun
 from newer_databases import write_newer_database
+from places import place_of
 from ricordo import Memory, Scope
 from ricordo.files.contract import Stored
 from ricordo.files.local import LocalFiles
@@ -28,7 +29,7 @@ Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return a root with five topics that no index has taken in."""
-    topics = begun(tmp_path / "root") / "workspace" / "memory" / "topics"
+    topics = place_of(begun(tmp_path / "root")) / "workspace" / "memory" / "topics"
     topics.mkdir(parents=True)
     for number in range(5):
         (topics / f"t{number}.md").write_text(f"- Animal animal{number} lives here.\n")
@@ -98,7 +99,7 @@ async def test_an_index_that_is_being_built_says_so_and_recall_answers(
 
 
 async def test_a_broken_index_says_why_and_is_well_again_when_it_can_be(root: Path) -> None:
-    write_newer_database(root / INDEX)
+    write_newer_database(place_of(root) / INDEX)
     async with Memory.open(root, scope=SHOP) as memory:
         assert await found(memory, "animal1") == ["Animal animal1 lives here."]
         freshness = memory.freshness()
@@ -108,7 +109,7 @@ async def test_a_broken_index_says_why_and_is_well_again_when_it_can_be(root: Pa
         ok, _, detail = await told(memory)
         assert not ok
         assert detail.startswith("the index is broken: ")
-        (root / INDEX).unlink()
+        (place_of(root) / INDEX).unlink()
         assert await told(memory) == (True, 0, "the index is fresh")
         assert await found(memory, "animal1") == ["Animal animal1 lives here."]
 
@@ -144,7 +145,7 @@ def test_a_person_sees_how_many_files_are_not_taken_in_without_waiting_for_them(
 
 
 def test_a_person_sees_why_the_index_is_broken_and_what_to_run(opened_once: Path) -> None:
-    write_newer_database(opened_once / INDEX)
+    write_newer_database(place_of(opened_once) / INDEX)
     assert "broken: " in shown(opened_once)
     assert "ricordo doctor" in ricordo("--root", opened_once).out
     assert "the index is broken: " in ricordo("doctor", "--root", opened_once).out

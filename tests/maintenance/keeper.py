@@ -37,7 +37,7 @@ def logged(utterances: Sequence[Utterance], config: ExtractionConfig) -> tuple[F
 
 async def until_all_is_done() -> None:
     clock = SystemClock()
-    inbox = Inbox(ROOT / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    inbox = Inbox(ROOT / "users" / "me" / "queue.db", clock=clock, ids=MonotonicIds(clock))
     while await inbox.jobs(states={"waiting", "running"}):  # noqa: ASYNC110 - other processes end them
         await anyio.sleep(0.01)
     await inbox.close()

@@ -7,6 +7,7 @@ import anyio.to_thread
 import pytest
 
 from agents_at_work import SCOPE, settings
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.clock import SystemClock
 from ricordo.consolidation import consolidate
@@ -34,7 +35,7 @@ async def saved(root: Path) -> None:
 
 
 async def dreams(root: Path) -> list[Task]:
-    listed = await list_tasks(LocalFiles(root), now=SystemClock().now())
+    listed = await list_tasks(LocalFiles(place_of(root)), now=SystemClock().now())
     return [task for task in listed.tasks if task.type == "dream"]
 
 
@@ -68,7 +69,7 @@ async def test_a_dream_that_is_stopped_leaves_memory_as_it_was_and_is_no_error(
         begun.set()
         await anyio.sleep_forever()
 
-    curated = root / "workspace" / "MEMORY.md"
+    curated = place_of(root) / "workspace" / "MEMORY.md"
     before = curated.read_bytes() if curated.exists() else None
     async with agent(root) as one:
         with monkeypatch.context() as patched:

@@ -16,6 +16,7 @@ import pytest
 
 import ricordo.flush.extract
 from piped_processes import PipedProcess, start_script
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.events import Event
@@ -78,7 +79,7 @@ def finished(*running: PipedProcess) -> list[int | None]:
 async def inbox_jobs(root: Path) -> list[JobRecord]:
     """Return the flushes that were asked for."""
     clock = SystemClock()
-    inbox = Inbox(root / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    inbox = Inbox(place_of(root) / "queue.db", clock=clock, ids=MonotonicIds(clock))
     try:
         return await inbox.jobs(kinds={"flush"}, limit=1000)
     finally:
@@ -86,7 +87,7 @@ async def inbox_jobs(root: Path) -> list[JobRecord]:
 
 
 async def version(root: Path, name: str) -> str:
-    files = LocalFiles(root)
+    files = LocalFiles(place_of(root))
     return (await files.read(name)).version if await files.info(name) else ABSENT
 
 
@@ -98,14 +99,14 @@ async def remembered(opened: Opened) -> Counter[str]:
 async def record(root: Path, session: str, *texts: str) -> None:
     """Record messages as a process that was killed right after that would have."""
     transcript = Transcript(
-        LocalFiles(root), transcript_path("main", session), session=session, redactor=Redactor(bytes(32))
+        LocalFiles(place_of(root)), transcript_path("main", session), session=session, redactor=Redactor(bytes(32))
     )
     await transcript.append([said(text) for text in texts])
 
 
 async def ask(root: Path, *sessions: str) -> None:
     clock = SystemClock()
-    inbox = Inbox(root / "queue.db", clock=clock, ids=MonotonicIds(clock))
+    inbox = Inbox(place_of(root) / "queue.db", clock=clock, ids=MonotonicIds(clock))
     for session in sessions:
         await inbox.put(Job(kind="flush", agent="main", session=session, user="me"))
     await inbox.close()
@@ -286,22 +287,26 @@ async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, o
     async with opened() as memory:
         await memory.ingest([said("I prefer tea over coffee.")], session="done")
     await record(root, "open", "We deploy only from main.")
-    assert await backlog(LocalFiles(root)) == [("main", "open")]
+    assert await backlog(LocalFiles(place_of(root))) == [("main", "open")]
     for name in ("queue.db", "queue.db-wal"):
-        await LocalFiles(root).replace(name, b"this is no database\n" * 500, expected=await version(root, name))
+        await LocalFiles(place_of(root)).replace(
+            name, b"this is no database\n" * 500, expected=await version(root, name)
+        )
     async with opened():
         pass
     assert len(await remembered(opened)) == 2
     assert [record.job.session for record in await inbox_jobs(root)] == ["open"]
-    assert await backlog(LocalFiles(root)) == []
+    assert await backlog(LocalFiles(place_of(root))) == []
 
 
 async def test_a_session_that_was_told_from_the_files_is_named_by_its_agent(root: Path) -> None:
     for agent, session in (("main", "a"), ("code reviewer", "b"), ("Großer", "c")):
         path = transcript_path(agent, session)
         assert cursor_beside(path) == cursor_path(agent, session)
-        await Transcript(LocalFiles(root), path, session=session, redactor=Redactor(bytes(32))).append([said("Hi.")])
-    assert await backlog(LocalFiles(root)) == [("code reviewer", "b"), ("main", "a")]
+        await Transcript(LocalFiles(place_of(root)), path, session=session, redactor=Redactor(bytes(32))).append(
+            [said("Hi.")]
+        )
+    assert await backlog(LocalFiles(place_of(root))) == [("code reviewer", "b"), ("main", "a")]
 
 
 async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: Path, opened: Opened) -> None:
@@ -318,7 +323,7 @@ async def test_doctor_shows_what_waits_and_what_failed_until_it_was_done(root: P
         return check.ok, check.count, check.detail
 
     assert await checked() == (True, 0, "jobs that wait in the inbox")
-    inbox = Inbox(root / "queue.db", clock=SystemClock(), ids=MonotonicIds(SystemClock()))
+    inbox = Inbox(place_of(root) / "queue.db", clock=SystemClock(), ids=MonotonicIds(SystemClock()))
     await inbox.put(Job(kind="flush", agent="main", session="later", after=Later().now()))
     for outcome in (Outcome(state="failed", error="ModelRefused"), Outcome(state="done")):
         lease = await inbox.begin(Job(kind="flush", agent="main", session="s1"), seconds=60)

@@ -13,6 +13,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from command_line import ricordo
 from hand_clock import HandClock
+from places import place_of
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.clock import MonotonicIds
 from ricordo.errors import InvalidSetting
@@ -134,10 +135,10 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
         async with agent(session) as one:
             await one.send(f"The zeppelin of {session} flies.")
         clock.turn(days=400)
-    evicted = root / LARGE_RESULTS / "old"
+    evicted = place_of(root) / LARGE_RESULTS / "old"
     evicted.mkdir(parents=True)
     (evicted / "shell-0123456789abcdef.txt").write_text("wide", encoding="utf-8")
-    files = LocalFiles(root)
+    files = LocalFiles(place_of(root))
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     rules = RetentionConfig(rules=("transcripts: delete after 2 years",)).read
     [gone] = (await retain(files, changes, rules, now=clock.now(), key=KEY)).sessions
@@ -146,11 +147,11 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
         assert path in gone.files
         assert not (root / path).exists()
     assert not (evicted / "shell-0123456789abcdef.txt").exists()
-    assert (root / transcript_path("main", "new")).exists()
+    assert (place_of(root) / transcript_path("main", "new")).exists()
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert [info.session for info in await memory.sessions()] == ["new"]
         assert await memory.recall("zeppelin") is not None
-    with closing(sqlite3.connect(root / "memory_index.db")) as index:
+    with closing(sqlite3.connect(place_of(root) / "memory_index.db")) as index:
         held = " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
     assert "zeppelin of new" in held
     assert "zeppelin of old" not in held
@@ -174,12 +175,12 @@ def test_a_rule_of_the_settings_is_shown_by_a_dry_run_and_done_by_maintenance_al
     (root / "config.toml").write_text(
         '[retention]\nrules = ["tag=errand: delete after 6 months unless accessed"]\n', encoding="utf-8"
     )
-    before = sorted(path.read_bytes() for path in (root / "workspace").rglob("*.md"))
+    before = sorted(path.read_bytes() for path in (place_of(root) / "workspace").rglob("*.md"))
     listed = ricordo("maintain", "--dry-run", "--json").document["old"]
     rule = "tag=errand: delete after 6 months unless accessed"
     assert {"path": f"memory {saved.id}", "act": "forget", "rule": rule} in listed
     assert not any(kept.id in each["path"] for each in listed)
-    assert sorted(path.read_bytes() for path in (root / "workspace").rglob("*.md")) == before
+    assert sorted(path.read_bytes() for path in (place_of(root) / "workspace").rglob("*.md")) == before
     ricordo("maintain")
     contents = {each["content"] for each in ricordo("memory", "list", "--json").document["entries"]}
     assert contents == {"We deploy only from main."}

@@ -8,6 +8,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from command_line import ricordo
 from hand_clock import HandClock
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery
 from ricordo.testing import Say, ScriptedModel
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 def documents(root: Path) -> dict[str, bytes]:
     """Return the memory documents; an empty folder counts for nothing."""
-    folder = root / "workspace"
+    folder = place_of(root) / "workspace"
     found = [*folder.glob("MEMORY.md"), *(folder / "memory").rglob("*.md")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
@@ -98,7 +99,7 @@ async def test_a_moment_has_an_offset_and_what_history_gave_up_is_said_to_be_gon
         then = clock.now()
         clock.turn(hours=1)
         await memory.forget(entry.id)
-        for path in (root / "history" / "objects").rglob("*.z"):
+        for path in (place_of(root) / "history" / "objects").rglob("*.z"):
             path.unlink()
         with pytest.raises(ChangeNotFound, match="not kept any more"):
             await memory.entries(as_of=then)

@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 
 from command_line import ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Memory, Scope
 from ricordo.guard import unfence
 from ricordo.index.contract import MEMORY_SORTS, Query
@@ -24,7 +25,7 @@ from ricordo.workspace.entry_codec import render_entry
 NEVER, ALWAYS = "We never deploy on Fridays.", "We always deploy on Fridays."
 NOW = datetime(2026, 11, 22, 8, tzinfo=UTC)
 ROOT = Path(".ricordo")
-CURATED = ROOT / "workspace" / "MEMORY.md"
+CURATED = place_of(ROOT) / "workspace" / "MEMORY.md"
 IDS = {text: f"01m80qv68xdbv9twp7wr0x910{number}" for number, text in enumerate((NEVER, ALWAYS, "Ana likes tea."))}
 """The ids under which `shop` has saved them."""
 
@@ -33,7 +34,7 @@ IDS = {text: f"01m80qv68xdbv9twp7wr0x910{number}" for number, text in enumerate(
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a root in the working directory with both memories and another one, and consolidate it."""
     monkeypatch.chdir(tmp_path)
-    ledger = begun(ROOT) / "workspace" / "memory" / "2026-11-21.md"
+    ledger = place_of(begun(ROOT)) / "workspace" / "memory" / "2026-11-21.md"
     ledger.parent.mkdir(parents=True)
     (ROOT / "project.json").write_text('{"scope": {"project": "shop"}}', encoding="utf-8")
     rows = [
@@ -52,9 +53,11 @@ async def test_what_reads_like_a_duplicate_of_its_opponent_is_a_hit_and_not_left
 ) -> None:
     said = ("Commit messages must not be signed.", "Commit messages must be signed.")
     rows = [Entry(content=text, id=f"{at:026}", kind="fact", time=NOW) for at, text in enumerate(said)]
-    (ROOT / "workspace" / "memory" / "2026-11-22.md").write_text("".join(map(render_entry, rows)), encoding="utf-8")
+    (place_of(ROOT) / "workspace" / "memory" / "2026-11-22.md").write_text(
+        "".join(map(render_entry, rows)), encoding="utf-8"
+    )
     await run_sync(ricordo, "consolidate")
-    async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:
+    async with Memory.open(ROOT, scope=Scope(user="me", project="shop")) as memory:
         explained = await memory.explain("signed commit messages", limit=5)
     assert {hit.entry.id for hit in explained.hits[:2]} == {one.id for one in rows}
     assert {one.id for one in rows}.isdisjoint(each.hit.entry.id for each in explained.rejected)
@@ -156,7 +159,7 @@ def test_a_line_that_a_person_deletes_or_rewrites_is_contradicted_by_nothing_at_
 async def test_what_was_not_asked_for_is_shown_beside_its_opponent_and_named_where_it_has_no_room(
     shop: Path, anyio_backend: str
 ) -> None:
-    async with Memory.open(ROOT, scope=Scope(project="shop")) as memory:
+    async with Memory.open(ROOT, scope=Scope(user="me", project="shop")) as memory:
         both = await memory.recall("never", limit=5)
         assert [hit.entry.content for hit in both[:2]] == [NEVER, ALWAYS]
         assert [hit.contradicts for hit in both] == [(IDS[ALWAYS],), (IDS[NEVER],), *[()] * (len(both) - 2)]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
+from places import place_of
 from ricordo import Memory
 from ricordo.messages import Message, Text
 
@@ -28,7 +29,7 @@ async def test_one_search_finds_every_sort_of_document(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         for name, text in DOCUMENTS.items():
-            path = root / "workspace" / name
+            path = place_of(root) / "workspace" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         said = Message(role="user", id="m1", parts=(Text(text="Is the acacia in bloom?"),))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
 from ricordo.index.contract import Query
@@ -44,7 +45,7 @@ async def test_a_forgotten_statement_is_gone_from_curated_memory_too_and_comes_b
 ) -> None:
     async with opened() as memory:
         await memory.ingest([said(NADIA), said("We deploy only from main.")], session="s1")
-    curated = root / "workspace" / "MEMORY.md"
+    curated = place_of(root) / "workspace" / "MEMORY.md"
     before = curated.read_bytes()
     assert b"Nadia" in before
     async with opened() as memory:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.messages import Text
 from ricordo.runtime import Settings, open_workspace
 from ricordo.runtime.assembly import Parts
-from ricordo.workspace.layout import profile_of, profile_path
+from ricordo.runtime.roots import place_root
+from ricordo.workspace.layout import profile_path
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -22,7 +24,7 @@ FILES = {
     "archive": ("memory/archive/2026-08-01.md", "- The archived okapi was sold. [kind:: fact] ^01jdarchive\n"),
     "curated": ("MEMORY.md", "# Memory\n\n- The curated walrus is fed at six. [kind:: decision]\n"),
     "topic": ("memory/topics/zoo.md", "# Zoo\n\n- The topical lemur jumps. [kind:: fact]\n"),
-    "profile": ("users/me/profile.json", ""),
+    "profile": ("profile.json", ""),
     "session": ("sessions/2026-11-20-08h00.md", "# Session\n\nWe spoke about the summarised tapir.\n"),
     "result": ("large_tool_results/s1/grep-1a2b.txt", "the evicted ibex stands in line 40\n"),
     "note": ("plans/release.md", "# Release\n\nThe planned gecko ships first.\n"),
@@ -50,10 +52,10 @@ def write_facts(root: Path, path: str, *facts: dict[str, object]) -> None:
 async def test_one_search_finds_what_every_kind_of_document_says(opened: Opened) -> None:
     async with opened() as memory:
         for path, text in FILES.values():
-            there = memory.root / "workspace" / path
+            there = place_of(memory.root) / "workspace" / path
             there.parent.mkdir(parents=True, exist_ok=True)
             there.write_text(text, encoding="utf-8")
-        write_facts(memory.root, profile_of(SHOP, memory.scope), fact("Prefers the profiled axolotl."))
+        write_facts(place_of(memory.root), profile_path(), fact("Prefers the profiled axolotl."))
         await memory.remember("The saved heron stands still.")
         await memory.remember(f"The endless anaconda.\n\n{'It goes on and on and on. ' * 400}")
         await memory.ingest([Message(role="user", parts=(Text(text="A spoken narwhal!"),))], session="s1")
@@ -73,7 +75,7 @@ async def test_one_search_finds_what_every_kind_of_document_says(opened: Opened)
 async def test_a_fact_of_the_profile_is_a_hit_like_a_memory(opened: Opened) -> None:
     async with opened() as memory:
         said = fact('Keeps "three" héns\tin the yard.', pinned=True, source="s7", sourceMessages=["m1"])
-        write_facts(memory.root, profile_of(SHOP, memory.scope), fact("Likes tea."), said)
+        write_facts(place_of(memory.root), profile_path(), fact("Likes tea."), said)
         (hit,) = await memory.recall("hens in the yard")
         assert hit.entry.content == said["content"]
         assert (hit.entry.id, hit.entry.kind, hit.entry.tags) == (said["id"], "preference", ("profile",))
@@ -81,7 +83,7 @@ async def test_a_fact_of_the_profile_is_a_hit_like_a_memory(opened: Opened) -> N
         assert (hit.entry.source.session, hit.entry.source.messages) == ("s7", ("m1",))
         assert hit.date is not None
         assert hit.date.isoformat() == "2026-11-20T08:00:00+00:00"
-        lines = (memory.root / hit.path).read_text(encoding="utf-8").splitlines()
+        lines = (place_of(memory.root) / hit.path).read_text(encoding="utf-8").splitlines()
         assert "h\\u00e9ns" in lines[hit.line_number - 1]
         assert [one.entry.content for one in await memory.recall("yard", kinds=["preference"])] == [said["content"]]
         assert await memory.recall("yard", kinds=["decision"]) == []
@@ -92,7 +94,7 @@ async def test_what_a_ledger_says_too_is_shown_once(opened: Opened) -> None:
         saved = await memory.remember("Prefers oat milk in the coffee.")
         # the ledger knows since when, the fact only when the profile was last looked at
         told_later = fact("Prefers oat milk in the coffee.", confidence=1.0, updatedAt="2099-01-01T00:00:00Z")
-        write_facts(memory.root, profile_of(SHOP, memory.scope), told_later)
+        write_facts(place_of(memory.root), profile_path(), told_later)
         assert [hit.entry.id for hit in await memory.recall("oat milk")] == [saved.id]
         told = await memory.explain("oat milk")
         assert [each.reason for each in told.rejected] == ["duplicate"]
@@ -108,8 +110,11 @@ async def test_no_profile_is_found_but_that_of_the_very_user_and_agent(tmp_path:
     async with Memory.open(tmp_path / "root", scope=SHOP) as memory:
         await memory.remember("The common wombat is nobody's.")
     for name, scope in scopes.items():
-        write_facts(tmp_path / "root", profile_of(SHOP, scope), fact(f"Whispers about {name.replace(' ', '')}."))
-    write_facts(tmp_path / "root", profile_path("bob"), fact("Whispers about bob."))
+        where = place_root(tmp_path / "root", scope)
+        write_facts(where, profile_path(scope.agent or "main"), fact(f"Whispers about {name.replace(' ', '')}."))
+    write_facts(
+        place_root(tmp_path / "root", Scope(project="shop", user="bob")), profile_path(), fact("Whispers about bob.")
+    )
     async with Memory.open(tmp_path / "root", scope=scopes[others]) as memory:
         mine = [f"Whispers about {others.replace(' ', '')}."]
         for text in ("whispers", "", "Whispers about"):
@@ -137,9 +142,9 @@ async def test_what_another_profile_says_changes_nothing_of_a_search(tmp_path: P
         await memory.remember("The wombat was seen near the fence.")
     before = await scores()
     said = [fact(f"The quokka drives harvester {number} with a wombat.") for number in range(9)]
-    write_facts(tmp_path / "root", profile_path("bob"), *said)
+    write_facts(place_of(tmp_path / "root", "bob"), profile_path(), *said)
     assert await scores() == before
-    write_facts(tmp_path / "root", profile_path("ada"), *said[:1])
+    write_facts(place_of(tmp_path / "root", "ada"), profile_path(), *said[:1])
     assert await scores() != before
 
 

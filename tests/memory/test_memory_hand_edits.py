@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message
 from ricordo.messages import Text
 
@@ -16,7 +17,7 @@ OLD, NEW = "deploy only from main", "deploy only from release"
 
 
 def edit(root: Path, pattern: str) -> None:
-    [path] = [path for path in (root / "workspace").glob(pattern) if OLD in path.read_text(encoding="utf-8")]
+    [path] = [path for path in (place_of(root) / "workspace").glob(pattern) if OLD in path.read_text(encoding="utf-8")]
     path.write_text(path.read_text(encoding="utf-8").replace(OLD, NEW), encoding="utf-8")
 
 
@@ -63,6 +64,6 @@ async def test_a_bullet_deleted_from_curated_memory_stays_deleted_there_and_is_f
 
 
 def clear(root: Path) -> None:
-    path = root / "workspace" / "MEMORY.md"
+    path = place_of(root) / "workspace" / "MEMORY.md"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(line for line in lines if OLD not in line), encoding="utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import ChangeNotFound, InvalidEntry, InvalidQuery, InvalidScope
 from ricordo.messages import Text
@@ -35,7 +36,7 @@ class Later:
 async def test_a_copy_of_a_forgotten_memory_is_recalled_no_more_from_any_visible_root(opened: Opened) -> None:
     async with opened() as memory:
         entry = await memory.remember("The wombat sleeps.", scope=Scope(user="me"), reason="holds everywhere")
-        curated = memory.root / "workspace" / "MEMORY.md"
+        curated = place_of(memory.root) / "workspace" / "MEMORY.md"
         curated.parent.mkdir(exist_ok=True)
         curated.write_text("# Memory\n\n" + render_entry(entry) + "- Kept.\n")
         assert len(await memory.recall("wombat")) >= 1
@@ -111,7 +112,7 @@ async def test_a_scope_with_a_secret_in_it_opens_nothing(tmp_path: Path) -> None
 
 async def test_the_preamble_of_many_shows_the_newest_and_counts_the_rest(opened: Opened) -> None:
     async with opened() as memory:
-        folder = memory.root / "workspace" / "memory"
+        folder = place_of(memory.root) / "workspace" / "memory"
         folder.mkdir(parents=True, exist_ok=True)
         for day in range(1, 10):
             bullets = [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hand_clock import HandClock
+from places import place_of
 from ricordo import Memory
 from ricordo.errors import EntryNotFound
 from ricordo.tokens import Tokens, estimate_text
@@ -37,9 +38,9 @@ async def test_a_pinned_memory_stays_in_a_preamble_that_has_no_room_for_the_rest
 async def test_a_pinned_line_of_curated_memory_outlives_the_cut_of_its_tail(opened: Opened, root: Path) -> None:
     lines = [f"- Fact number {number} about the shop and its shelves.\n" for number in range(60)]
     async with opened():
-        (root / "workspace").mkdir(exist_ok=True)
+        (place_of(root) / "workspace").mkdir(exist_ok=True)
         last = "- We ship on Mondays.\n- We rest on Sundays.\n"
-        (root / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "".join(lines) + last)
+        (place_of(root) / "workspace" / "MEMORY.md").write_text("# Memory\n\n" + "".join(lines) + last)
     async with opened() as memory:
         tight = Tokens(250)
         cut = await memory.preamble(tight)
@@ -50,7 +51,7 @@ async def test_a_pinned_line_of_curated_memory_outlives_the_cut_of_its_tail(open
         shown = await memory.preamble(tight)
         assert shown.count("Mondays") == 1
         assert estimate_text(shown) <= tight.count
-    line = (root / "workspace" / "MEMORY.md").read_text().splitlines()[-2]
+    line = (place_of(root) / "workspace" / "MEMORY.md").read_text().splitlines()[-2]
     assert line.startswith("- We ship on Mondays. ")
     assert "[pinned:: yes]" in line
     assert line.endswith(f"^{found.id}")
@@ -60,7 +61,7 @@ async def test_pinning_changes_one_line_and_undo_brings_back_every_byte(opened: 
     async with opened() as memory:
         await memory.remember("We use uv.")
         kept = await memory.remember("We deploy from main.", kind="decision", tags=("deploy",))
-        (ledger,) = (root / "workspace" / "memory").glob("*.md")
+        (ledger,) = (place_of(root) / "workspace" / "memory").glob("*.md")
         before = ledger.read_bytes()
         await memory.pin(kept.id[-8:])
         changed = ledger.read_bytes()
@@ -91,9 +92,9 @@ async def test_a_confirmed_memory_is_sure_and_as_fresh_as_today(opened: Opened) 
 
 async def test_what_was_doubtful_is_sure_once_it_is_confirmed(opened: Opened, root: Path) -> None:
     async with opened():
-        (root / "workspace").mkdir(exist_ok=True)
+        (place_of(root) / "workspace").mkdir(exist_ok=True)
         line = "- The lift is on the left. [kind:: fact] [confidence:: 0.4] [by:: flush] ^01m80ftsj47df9g1b2nek7s7ge\n"
-        (root / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}")
+        (place_of(root) / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{line}")
     async with opened() as memory:
         assert (await memory.entry("01m80ftsj47df9g1b2nek7s7ge")).confidence == 0.4
         await memory.confirm("01m80ftsj47df9g1b2nek7s7ge")

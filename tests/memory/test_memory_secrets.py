@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Entry, Memory, Message
 from ricordo.errors import RicordoError
 from ricordo.events import Event
@@ -145,7 +146,7 @@ async def test_a_secret_is_gone_while_the_index_is_still_open(opened: Opened, tm
         await memory.remember(text)
         await memory.ingest(conversation(text), session="s1")
         await memory.recall("push token")
-        assert (memory.root / "memory_index.db").exists()
+        assert (place_of(memory.root) / "memory_index.db").exists()
         assert holding(tmp_path, secret) == []
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.messages import Text
@@ -35,7 +36,7 @@ def names(folder: Path) -> list[str]:
 
 
 def curated(root: Path) -> str:
-    path = root / "workspace" / "MEMORY.md"
+    path = place_of(root) / "workspace" / "MEMORY.md"
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 

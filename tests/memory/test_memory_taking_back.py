@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import ChangeNotFound
@@ -24,8 +25,11 @@ def said(text: str) -> list[Message]:
 
 def documents(root: Path) -> dict[str, str]:
     """Return MEMORY.md, the topics and the ledgers by path."""
-    found = [root / "workspace" / "MEMORY.md", *sorted((root / "workspace" / "memory").rglob("*.md"))]
-    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in found}
+    found = [
+        place_of(root) / "workspace" / "MEMORY.md",
+        *sorted((place_of(root) / "workspace" / "memory").rglob("*.md")),
+    ]
+    return {str(path.relative_to(place_of(root))): path.read_text(encoding="utf-8") for path in found}
 
 
 async def remembered(memory: Memory) -> list[str]:

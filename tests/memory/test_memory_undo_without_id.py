@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE
 from hand_clock import HandClock
+from places import place_of
 from ricordo import HarnessAgent, Memory, Message, Scope
 from ricordo.errors import ChangeNotFound
 from ricordo.messages import Text
@@ -164,7 +165,7 @@ async def test_nothing_in_the_background_learns_again_what_was_taken_back(opened
     async with opened() as memory:
         await memory.ingest(said("Nadia owns staging."), session="s")
         await memory.undo()
-    (root / "queue.db").unlink()
+    (place_of(root) / "queue.db").unlink()
     async with opened() as memory:
         await memory.ingest(said("Nadia owns staging.", "Paul owns billing."), session="other")
         await memory.undo()

@@ -7,6 +7,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.harness.offline import OFFLINE
@@ -45,14 +46,14 @@ async def test_what_was_confirmed_in_a_topic_is_in_the_index_after_a_dream_and_u
             await memory.remember(f"The {thing} stands in the shed of Ulla.")
             clock.turn(hours=1)
     assert await dreamt(deep=False)
-    below = [each for path in (root / "workspace/memory/topics").iterdir() for each in names(path)]
+    below = [each for path in (place_of(root) / "workspace/memory/topics").iterdir() for each in names(path)]
     confirmed, opened = below[-2:]
     async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
         await memory.confirm(confirmed)
         await memory.used(opened)
     before = documents(root)
     change = await dreamt()
-    assert names(root / "workspace/MEMORY.md")[:2] == [confirmed, opened]
+    assert names(place_of(root) / "workspace/MEMORY.md")[:2] == [confirmed, opened]
     assert await dreamt() == ""
     async with Memory.open(root, scope=SCOPE, settings=given, clock=clock) as memory:
         assert "The anvil" in await memory.preamble()
@@ -65,5 +66,5 @@ def names(path: Path) -> list[str]:
 
 
 def documents(root: Path) -> dict[str, bytes]:
-    folder = root / "workspace"
+    folder = place_of(root) / "workspace"
     return {path.name: path.read_bytes() for path in (folder / "MEMORY.md", *(folder / "memory").rglob("*.md"))}

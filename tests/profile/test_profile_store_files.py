@@ -278,16 +278,15 @@ async def test_a_fact_that_a_person_removes_is_not_to_be_learned_again() -> None
     assert [fact.id for fact in (await store.load()).facts] == ["f1"]
 
 
-NAMES: list[tuple[str, str]] = [
-    ("", "main"), ("ann", "main"), ("Ann", "main"), ("ANN", "main"), ("", "ann"), ("", "Ann"), ("ann", "bob"),
-    ("ann/bob", "main"), ("..", "main"), ("ann%2Fbob", "main"), ("CON", "main"), ("a" * 200, "main"),
-    ("a" * 199 + "b", "main"), ("\u00e4nn", "main"), ("a\u0308nn", "main"), ("profile.json", "main"), ("", ".."),
+NAMES = [
+    "main", "ann", "Ann", "ANN", "ann/bob", "..", "ann%2Fbob", "CON", "a" * 200, "a" * 199 + "b", "\u00e4nn",
+    "a\u0308nn", "profile.json",
 ]  # fmt: skip
 
 
 @pytest.mark.req("DF-C52")
-async def test_profiles_of_different_people_never_meet(tmp_path: Path) -> None:
-    paths = [profile_path(user, agent) for user, agent in NAMES]
+async def test_profiles_of_different_agents_never_meet(tmp_path: Path) -> None:
+    paths = [profile_path(agent) for agent in NAMES]
     assert len({path.casefold() for path in paths}) == len(NAMES)
     assert all(map(is_profile, paths))
     files = LocalFiles(tmp_path)

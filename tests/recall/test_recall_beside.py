@@ -8,6 +8,7 @@ import pytest
 from command_line import ricordo
 from desks import CONTEXT
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import StorageError
 from ricordo.guard import unfence
@@ -52,7 +53,7 @@ def _conversation() -> list[Message]:
 
 
 def _write_topic(root: Path) -> None:
-    topic = begun(root) / "workspace" / "memory" / "topics" / "boats.md"
+    topic = place_of(begun(root)) / "workspace" / "memory" / "topics" / "boats.md"
     topic.parent.mkdir(parents=True)
     topic.write_text(TOPIC, encoding="utf-8")
 

@@ -12,6 +12,7 @@ import pytest
 from command_line import ricordo
 from hand_made_roots import begun
 from newer_databases import write_newer_database
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.files.contract import Stored
 from ricordo.files.local import LocalFiles
@@ -26,7 +27,7 @@ from ricordo.workspace.layout import INDEX
 
 pytestmark = pytest.mark.anyio
 
-SHOP = Scope(user="me", project="shop")
+SHOP = Scope(project="shop")
 MEMORY = "workspace/MEMORY.md"
 OLD_LEDGER = "workspace/memory/2025-01-02.md"
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -165,8 +166,10 @@ def test_the_environment_says_where_the_index_lies(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("RICORDO_INDEX", str(tmp_path / "fast"))
     assert ricordo("remember", "The mascot is a wombat.", "--root", tmp_path / "root").code == 0
     assert "wombat" in ricordo("recall", "mascot", "--root", tmp_path / "root").out
-    [found] = full_text_databases(tmp_path)
-    assert found.startswith("fast/")
+    found = full_text_databases(tmp_path)
+    # one of what is the user's, and one of what the project shares
+    assert len(found) == 2
+    assert all(each.startswith("fast/") for each in found)
 
 
 class Slow(LocalFiles):
@@ -234,7 +237,7 @@ async def test_a_broken_index_says_so_and_recall_answers_as_before(opened: Opene
 @pytest.mark.req("FC-STALE")
 def test_the_status_of_a_broken_index_is_shown(root: Path) -> None:
     ricordo("remember", "The mascot is a wombat.", "--root", root)
-    write_newer_database(root / INDEX)
+    write_newer_database(place_of(root) / INDEX)
     assert "broken" in ricordo("--root", root).out
     assert ricordo("recall", "wombat", "--root", root, "--json").document["hits"][0]["entry"]["content"] == (
         "The mascot is a wombat."

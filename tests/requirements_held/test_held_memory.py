@@ -13,6 +13,7 @@ import pytest
 
 from command_line import ricordo
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import RicordoError, ScopeMismatch, StorageFull, StorageReadOnly
@@ -74,7 +75,7 @@ async def main():
 anyio.run(main)
 """
     day = timedelta(hours=ahead)
-    ledgers = tmp_path / "root" / "workspace" / "memory"
+    ledgers = place_of(tmp_path / "root") / "workspace" / "memory"
     earlier = b""
     for text in ("I prefer tea over coffee.", "We decided to use PostgreSQL for the orders."):
         before = (datetime.now(UTC) + day).date()
@@ -108,7 +109,7 @@ async def test_the_same_bullet_from_two_flushes_stands_in_the_days_file_twice(tm
             )
         ]
 
-    files, clock, redactor = LocalFiles(tmp_path / "root"), SystemClock(), Redactor(bytes(32))
+    files, clock, redactor = LocalFiles(place_of(tmp_path / "root")), SystemClock(), Redactor(bytes(32))
     transcript = Transcript(files, transcript_path("main", "s1"), session="s1", redactor=redactor)
     flusher = Flusher(
         files=files, redactor=redactor, key=bytes(32), clock=clock, ids=MonotonicIds(clock), extract=answered
@@ -116,7 +117,7 @@ async def test_the_same_bullet_from_two_flushes_stands_in_the_days_file_twice(tm
     for text in ("Tea, please.", "Tea again."):
         await transcript.append([said(text)])
         assert (await flusher.flush("main", "s1")).block is not None
-    [*ledgers] = (tmp_path / "root" / "workspace" / "memory").glob("*.md")
+    [*ledgers] = (place_of(tmp_path / "root") / "workspace" / "memory").glob("*.md")
     bullets = [line for ledger in ledgers for line in ledger.read_text().splitlines() if line.startswith("- ")]
     assert len(bullets) == 2
     assert all(line.startswith("- The user drinks tea. ") for line in bullets)

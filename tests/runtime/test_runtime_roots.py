@@ -223,8 +223,8 @@ async def test_a_store_of_a_workspace_stamps_who_saves(tmp_path: Path) -> None:
         saved = await workspace.store.save(Entry(content="One."))
         assert saved.scope == Scope(user="me", project="shop", agent="coder")
         assert saved.source.session == "s1"
-    line = next((tmp_path / "root/workspace/memory").glob("*.md")).read_text()
-    assert "[user:: me]" in line
+    line = next((tmp_path / "root/users/me/workspace/memory").glob("*.md")).read_text()
     assert "[agent:: coder]" in line
+    assert "[user::" not in line
     assert "[project::" not in line
     assert not (tmp_path / "data" / "users").exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from disks import FailingDisk
+from places import place_of
 from ricordo import Entry, Scope
 from ricordo.errors import (
     DocumentInvalid,
@@ -303,7 +304,7 @@ async def test_layered_is_the_memory_of_a_root_behind_the_three_operations(tmp_p
         await store.save(Entry(content="We deploy only from main.", kind="decision"))
         assert "only from main" in await store.preamble()
         assert store.offers(Layers) is not None
-    assert "only from main" in next((root / "workspace" / "memory").glob("*.md")).read_text()
+    assert "only from main" in next((place_of(root) / "workspace" / "memory").glob("*.md")).read_text()
     async with open_store(f"layered:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
         assert [hit.entry.kind for hit in await store.recall("deploy")] == ["decision"]
 
@@ -370,10 +371,10 @@ async def test_a_plain_store_in_a_root_uses_its_workspace_and_its_key(tmp_path: 
     key = (root / "guard.key").read_bytes()
     async with open_store(f"jsonl:{root}", scope=SCOPE, settings=settings(tmp_path)) as store:
         await store.save(Entry(content="Kept beside it."))
-    assert "Kept beside it." in (root / "workspace" / "memory.jsonl").read_text()
+    assert "Kept beside it." in (place_of(root) / "workspace" / "memory.jsonl").read_text()
     assert (root / "guard.key").read_bytes() == key
-    assert not (root / "workspace" / "guard.key").exists()
-    assert not (root / "workspace" / "locks").exists()
+    assert not (place_of(root) / "workspace" / "guard.key").exists()
+    assert not (place_of(root) / "workspace" / "locks").exists()
     scope = Scope(user="me", project="library")
     with pytest.raises(ScopeMismatch):
         async with open_store(f"jsonl:{root}", scope=scope, settings=settings(tmp_path)):

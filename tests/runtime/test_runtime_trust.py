@@ -211,7 +211,7 @@ async def test_a_root_that_is_trusted_no_longer_is_refused_again(tmp_path: Path,
 async def test_a_link_in_a_root_opens_nothing_else(name: str, tmp_path: Path) -> None:
     other, root = await made(tmp_path / "other" / ".ricordo"), await made(tmp_path / "mine" / ".ricordo")
     (other / "config.toml").write_text("max_iters = 3\n")
-    (other / "users").mkdir()
+    (other / "users").mkdir(exist_ok=True)
     linked = root / name if name else root
     if linked.is_dir():
         shutil.rmtree(linked)
@@ -334,6 +334,7 @@ async def test_curated_memory_that_a_person_shows_to_git_stays_so_unless_more_wo
     (root / ".gitignore").write_bytes(SHOWS_CURATED)
     await held(root)
     assert (root / ".gitignore").read_bytes() == SHOWS_CURATED
+    (root / "workspace").mkdir(exist_ok=True)
     (root / "workspace" / ".gitignore").write_text("!*\n")
     await held(root)
     assert (root / ".gitignore").read_text() == "*\n"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import InvalidMessage, SessionNotFound, StorageFailed
 from ricordo.files.in_memory import InMemoryFiles
@@ -87,14 +88,14 @@ async def test_a_transcript_that_can_not_be_read_hides_no_other_session() -> Non
 
 def remove_files_of(root: Path, session: str) -> list[str]:
     """Delete every file that bears the session's name; return their names."""
-    found = [path for path in (root / "workspace").rglob(f"*{session}*") if path.is_file()]
+    found = [path for path in (place_of(root) / "workspace").rglob(f"*{session}*") if path.is_file()]
     for path in found:
         path.unlink()
     return sorted(path.name for path in found)
 
 
 def transcripts(root: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (root / "workspace" / "agents").rglob("*.log.jsonl")}
+    return {path.name: path.read_bytes() for path in (place_of(root) / "workspace" / "agents").rglob("*.log.jsonl")}
 
 
 Opening = Callable[[], AbstractAsyncContextManager[Memory]]
@@ -129,7 +130,7 @@ async def test_deleting_a_session_removes_no_memory_and_forgetting_removes_no_li
 
 async def test_a_line_that_a_person_erases_makes_nothing_be_learned_twice(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    log = root / "workspace" / transcript_path("main", "s1").removeprefix("workspace/")
+    log = place_of(root) / "workspace" / transcript_path("main", "s1").removeprefix("workspace/")
     told = ["We deploy only from main.", "I prefer tea over coffee.", "We decided to use PostgreSQL for the orders."]
     async with Memory.open(root, scope=SHOP) as memory:
         await memory.ingest([said(text) for text in told], session="s1")

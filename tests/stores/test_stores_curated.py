@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.consolidation.consolidate import Consolidated, Consolidator
 from ricordo.messages import Text
@@ -56,7 +57,7 @@ class Root:
             return await made.consolidate(force=True)
 
     def read(self, path: str) -> str:
-        return (self.folder / "workspace" / path).read_text(encoding="utf-8")
+        return (place_of(self.folder) / "workspace" / path).read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ async def test_a_save_is_in_the_prompt_at_once_and_once_when_it_is_curated(root:
 
 @pytest.mark.req("AS-CURATED-01")
 async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_a_whole(root: Root) -> None:
-    target = root.folder / "workspace" / "MEMORY.md"
+    target = place_of(root.folder) / "workspace" / "MEMORY.md"
     async with root.opened() as memory:
         await memory.remember("We use MySQL for the orders.", kind="decision")
         await memory.ingest([said("Our branches are named ord-<ticket>-<slug>.")], session="s1")
@@ -112,7 +113,7 @@ async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_
 async def test_what_is_in_curated_memory_in_the_same_words_is_not_shown_again(root: Root) -> None:
     async with root.opened() as memory:
         await memory.remember("We deploy only from main.")
-    target = root.folder / "workspace" / "MEMORY.md"
+    target = place_of(root.folder) / "workspace" / "MEMORY.md"
     target.write_text("# Mine\n\n- we deploy only from `main`\n", encoding="utf-8")
     async with root.opened() as memory:
         assert (await memory.preamble()).casefold().count("we deploy only from") == 1

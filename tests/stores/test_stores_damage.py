@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
+from places import place_of
 from plain_stores import SHOP
 from ricordo import Memory
 from ricordo.runtime.stores import open_store
@@ -44,7 +45,7 @@ async def test_a_root_tells_damage_in_the_log_and_doctor_names_the_places(
         await memory.remember("The door is red.")
         checks = {check.name: check for check in await memory.doctor()}
         assert (checks["damage"].ok, checks["damage"].count) == (True, 0)
-        (ledger,) = (tmp_path / "r" / "workspace" / "memory").glob("*.md")
+        (ledger,) = (place_of(tmp_path / "r") / "workspace" / "memory").glob("*.md")
         ledger.write_bytes(ledger.read_bytes() + b"- By hand. [kind:: fa\n")
         with caplog.at_level(logging.WARNING, logger="ricordo.stores"):
             await memory.preamble()

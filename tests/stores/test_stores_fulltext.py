@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hand_clock import HandClock
+from places import place_of
 from plain_stores import SHOP
 from ricordo import Memory
 from ricordo.errors import InvalidSetting
@@ -145,6 +146,6 @@ async def test_a_ricordo_root_is_opened_in_place(tmp_path: Path) -> None:
         assert hit.entry.content == long
         await forget(store, hit.entry.id)
         assert await texts(store, "harbour") == []
-    assert not list((tmp_path / ".ricordo" / "workspace" / "memory" / "long").iterdir())
+    assert not list((place_of(tmp_path / ".ricordo") / "workspace" / "memory" / "long").iterdir())
     async with Memory.open(tmp_path / ".ricordo", scope=SHOP) as memory:
         assert [hit.entry.content for hit in await memory.recall("short")] == ["Short."]

@@ -11,6 +11,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from kept_session_files import keeps, notes
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.runtime import open_workspace
 from ricordo.runtime.assembly import Parts
@@ -41,7 +42,7 @@ def layers(store: Store) -> Layers:
 
 def told(folder: Path) -> str:
     """Return everything that session files and their index say."""
-    workspace = folder / "r" / "workspace"
+    workspace = place_of(folder / "r") / "workspace"
     files = [*sorted((workspace / "sessions").glob("*.md")), workspace / "index.json"]
     return "\n".join(path.read_text(encoding="utf-8") for path in files if path.is_file())
 
@@ -67,13 +68,13 @@ async def test_a_closed_session_is_a_file_is_found_and_the_last_five_are_shown(t
         assert (hit.path, hit.entry.kind) == (paths[3], "session-summary")
         await store.save(Entry(content="It rains.", by="flush"))
         assert await store.preamble() == shown, "only a closed session changes what is shown of them"
-    index = json.loads((tmp_path / "r" / "workspace" / "index.json").read_text(encoding="utf-8"))
+    index = json.loads((place_of(tmp_path / "r") / "workspace" / "index.json").read_text(encoding="utf-8"))
     assert [row["path"] for row in index["sessions"]] == [path.removeprefix("workspace/") for path in paths]
     async with opened(tmp_path, clock) as store:
         assert await store.preamble() == shown
-        file = tmp_path / "r" / paths[6]
+        file = place_of(tmp_path / "r") / paths[6]
         file.write_text(file.read_text(encoding="utf-8").replace("moved", "sold"), encoding="utf-8")
-        (tmp_path / "r" / "workspace" / "index.json").unlink()
+        (place_of(tmp_path / "r") / "workspace" / "index.json").unlink()
         assert await store.preamble() == shown.replace("moved harbour 6", "sold harbour 6")
 
 

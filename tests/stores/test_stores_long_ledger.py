@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
+from places import place_of
 from ricordo import Memory
 from ricordo.workspace import entry_codec
 
@@ -17,7 +18,7 @@ async def test_of_a_ledger_with_many_thousand_lines_a_prompt_parses_the_last_one
     root = tmp_path / "r"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         await memory.remember("We use uv.")
-    (ledger,) = (root / "workspace" / "memory").glob("2*.md")
+    (ledger,) = (place_of(root) / "workspace" / "memory").glob("2*.md")
     with ledger.open("a", encoding="utf-8") as file:
         file.writelines(f"- Walnut {number} is here.\n" for number in range(12_000))
     parsed = 0

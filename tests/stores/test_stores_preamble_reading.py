@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hand_made_roots import begun
+from places import place_of
 from ricordo import Entry, Memory, Scope
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
 
@@ -19,7 +20,7 @@ LONG_AGO = 1_700_000_000_000_000_000
 
 def ledgers(root: Path, days: int, each: int) -> list[Path]:
     """Write ledgers as they stand for long, of which one entry is pinned."""
-    folder = begun(root) / "workspace" / "memory"
+    folder = place_of(begun(root)) / "workspace" / "memory"
     folder.mkdir(parents=True)
     written = []
     for day in range(days):

@@ -8,6 +8,7 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from places import place_of
 from ricordo import Entry
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
@@ -64,7 +65,7 @@ async def test_after_thirty_sessions_a_preamble_is_within_its_budget_and_the_sam
                 told = f"Session {number} was about the harbour. {'It went on for a while. ' * 40}"
                 await sessions.close_session(SessionNotes(session=f"s{number}", summary=told, tags=("harbour",)))
     if scheme in {"layered", "folder"}:
-        curated = tmp_path / scheme / ("workspace/MEMORY.md" if scheme == "layered" else "MEMORY.md")
+        curated = tmp_path / scheme / ("users/me/workspace/MEMORY.md" if scheme == "layered" else "MEMORY.md")
         curated.write_text("".join(f"- The harbour has a pier {number} of its own.\n" for number in range(400)))
     texts: dict[int, set[str]] = {}
     for _ in range(2):
@@ -118,7 +119,7 @@ async def test_what_did_not_change_is_not_read_again(tmp_path: Path, scheme: str
 
 
 async def test_a_long_memory_of_a_ledger_is_read_once_until_its_file_changes(tmp_path: Path) -> None:
-    files = WatchedFiles(LocalFiles(tmp_path))
+    files = WatchedFiles(LocalFiles(place_of(tmp_path)))
     ledgers, entry = Ledgers(files, ""), Entry(id="01abc", content="The harbour.\nAll of its ships.", by="user")
     long = tmp_path / "memory" / "long" / "01abc.md"
     long.parent.mkdir(parents=True)
@@ -154,7 +155,7 @@ async def test_what_was_read_again_and_says_the_same_is_not_parsed_again(tmp_pat
         parsed.append(data)
         return data.decode()
 
-    held = HeldFile(LocalFiles(tmp_path), "notes.txt", parse)
+    held = HeldFile(LocalFiles(place_of(tmp_path)), "notes.txt", parse)
     for text in ("one", "one", "two", "two", "one\n", "one\ntwo"):
         path.write_text(text)
         assert await held.value() == text

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from places import place_of
 from ricordo import Scope
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.files.local import LocalFiles
@@ -57,10 +58,10 @@ def system(request: RecordedRequest) -> str:
 
 async def transcript(root: Path, session: str = "s") -> tuple[Message, ...]:
     """Return what the transcript of a session holds."""
-    return (await read_log(LocalFiles(root), transcript_path(DEFAULT_AGENT, session))).messages
+    return (await read_log(LocalFiles(place_of(root)), transcript_path(DEFAULT_AGENT, session))).messages
 
 
 def ledgers(root: Path) -> str:
     """Return the text of all ledgers."""
-    found = sorted((root / "workspace" / "memory").glob("*.md"))
+    found = sorted((place_of(root) / "workspace" / "memory").glob("*.md"))
     return "\n".join(path.read_text(encoding="utf-8") for path in found)

@@ -38,7 +38,13 @@ async def cloned_root(folder: Path, *, project: str = "shop") -> Path:
             await agent.permissions.allow(rule)
     shutil.copytree(origin, root)
     _open_to_all(root)
-    state = next((root / "workspace").rglob(f"state/{SESSION}.json"))
+    # whoever plants it guesses the name of its victim
+    place = (root / "users" / "eve").rename(root / "users" / "me")
+    marker = json.loads((place / "project.json").read_text(encoding="utf-8"))
+    marker["scope"]["user"] = "me"
+    (place / "project.json").write_text(json.dumps(marker), encoding="utf-8")
+    (root / "workspace").mkdir(exist_ok=True)
+    state = next((place / "workspace").rglob(f"state/{SESSION}.json"))
     shipped = json.loads(state.read_text(encoding="utf-8"))
     state.write_text(json.dumps(shipped | {"user": ""}), encoding="utf-8")
     rules = root / "workspace" / "rules"

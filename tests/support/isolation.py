@@ -54,6 +54,8 @@ def isolate(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RICORDO_EMBEDDER", "none")
     # a script holds what an agent itself asks its model, and what was said is learned by rules, unless a test says else
     monkeypatch.setenv("RICORDO_FLUSH__MODEL", "offline")
+    # whoever runs the tests, commands are for the same user
+    monkeypatch.setenv("RICORDO_USER", "me")
     monkeypatch.chdir(work)
     return home
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents_at_work import SCOPE, settings
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.guard import unfence
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
@@ -59,7 +60,7 @@ class Spawning:
 
     def path(self, folder: str, name: str) -> Path:
         """Return a file of the first agent."""
-        return self.root / "workspace" / "agents" / "main" / folder / name
+        return place_of(self.root) / "workspace" / "agents" / "main" / folder / name
 
     def told(self, text: str) -> list[int]:
         """Return which requests of the parent were reminded of this result, counted from 0."""

@@ -16,6 +16,7 @@ import pytest
 import ricordo
 import ricordo.sync
 from agents_at_work import SCOPE, settings
+from places import place_of
 from ricordo import CompactionConfig
 from ricordo.errors import InvalidSetting, MemoryClosed, ModelUnavailable, ScopeMismatch, ScopeRequired
 from ricordo.messages import Message, Text
@@ -208,7 +209,7 @@ def test_ctrl_c_ends_a_turn_and_keeps_what_was_said(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "asking\n"
-        log = root / "workspace" / "agents"
+        log = place_of(root) / "workspace" / "agents"
         while not list(log.rglob("s.log.jsonl")):
             assert process.poll() is None
         process.send_signal(signal.SIGINT)

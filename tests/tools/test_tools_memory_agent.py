@@ -7,6 +7,7 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from memory_shelf import shelf
+from places import place_of
 from ricordo import HarnessAgent
 from ricordo.guard import unfence
 from ricordo.harness import loop
@@ -46,9 +47,9 @@ def _results(model: ScriptedModel) -> list[str]:
 @pytest.mark.req("AS-INDEX-05")
 async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: Path) -> None:
     root = begun(tmp_path / ".ricordo", tmp_path / "data")
-    (root / "workspace/memory/topics").mkdir(parents=True)
-    (root / "workspace/MEMORY.md").write_text("# Memory\n\n- The pears ship on Friday.\n")
-    (root / "workspace/memory/topics/fruit.md").write_text("# Fruit\n\nPears come from Lucca.\n")
+    (place_of(root) / "workspace/memory/topics").mkdir(parents=True)
+    (place_of(root) / "workspace/MEMORY.md").write_text("# Memory\n\n- The pears ship on Friday.\n")
+    (place_of(root) / "workspace/memory/topics/fruit.md").write_text("# Fruit\n\nPears come from Lucca.\n")
     search, get = Call("memory_search", {"query": "pears"}), Call("memory_get", {"path": "MEMORY.md", "start_line": 3})
     model = ScriptedModel([search, Calls(get, search), get, search, Say("On Friday.")])
     async with _agent(model, root) as agent:

@@ -59,7 +59,7 @@ async def session_in(target: Target, named: str | None) -> str | None:
     from ricordo.sessions import find_session, list_sessions
     from ricordo.workspace.layout import DEFAULT_AGENT
 
-    files = files_of(target.root)
+    files = files_of(target.place)
     if named is not None:
         return (await find_session(files, named, agent=DEFAULT_AGENT)).session
     listed = await list_sessions(files, agent=DEFAULT_AGENT)

@@ -123,7 +123,7 @@ async def _listed(agent: "HarnessAgent", target: Target) -> list[str]:
     try:
         found = await agent.tasks.all()
     except StorageError:
-        listed = await list_tasks(files_of(target.root), now=datetime.now(UTC))
+        listed = await list_tasks(files_of(target.place), now=datetime.now(UTC))
         found = tuple(task for task in listed.tasks if task.session in {"", agent.session})
         unread = [target.file(path) for path in listed.unreadable]
     if not found and not unread:

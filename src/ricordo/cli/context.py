@@ -11,7 +11,7 @@ is neither passed over nor claimed anew.
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,10 +42,10 @@ _OF_THIS_MACHINE = frozenset({"auto", "static", "minilm", "hashing"})
 _EMBEDDING_SECONDS = 0.5
 # what a root holds from its first moments on, and keeps when its making was cut off
 _BEGUN = frozenset(
-    {".gitignore", "guard.key", "locks", "history", "trash", "queue.db", "memory_index.db", "config.toml"}
+    {".gitignore", "guard.key", "locks", "users", "history", "trash", "queue.db", "memory_index.db", "config.toml"}
 )
 # what a root holds once it was opened
-_MADE_BY_USE = ("queue.db", "memory_index.db", "history")
+_MADE_BY_USE = ("users", "queue.db", "memory_index.db", "history")
 _HIDES_ALL = b"*"
 
 
@@ -53,18 +53,21 @@ _HIDES_ALL = b"*"
 class Target:
     """The root that a command works on, there or not, and for whom.
 
-    `trouble` is what keeps settings from being used; `settings` are those that hold without it. `stray` counts the
-    files of a memory that lie where no marker says whose root it is.
+    `owner` is whose root it is by its marker, None where there is none that can be read. With `shared` the command is
+    for what the project shares, and not for what is the user's alone. `trouble` is what keeps settings from being used;
+    `settings` are those that hold without it. `stray` counts the files of a memory that lie where no marker says whose
+    root it is.
     """
 
     root: Path
     exists: bool
     user: str
-    tenant: str | None
+    owner: "Scope | None"
     project: str | None
     settings: "Settings"
     trouble: tuple[RicordoError, ...] = ()
     stray: int = 0
+    shared: bool = False
 
     @property
     def loss(self) -> str:
@@ -78,20 +81,35 @@ class Target:
         )
 
     @property
+    def tenant(self) -> str | None:
+        """The tenant that the root's marker names."""
+        return self.owner.tenant if self.owner else None
+
+    @property
+    def place(self) -> Path:
+        """The folder of what is the user's alone in the root; the root itself where nobody shares it."""
+        from ricordo.runtime.roots import place_root
+        from ricordo.scopes import Scope
+
+        if self.shared or (self.owner is not None and not (self.owner.project or self.owner.team)):
+            return self.root
+        return place_root(self.root, Scope(user=self.user, project="any"))
+
+    @property
     def project_folder(self) -> Path:
         """The folder that the root belongs to."""
         return self.root.parent
 
     def folders(self) -> dict[str, Path]:
-        """Return the folders of the roots that are read, by the label that their hits carry."""
+        """Return the folders of the places that are read, narrowest first, by the label that their hits carry."""
         from ricordo.runtime.roots import user_root
 
         users = user_root(self.settings.data, self.user, self.tenant)
-        return {"project": self.root, "own": self.root, "user": users}
+        return {"project": self.place, "own": self.place, "shared": self.root, "user": users}
 
     def file(self, path: str, label: str = "project") -> str:
-        """Return the file at `path` of a root so that it can be opened from here."""
-        whole = self.folders().get(label, self.root).absolute() / path
+        """Return the file at `path` of a place so that it can be opened from here."""
+        whole = self.folders().get(label, self.place).absolute() / path
         here = Path.cwd()
         return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
@@ -116,7 +134,7 @@ def located(root: Path | None, user: str | None, project: str | None) -> Target:
         root=folder,
         exists=exists,
         user=settings.user,
-        tenant=_tenant_of(folder) if exists else None,
+        owner=_owner_of(folder) if exists else None,
         project=project,
         settings=settings,
         trouble=trouble,
@@ -137,16 +155,18 @@ def root_folder(root: Path | None) -> Path:
     return folder / FOLDER if is_around and folder.name != FOLDER else folder
 
 
-def find(root: Path | None, user: str | None, project: str | None, *, strict: bool = False) -> Target:
+def find(
+    root: Path | None, user: str | None, project: str | None, *, strict: bool = False, shared: bool = False
+) -> Target:
     """Return the root that was named, else the nearest one, else where a new one would be created.
 
-    With `strict` settings that can't be used are raised.
+    With `strict` settings that can't be used are raised. With `shared` it is for what the project shares.
 
     Raises:
         DocumentInvalid: the files of a memory are there, and the marker of their root is not.
         InvalidInput: the folder holds other things, so that no root can be made of it.
     """
-    target = located(root, user, project)
+    target = replace(located(root, user, project), shared=shared)
     if strict and target.trouble:
         raise target.trouble[0]
     if target.stray:
@@ -154,9 +174,9 @@ def find(root: Path | None, user: str | None, project: str | None, *, strict: bo
     return target
 
 
-def existing(root: Path | None, user: str | None, project: str | None) -> Target:
+def existing(root: Path | None, user: str | None, project: str | None, *, shared: bool = False) -> Target:
     """Return the root that was named or found. Raises `RootNotFound`, and what `find` raises."""
-    target = find(root, user, project)
+    target = find(root, user, project, shared=shared)
     if not target.exists:
         message = f"There is no memory yet: `ricordo remember` or `ricordo ingest` creates it in {target.root}."
         raise RootNotFound(message)
@@ -173,7 +193,7 @@ async def scope_of(target: Target) -> "Scope":
     parts = owner.parts() if owner else {"project": target.project or _project_name(target.root)}
     if target.project:
         parts["project"] = target.project
-    if "project" in parts or "team" in parts:
+    if not target.shared and ("project" in parts or "team" in parts):
         parts["user"] = target.user
     return Scope(**parts)
 
@@ -234,13 +254,13 @@ def _settings(root: Path, options: Mapping[str, object]) -> "tuple[Settings, tup
     return Settings.load(None, places, options), tuple(trouble)
 
 
-def _tenant_of(root: Path) -> str | None:
-    """Return the tenant that a root's marker names; what is wrong with a marker is said when the root is opened."""
+def _owner_of(root: Path) -> "Scope | None":
+    """Return whose root it is by its marker; what is wrong with a marker is said when the root is opened."""
     from ricordo.runtime.marker import scope_in
     from ricordo.workspace.layout import PROJECT
 
     with suppress(OSError, DocumentInvalid):
-        return scope_in((root / PROJECT).read_bytes()).tenant
+        return scope_in((root / PROJECT).read_bytes())
     return None
 
 
@@ -254,12 +274,13 @@ def _nearest(start: Path) -> Path | None:
 
 
 def _files_in_workspace(root: Path) -> int:
-    from ricordo.workspace.layout import WORKSPACE
+    from ricordo.workspace.layout import USERS, WORKSPACE
 
     # a workspace alone is none that was lost: a clone has what `ricordo memory track` let be committed, and no more
     if not any((root / name).exists() for name in _MADE_BY_USE):
         return 0
-    return sum(path.is_file() for path in (root / WORKSPACE).rglob("*"))
+    folders = [root / WORKSPACE, *(root / USERS).glob(f"*/{WORKSPACE}")]
+    return sum(path.is_file() for folder in folders for path in folder.rglob("*"))
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -27,7 +27,8 @@ _LONGEST = 60
 class Deed:
     """A write, with the first words of what it was about and the act that it took back; empty where not known.
 
-    `label` is `user` for the user's own root, else `project`. `ids` are the memories that it was about.
+    `label` is `user` for the user's own root, `shared` for what the project shares, else `project`. `ids` are the
+    memories that it was about.
     """
 
     item: "HistoryItem"
@@ -38,9 +39,10 @@ class Deed:
 
     @property
     def paths(self) -> str:
-        """The files that were touched, and that they are the user's own if they are."""
+        """The files that were touched, and whose they are where they are not the user's alone in the project."""
         paths = ", ".join(self.item.paths)
-        return f"{paths} (in your own root)" if self.label == "user" else paths
+        whose = {"user": " (in your own root)", "shared": " (shared by the project)"}
+        return paths + whose.get(self.label, "")
 
     @property
     def told(self) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "LimitOption",
     "ProjectOption",
     "RootOption",
+    "SharedOption",
     "SinceOption",
     "TagOption",
     "UntilOption",
@@ -107,6 +108,10 @@ RootOption = Annotated[
         show_default=False,
         help="The root to use, a folder such as .ricordo; else RICORDO_ROOT, else the nearest one at or above here.",
     ),
+]
+SharedOption = Annotated[
+    bool,
+    typer.Option("--shared", help="For what the project shares with all of its users, not for what is yours in it."),
 ]
 UserOption = Annotated[
     str | None,

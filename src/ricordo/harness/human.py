@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.harness.prompt import HumanText
-from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.layout import SHARED, WORKSPACE
 
 __all__ = ["AGENTS", "RULES", "agents_file", "rules"]
 
@@ -30,23 +30,27 @@ async def agents_file(folder: Path, *, longest: int = _LONGEST) -> HumanText | N
     return await run_sync(_read_agents, folder / AGENTS, longest)
 
 
-async def rules(files: FileStore, *, longest: int = _LONGEST, total: int = _LONGEST_RULES) -> tuple[HumanText, ...]:
+async def rules(*places: FileStore, longest: int = _LONGEST, total: int = _LONGEST_RULES) -> tuple[HumanText, ...]:
     """Return the Markdown files in `workspace/rules`, sorted by name, at most `longest` bytes of each.
 
-    Those after the first `total` bytes are only named. Files in folders below are no rules.
+    Of several places the first is what a project shares; its rules come first and are named after it. Those after the
+    first `total` bytes are only named. Files in folders below are no rules.
     """
-    try:
-        found = [each for each in await files.list(RULES) if _is_rule(each.path)]
-    except StorageError as error:
-        return (HumanText(source="rules", text=f"[The rules can't be read: {error}]"),)
     texts: list[HumanText] = []
     left = total
-    for each in found:
-        room = min(longest, left)
-        text = await _read_rule(files, each.path, room) if room > 0 else "[Left out: there are too many rules.]"
-        if text.strip():
-            texts.append(HumanText(source=each.path.removeprefix(f"{WORKSPACE}/"), text=text))
-        left -= min(each.size, room)
+    for number, files in enumerate(places):
+        prefix = f"{SHARED}/" if len(places) > 1 and number == 0 else ""
+        try:
+            found = [each for each in await files.list(RULES) if _is_rule(each.path)]
+        except StorageError as error:
+            texts.append(HumanText(source=f"{prefix}rules", text=f"[The rules can't be read: {error}]"))
+            continue
+        for each in found:
+            room = min(longest, left)
+            text = await _read_rule(files, each.path, room) if room > 0 else "[Left out: there are too many rules.]"
+            if text.strip():
+                texts.append(HumanText(source=prefix + each.path.removeprefix(f"{WORKSPACE}/"), text=text))
+            left -= min(each.size, room)
     return tuple(texts)
 
 

@@ -27,6 +27,7 @@ from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Freshness, Query
 from ricordo.index.filters import Moment, moment_of, names_of
+from ricordo.maintenance.brought_over import check_users
 from ricordo.memory.by_hand import ByHand
 from ricordo.memory.ingesting import take_in
 from ricordo.memory.results import Ingested, Session
@@ -44,7 +45,7 @@ from ricordo.runtime.assembly import Parts
 from ricordo.runtime.given import budget_of, limit_of, require, scope_of, seconds_of, shortened
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.serving import embed_for
-from ricordo.scopes import Scope
+from ricordo.scopes import Scope, path_part
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.layered_reading import newest
@@ -63,9 +64,10 @@ _MOST_PACKED = 4
 class Memory(ByHand):
     """The memory of one scope, open. Use `async with Memory.open(...) as memory`.
 
-    `scope` says whose memory this is, `root` is the folder where it lies. A project's root belongs to the project:
-    everybody who opens it sees all of it, whoever is stamped on an entry as its user. What is for one user alone is
-    saved with `scope=Scope(user=...)`.
+    `scope` says whose memory this is, `root` is the folder where it lies. What is saved with a user and a project, or
+    a team, is that user's alone there, in `folder`; what is saved with a project alone, by `scope=Scope(project=...)`,
+    is shared by all who open the root; and what is saved with `scope=Scope(user=...)` is found in all projects of that
+    user.
     """
 
     def __init__(
@@ -81,7 +83,8 @@ class Memory(ByHand):
         self._settings = settings
         self._reranker = reranker
         self.scope = workspace.scope
-        self.root = Path(workspace.place.folder)
+        self.root = workspace.root
+        self.folder = workspace.folder
         self._transcripts: dict[str, Transcript] = {}
 
     @classmethod
@@ -328,16 +331,23 @@ class Memory(ByHand):
         return sum([await embed_for(place, seconds=seconds) for place in await self._layers.places()])
 
     async def doctor(self) -> list[Check]:
-        """Return what a look at every part of the visible roots found; it writes to nothing but the index.
+        """Return what a look at every part of the visible places found; it writes to nothing but the index.
+
+        Of the wider places, such as what the project shares, only what was found there is told, after their label.
 
         Opening has put back before what changes that were cut off had written, so none is found here.
         """
         places = await self._layers.places()
         bounds = self._settings.consolidation if self._settings else None
         own, *wider = [
-            await inspect(place.files, place.index, now=place.clock.now(), consolidation=bounds) for place in places
+            (place, await inspect(place.files, place.index, now=place.clock.now(), consolidation=bounds))
+            for place in places
         ]
-        return [*own, await inspect_inbox(self._workspace.inbox), *(check for checks in wider for check in checks)]
+        found = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
+        told = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in found]
+        files = self._workspace.shared or self._workspace.place.files
+        users = await check_users(files, path_part(self.scope.user) if self.scope.user else "")
+        return [*own[1], await inspect_inbox(self._workspace.inbox), *([users] if users else []), *told]
 
     def freshness(self) -> Freshness:
         """Tell how far the index follows the files, as of the last search or write; each state is found by `recall`.

@@ -76,7 +76,8 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         workspace = None
         if not options.incognito:
             workspace = await _opened(stack, root, options.scope, parts, required=options.require_memory)
-        keeps = workspace is not None and await run_sync(_is_writable, root)
+        folders = [root, workspace.folder] if workspace else []
+        keeps = bool(folders) and all([await run_sync(_is_writable, folder) for folder in folders])
         if workspace and not keeps:
             _LOG.warning("The memory in %s can only be read: nothing that is said now is kept.", root)
             if workspace.place.usage:
@@ -177,8 +178,8 @@ async def _memory(
     return await stack.enter_async_context(opening(_NOWHERE))
 
 
-def _is_writable(root: Path) -> bool:
-    return os.access(root, os.W_OK)
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
 
 
 async def _opened(stack: AsyncExitStack, root: Path, scope: Scope, parts: Parts, *, required: bool) -> Workspace | None:

@@ -1,46 +1,42 @@
 """Assembly: the one place that names concrete backends and puts a root together."""
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
-import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.audit.doctor import Check, inspect
 from ricordo.audit.ledgers import follow_written
 from ricordo.audit.usage import UsageLog
 from ricordo.beside import beside
-from ricordo.clock import Clock, Ids, MonotonicIds, SystemClock
+from ricordo.clock import SystemClock
 from ricordo.errors import StorageError
-from ricordo.events import Emitter, Sink, telemetry_sink
+from ricordo.events import Emitter
 from ricordo.files import FileStore
-from ricordo.files.disk import Disk
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
-from ricordo.flush.backlog import backlog
 from ricordo.guard import Redactor
 from ricordo.index.keyword import KeywordIndex
+from ricordo.maintenance.bring_over import move_to_users
 from ricordo.maintenance.curation import Curation
 from ricordo.maintenance.session_flush import SessionFlush
+from ricordo.maintenance.turns import TurnsAtWork, turns_in
 from ricordo.maintenance.worker import Worker
-from ricordo.models import ChatModel, Embedder
 from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
-from ricordo.queue.inbox import Inbox
 from ricordo.recall.reranking import Reranker
 from ricordo.runtime.claiming import claimed_root, root_identity
-from ricordo.runtime.learning import learning_from
-from ricordo.runtime.marker import read_marker
-from ricordo.runtime.profile_section import profile_sections
+from ricordo.runtime.marker import VERSION, claim_place, raise_version, read_version
+from ricordo.runtime.parts import Parts
+from ricordo.runtime.place_work import Work, inbox_of, work_in, writable
 from ricordo.runtime.rerankers import chosen_reranker
-from ricordo.runtime.roots import cache_folder, user_root
+from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.serving import Serving, chosen_embedder
-from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import LIST
-from ricordo.runtime.upkeep import Upkeep, kept_up
+from ricordo.runtime.visible_places import USER_LABEL, Layer, VisiblePlaces, layers_of
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
 from ricordo.state import StateStore
@@ -48,10 +44,10 @@ from ricordo.state.files import FileStates
 from ricordo.state.grants import Grants
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import Layered
-from ricordo.stores.place import Place
+from ricordo.stores.place import SHARED_LABEL, Place
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.layout import INDEX, PROJECT, QUEUE
+from ricordo.workspace.layout import INDEX, USERS
 
 __all__ = [
     "Parts",
@@ -66,59 +62,17 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """What can be exchanged under a workspace: time, ids, the disk and who listens to events.
-
-    `model` is asked for what memory does on its own, where the settings name no other one; None for the rules.
-    """
-
-    settings: Settings
-    clock: Clock
-    ids: Ids
-    disk: Disk
-    emitter: Emitter
-    embedder: Embedder | str | None = None
-    model: ChatModel | None = None
-    reranker: Reranker | str | None = None
-
-    @classmethod
-    def standard(
-        cls,
-        *,
-        settings: Settings | None = None,
-        clock: Clock | None = None,
-        disk: Disk | None = None,
-        sink: Sink | None = None,
-        embedder: Embedder | str | None = None,
-        reranker: Reranker | str | None = None,
-    ) -> "Parts":
-        """Return the parts of this machine, but for those given.
-
-        An `embedder` and a `reranker` may be names, as in the settings.
-        """
-        ticking = clock or SystemClock()
-        held = settings or Settings.from_environment()
-        sinks = tuple(found for found in (sink, telemetry_sink()) if found is not None)
-        return cls(
-            settings=held,
-            embedder=held.embedder if embedder is None else embedder,
-            reranker=held.reranker if reranker is None else reranker,
-            clock=ticking,
-            ids=MonotonicIds(ticking),
-            disk=disk or Disk(),
-            emitter=Emitter(ticking, sinks),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Workspace:
     """An open root with its store, and what works on its sessions; `backend` is what `store` was bound from.
 
-    `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated memory
-    of ledgers; None when it is switched off. `meter` counts what memory asks models for.
-    `profiles` keeps what is known of each user. `reranker` has a say in what is found.
+    `place` is the narrowest of the places that the scope sees, in which its sessions are. `shared` are the files of the
+    one that the root shares, None where it is the narrowest itself. `turns` are those at work in
+    `root`. `flush` does a flush job without asking the inbox; `worker` does what waits in it. `curation` makes curated
+    memory of ledgers; None when it is switched off. `meter` counts what memory asks models for. `profiles` keeps what
+    is known of each user. `reranker` has a say in what is found.
     """
 
+    root: Path
     scope: Scope
     place: Place
     backend: Backend
@@ -130,88 +84,179 @@ class Workspace:
     states: StateStore
     meter: Meter
     profiles: Profiles
+    turns: TurnsAtWork
     emitter: Emitter
     reranker: Reranker | None = None
+    shared: FileStore | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the narrowest place lies."""
+        return Path(self.place.folder)
 
 
 @asynccontextmanager
 async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterator[Workspace]:
     """Open the root for `scope`, create it when there is none, and close it at the end.
 
-    What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled.
+    What waits in the inbox is worked off meanwhile, and for two seconds at the end unless that is cancelled. So is what
+    waits in that of the place which the root shares, as soon as that is looked into.
     Raises: RootNotTrusted; ScopeMismatch; StorageReadOnly if it has to be created and can't be; what `load_embedder`
     raises, and `load_reranker`.
     """
-    serving = Serving()
+    serving, turns = Serving(), turns_in(str(root))
     parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder, parts.settings, parts.model))
     reranker = await run_sync(chosen_reranker, parts.reranker) if isinstance(parts.reranker, str) else parts.reranker
+    opening = _Opening(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
     with parts.emitter.stage("open", scope):
-        place = await _open_place(root, scope, "project" if scope.project else "own", parts)
-    serving.begin(place)
-    wider = _Wider(scope, parts, serving)
-    await wider.follow_written()
-    inbox = _inbox(root, place.files, parts)
+        layers = layers_of(root, scope, parts.settings.data)
+        await opening.claim()
+        place = await opening.place(layers[0])
+        await opening.follow_written(layers[1:])
+    seen = VisiblePlaces(layers, place, opening.place)
     try:
         clock = SavingClock(parts.clock)
         await clock.catch_up(place.files)
         backend = Layered(
-            StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter), place, wider,
-            scope, reranker=reranker, consolidation=parts.settings.consolidation,
+            StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter), seen, scope,
+            reranker=reranker, consolidation=parts.settings.consolidation, saved=opening.saved,
         )  # fmt: skip
-        meter = Meter(place.files, parts.settings.spending, parts.clock)
-        profiles = _profiles(place)
-        flush = learning_from(
-            place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
-            emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, parts.embedder),
-        )  # fmt: skip
-        upkeep = kept_up(place, scope, parts.settings, parts.emitter, model=parts.model, meter=meter)
-        worker = _worker(inbox, flush, upkeep, parts, scope)
+        work = opening.work_of(place)
         async with (
             beside(serving.serve),
-            worker.at_work(closing_seconds=flush.config.closing_seconds),
-            upkeep.hurrying(),
+            work.worker.at_work(closing_seconds=work.flush.config.closing_seconds),
+            opening.finishing(),
+            work.upkeep.hurrying(),
         ):
             yield Workspace(
+                root=root,
                 scope=scope,
                 place=place,
                 backend=backend,
                 store=backend.bind(scope),
-                flush=flush,
-                curation=upkeep.curation,
-                inbox=inbox,
-                worker=worker,
-                states=FileStates(place.files, place.redactor, await _grants(place, parts)),
-                profiles=profiles,
-                meter=meter,
+                flush=work.flush,
+                curation=work.upkeep.curation,
+                inbox=work.inbox,
+                worker=work.worker,
+                states=FileStates(place.files, place.redactor, await opening.grants(layers[0])),
+                profiles=work.profiles,
+                meter=work.meter,
+                turns=turns,
                 emitter=parts.emitter,
                 reranker=reranker,
+                shared=opening.files if len(layers) > 1 else None,
             )
     finally:
-        await inbox.close()
-        await _close_place(place)
-        await wider.close()
+        await opening.close()
 
 
-def _worker(inbox: Inbox, flush: SessionFlush, upkeep: Upkeep, parts: Parts, scope: Scope) -> Worker:
-    return Worker(
-        inbox,
-        flush=flush,
-        consolidate=upkeep.curation,
-        maintain=upkeep.cycle,
-        interval=upkeep.interval,
-        tidy=upkeep.tidy,
-        due=upkeep.due,
-        emitter=parts.emitter,
-        clock=parts.clock,
-        scope=scope,
-        workers=parts.settings.inbox.workers,
-    )
+@dataclass(kw_only=True)
+class _Opening:
+    """Opens the places of one scope, and lets what has to be done in them be done beside whoever opened the root.
 
+    What users share is worked on by whoever looks into it, as nobody else does.
+    """
 
-async def _grants(place: Place, parts: Parts) -> Grants | None:
-    """Return what keeps the permissions of a root's sessions; None where nothing of the root is kept."""
-    identity = await root_identity(place.files)
-    return Grants(trusted_files(parts), f"permissions/{identity}") if identity else None
+    root: Path
+    scope: Scope
+    parts: Parts
+    serving: Serving
+    turns: TurnsAtWork
+    _key: bytes = b""
+    _places: list[Place] = field(default_factory=list)
+    _works: dict[str, Work] = field(default_factory=dict)
+
+    @property
+    def files(self) -> FileStore:
+        """The files of the root."""
+        return LocalFiles(self.root, disk=self.parts.disk)
+
+    async def claim(self) -> None:
+        """Give the root to the scope if it is nobody's, and read its secret, which holds for all places in it."""
+        owner, self._key = await self._claimed(self.root, self.scope)
+        if (owner.project or owner.team) and await read_version(self.files) < VERSION:
+            await self._bring_over()
+
+    async def grants(self, layer: Layer) -> Grants | None:
+        """Return what keeps the permissions of a place's sessions; None where nothing of the root is kept."""
+        identity = await root_identity(self.files)
+        own = f"/{layer.folder.name}" if layer.folder != self.root else ""
+        return Grants(trusted_files(self.parts), f"permissions/{identity}{own}") if identity else None
+
+    async def _claimed(self, root: Path, scope: Scope) -> tuple[Scope, bytes]:
+        return await claimed_root(
+            root, LocalFiles(root, disk=self.parts.disk), scope, settings=self.parts.settings,
+            listed=trusted_files(self.parts), clock=self.parts.clock, ids=self.parts.ids,
+        )  # fmt: skip
+
+    async def _bring_over(self) -> None:
+        """Give what an older layout kept for all users together to each of them; who is cut off, or late, goes on."""
+        files, disk = self.files, self.parts.disk
+        async with files.lock(USERS):
+            if await read_version(files) == VERSION:
+                return
+            await ChangeSets(files, clock=self.parts.clock, ids=self.parts.ids).recover()
+            with self.parts.emitter.stage("recover", self.scope) as progress:
+                done = await move_to_users(
+                    files,
+                    lambda user: LocalFiles(self.root / USERS / user, disk=disk),
+                    config=self.parts.settings.consolidation,
+                )
+                progress.counts.update(users=len(done.users), entries=sum(done.memories.values()))
+            await raise_version(files)
+
+    async def place(self, layer: Layer) -> Place:
+        """Open a place."""
+        key = self._key
+        if layer.label == USER_LABEL:
+            _, key = await self._claimed(layer.folder, layer.scope)
+        place = await _open_place(layer, key, self.scope, self.parts)
+        self._places.append(place)
+        self.serving.begin(place)
+        if layer.label == SHARED_LABEL:
+            self.serving.run(self.work_of(place).worker.serve)
+        return place
+
+    async def follow_written(self, layers: Sequence[Layer]) -> None:
+        """Let new ids sort after what was written in these, as those of one user's acts in all places are compared."""
+        for layer in layers:
+            await follow_written(LocalFiles(layer.folder, disk=self.parts.disk), self.parts.ids)
+
+    def work_of(self, place: Place) -> Work:
+        """Return what works in a place, which is made once."""
+        if place.label not in self._works:
+            self._works[place.label] = work_in(place, self.scope, self.parts, self.turns)
+        return self._works[place.label]
+
+    async def saved(self, place: Place) -> None:
+        """Let what was saved for all be consolidated in time: no session is learned from where it lies."""
+        config = self.parts.settings.consolidation
+        if place.label != SHARED_LABEL or config is None:
+            return
+        work, later = self.work_of(place), self.parts.clock.now() + timedelta(seconds=config.min_gap)
+        # the entry is saved; an inbox that can't be used is told by whoever works on it
+        with suppress(StorageError):
+            if not await work.inbox.jobs(states={"waiting", "running"}, kinds={"consolidate"}, limit=1):
+                await work.inbox.put(Job(kind="consolidate", after=later))
+                work.worker.wake()
+
+    @asynccontextmanager
+    async def finishing(self) -> AsyncIterator[None]:
+        """Work off what is due in the shared place once the block has ended."""
+        yield
+        if shared := self._works.get(SHARED_LABEL):
+            if shared.upkeep.curation:
+                shared.upkeep.curation.hurry()
+            await shared.worker.drain(seconds=shared.flush.config.closing_seconds)
+
+    async def close(self) -> None:
+        """Close all that was opened."""
+        for work in self._works.values():
+            await work.inbox.close()
+        for place in self._places:
+            if place.usage:
+                await place.usage.close()
+            await place.index.close()
 
 
 def trusted_files(parts: Parts) -> FileStore:
@@ -228,7 +273,7 @@ def files_of(root: Path) -> FileStore:
 async def look_into(root: Path, parts: Parts) -> AsyncIterator[tuple[Queue, FileStore]]:
     """Give the inbox and the files of a root to look at; nothing is worked off."""
     files = LocalFiles(root, disk=parts.disk)
-    inbox = _inbox(root, files, parts)
+    inbox = inbox_of(root, files, parts)
     try:
         yield inbox, files
     finally:
@@ -255,54 +300,10 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
         await index.close()
 
 
-class _Wider:
-    """Opens the user's own root when a project's memory is open, at the first use."""
-
-    def __init__(self, scope: Scope, parts: Parts, serving: Serving) -> None:
-        self._scope = scope
-        self._serving = serving
-        self._parts = parts
-        self._place: Place | None = None
-        self._opening = anyio.Lock()
-        self._marker: Path | None = None
-        if scope.user is not None and scope.project is not None:
-            self._marker = user_root(parts.settings.data, scope.user, scope.tenant) / PROJECT
-
-    async def __call__(self, *, create: bool) -> Place | None:
-        user = self._scope.user
-        if self._place is None and user is not None and self._scope.project is not None:
-            folder = user_root(self._parts.settings.data, user, self._scope.tenant)
-            async with self._opening:
-                if self._place is None and (create or await _is_root(folder, self._parts)):
-                    scope = Scope(user=user, tenant=self._scope.tenant)
-                    self._place = await _open_place(folder, scope, "user", self._parts)
-                    self._serving.begin(self._place)
-        return self._place
-
-    @property
-    def opened(self) -> Place | None:
-        """The place, as far as it is open."""
-        return self._place
-
-    async def follow_written(self) -> None:
-        """Let new ids sort after what was written there, as those of one user's acts in both roots are compared."""
-        if self._marker is not None:
-            await follow_written(LocalFiles(self._marker.parent, disk=self._parts.disk), self._parts.ids)
-
-    def is_missed(self) -> bool:
-        """Tell whether there is a place that is not open yet. It blocks on the disk."""
-        return self._place is None and self._marker is not None and os.path.lexists(self._marker)
-
-    async def close(self) -> None:
-        if self._place is not None:
-            await _close_place(self._place)
-
-
-async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Place:
-    files = LocalFiles(root, disk=parts.disk)
-    owner, key = await claimed_root(
-        root, files, scope, settings=parts.settings, listed=trusted_files(parts), clock=parts.clock, ids=parts.ids
-    )
+async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts) -> Place:
+    """Open a place for who is in `scope`; `key` is the secret of its root for digests."""
+    files = LocalFiles(layer.folder, disk=parts.disk)
+    owner = await claim_place(files, layer.scope, clock=parts.clock, ids=parts.ids)
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or "")
     await follow_written(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
@@ -310,15 +311,15 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
         progress.counts["files"] = await files.sweep()
     embedder = None if isinstance(parts.embedder, str) else parts.embedder
     redactor = Redactor(key)
-    index_path = _index_path(root, parts)
+    index_path = _index_path(layer.folder, parts)
     index = await KeywordIndex.open(
         index_path, files, commit=parts.disk.commit, embedder=embedder,
         ann_vectors=parts.settings.ann_vectors, redactor=redactor,
     )  # fmt: skip
     return Place(
-        label=label,
+        label=layer.label,
         scope=owner,
-        folder=str(root),
+        folder=str(layer.folder),
         files=files,
         index=index,
         changes=changes,
@@ -332,37 +333,8 @@ async def _open_place(root: Path, scope: Scope, label: str, parts: Parts) -> Pla
     )
 
 
-async def _close_place(place: Place) -> None:
-    if place.usage:
-        await place.usage.close()
-    await place.index.close()
-
-
-def _profiles(place: Place) -> Profiles:
-    return Profiles(
-        place.files, place.changes, owner=place.scope, redactor=place.redactor, key=place.key, clock=place.clock
-    )
-
-
-def _inbox(root: Path, files: FileStore, parts: Parts) -> Inbox:
-    async def lost() -> Sequence[Job]:
-        return [Job(kind="flush", agent=agent, session=session) for agent, session in await backlog(files)]
-
-    path = _writable(root, parts) / QUEUE
-    return Inbox(path, clock=parts.clock, ids=parts.ids, commit=parts.disk.commit, lost=lost)
-
-
 def _index_path(root: Path, parts: Parts) -> Path:
     """Return where the index goes: where the settings say, else the root, or the cache if that can't be written to."""
     elsewhere = parts.settings.index
-    folder = _writable(root, parts) if elsewhere is None else cache_folder(elsewhere.absolute(), root)
+    folder = writable(root, parts) if elsewhere is None else cache_folder(elsewhere.absolute(), root)
     return folder / INDEX
-
-
-def _writable(root: Path, parts: Parts) -> Path:
-    """Return the root, or its folder in the cache if it can't be written to."""
-    return root if os.access(root, os.W_OK) else cache_folder(parts.settings.cache, root)
-
-
-async def _is_root(folder: Path, parts: Parts) -> bool:
-    return await read_marker(LocalFiles(folder, disk=parts.disk)) is not None

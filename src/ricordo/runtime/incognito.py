@@ -11,7 +11,8 @@ from pathlib import Path
 from ricordo.files import FileStore
 from ricordo.guard.permissions import PermissionRule
 from ricordo.runtime.assembly import Parts, files_of, scratch_files, working_files
-from ricordo.runtime.roots import cache_folder, user_root
+from ricordo.runtime.roots import cache_folder
+from ricordo.runtime.visible_places import layers_of
 from ricordo.scopes import Scope
 from ricordo.stores.rules import HoldsMemory, MemoryRules
 from ricordo.tools import Approve, Tool
@@ -42,10 +43,8 @@ def silent_rules(root: Path, scope: Scope, parts: Parts) -> Callable[[], Awaitab
 
     It raises as `MemoryRules` does.
     """
-    found = [_Root(label="project", files=files_of(root))]
-    if scope.user is not None and scope.project is not None:
-        found.append(_Root(label="user", files=files_of(user_root(parts.settings.data, scope.user, scope.tenant))))
-    read = MemoryRules(_Roots(roots=tuple(found)))
+    layers = layers_of(root, scope, parts.settings.data)
+    read = MemoryRules(_Roots(roots=tuple(_Root(label=each.label, files=files_of(each.folder)) for each in layers)))
 
     async def silent() -> tuple[PermissionRule, ...]:
         return tuple(replace(rule, why="") for rule in await read())

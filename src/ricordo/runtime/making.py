@@ -21,7 +21,6 @@ from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.taking_up import rebuilt, taken_up, told_in
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.maintenance.handover import CompactionHandover
-from ricordo.maintenance.turns import turns_in
 from ricordo.messages import Message
 from ricordo.middleware import StepMiddleware, TurnMiddleware
 from ricordo.middleware.compact import CompactWindow
@@ -40,10 +39,10 @@ from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
-from ricordo.runtime.assembly import Parts, Workspace, files_of, scratch_files
+from ricordo.runtime.assembly import Parts, Workspace, scratch_files
 from ricordo.runtime.closing import ClosingMode, SessionClosing
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
-from ricordo.runtime.prompt import Prompt, Renewal, prompt_room
+from ricordo.runtime.prompt import Prompt, Renewal, prompt_room, written_in
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
 from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
@@ -96,7 +95,7 @@ class Making:
         ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
         beside = beside_window(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
-            real=RealPaths(self._folder, self.root / WORKSPACE), root=self.root,
+            real=RealPaths(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
         )  # fmt: skip
         described = replace(options, model=model, sub_agents=await self._sub_agents())
         tools = self._tools(described, compactions, on, beside, name)
@@ -162,7 +161,7 @@ class Making:
             most=prompt_room(settings.workspace_tokens, declared_window(model)), memory=self.memory,
             recalled=settings.recalled_memories, own=[tool.spec.name for tool in options.tools],
             sessions=self._session_files, emitter=self.parts.emitter,
-            written_in=files_of(self.root) if options.incognito else None,
+            written_in=written_in(self.root, options, self.workspace),
             profile=shown_profile(options, settings.injection, self.workspace, self.memory),
         )  # fmt: skip
 
@@ -185,7 +184,7 @@ class Making:
         place = self.memory.folder if self.memory.store.offers(KeepsSessions) else None
         if place is None or not place.is_relative_to(self._folder.absolute()):
             return ""
-        if place == (self.root / WORKSPACE).absolute():
+        if self.workspace and place == (self.workspace.folder / WORKSPACE).absolute():
             return "/"
         inside = place.relative_to(self._folder.absolute())
         return "" if FOLDER in inside.parts else f"{inside}/"
@@ -265,7 +264,7 @@ class Making:
         """Return what surrounds each turn."""
         if self.workspace is None:
             return [tally]
-        maintain = Maintain(self.workspace.worker.wake, turns_in(self.workspace.place.folder))
+        maintain = Maintain(self.workspace.worker.wake, self.workspace.turns)
         return [tally, maintain, flush] if flush else [tally, maintain]
 
     def _closing(self, name: str, model: ChatModel, tally: Tally, beside: Beside) -> SessionClosing | None:

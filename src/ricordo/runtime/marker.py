@@ -1,11 +1,12 @@
-"""The marker of a root: `project.json` says whose it is, once and for all.
+"""The marker of a place: `project.json` says whose it is, once and for all.
 
-A root serves one project (or one user, where no project is named). Opening it for another is refused, so nothing of
-one can ever be read as the other's.
+A root serves one project, one team, or one project of a team (or one user, where neither is named); the folder of a
+user in it serves that user alone. Opening one for another is refused, so nothing of one can ever be read as the
+other's.
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from ricordo.clock import Clock, Ids, rfc3339
@@ -15,17 +16,36 @@ from ricordo.messages.jsontext import decoded
 from ricordo.scopes import Scope
 from ricordo.workspace.layout import IGNORE_FILE, PROJECT
 
-__all__ = ["claim_root", "owner_of", "read_marker", "scope_in"]
+__all__ = [
+    "VERSION",
+    "claim_place",
+    "claim_root",
+    "owner_of",
+    "raise_version",
+    "read_marker",
+    "read_version",
+    "scope_in",
+]
 
-_OWNING = ("project", "team", "user", "agent", "session")
+VERSION = 2
+"""The version of the layout: from 2 on, what belongs to a user of a shared root lies in a folder of that user."""
+
+_UNREADABLE = f"{PROJECT} can't be read: restore it from a backup, or write the scope of this root into it again."
+_SHARED = frozenset({"tenant", "team", "project"})
+_ALONE = ("user", "agent", "session")
 
 
 def owner_of(scope: Scope) -> Scope:
-    """Return the part of `scope` that owns a root: its tenant, and the first of project, team, user and so on."""
+    """Return the part of `scope` that owns a root: its tenant, with its team and project if it names any.
+
+    Without those it is the tenant with the first of user, agent and session.
+    """
     parts = scope.parts()
-    name = next((name for name in _OWNING if name in parts), None)
-    owning = {key: value for key, value in parts.items() if key in {"tenant", name}}
-    return Scope(**owning)
+    shared = {name: value for name, value in parts.items() if name in _SHARED}
+    if shared.keys() - {"tenant"}:
+        return Scope(**shared)
+    alone = next((name for name in _ALONE if name in parts), None)
+    return Scope(**shared | ({alone: parts[alone]} if alone else {}))
 
 
 async def read_marker(files: FileStore) -> Scope | None:
@@ -42,8 +62,25 @@ def scope_in(marker: bytes) -> Scope:
     try:
         return Scope(**decoded(marker)["scope"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        message = f"{PROJECT} can't be read: restore it from a backup, or write the scope of this root into it again."
-        raise DocumentInvalid(message) from error
+        raise DocumentInvalid(_UNREADABLE) from error
+
+
+async def read_version(files: FileStore) -> int:
+    """Return the version of the layout that a marker names; the newest for a folder without one."""
+    try:
+        version = decoded((await files.read(PROJECT)).data).get("version", 1)
+    except FileMissing:
+        return VERSION
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise DocumentInvalid(_UNREADABLE) from error
+    return version if isinstance(version, int) else 1
+
+
+async def raise_version(files: FileStore) -> None:
+    """Let the marker name the newest version of the layout. Raises: FileMissing, StorageReadOnly."""
+    stored = await files.read(PROJECT)
+    marker = decoded(stored.data) | {"version": VERSION}
+    await files.replace(PROJECT, _encoded(marker), expected=stored.version)
 
 
 async def claim_root(
@@ -56,20 +93,37 @@ async def claim_root(
 ) -> Scope:
     """Return whose root this is, and make it that of `scope` if it is nobody's yet, after `begin`.
 
-    Raises: ScopeMismatch if it belongs to another tenant, project or user.
+    Raises: ScopeMismatch if it belongs to another tenant, team, project or user.
     """
-    wanted = owner_of(scope)
+    return await claim_place(files, owner_of(scope), clock=clock, ids=ids, begin=begin)
+
+
+async def claim_place(
+    files: FileStore,
+    wanted: Scope,
+    *,
+    clock: Clock,
+    ids: Ids,
+    begin: Callable[[], Awaitable[object]] | None = None,
+) -> Scope:
+    """Return whose place this is, and give it to `wanted` if it is nobody's yet. As `claim_root` else."""
     owner = await read_marker(files)
     if owner is None:
-        kind = next(reversed(wanted.parts()))
-        marker = {"version": 1, "id": ids.new(), "kind": kind, "scope": wanted.parts(), "created": rfc3339(clock.now())}
+        kind = "user" if wanted.user else next(reversed(wanted.parts()))
+        marker = {
+            "version": VERSION, "id": ids.new(), "kind": kind, "scope": wanted.parts(), "created": rfc3339(clock.now())
+        }  # fmt: skip
         if begin:
             await begin()
         with suppress(AlreadyExists):
             await files.create(IGNORE_FILE, b"*\n")
         with suppress(AlreadyExists):
-            await files.create(PROJECT, (json.dumps(marker, indent=1, ensure_ascii=False) + "\n").encode())
+            await files.create(PROJECT, _encoded(marker))
         owner = await read_marker(files)
     if owner != wanted:
         raise ScopeMismatch(f"This root belongs to {owner}; it can't be opened for {wanted}.")
     return wanted
+
+
+def _encoded(marker: Mapping[str, object]) -> bytes:
+    return (json.dumps(marker, indent=1, ensure_ascii=False) + "\n").encode()

@@ -21,7 +21,7 @@ from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.stores.place import Place
 from ricordo.workspace.categories import category_of
-from ricordo.workspace.layout import DEFAULT_AGENT
+from ricordo.workspace.layout import DEFAULT_AGENT, profile_of
 from ricordo.workspace.profile import CORRECTION, FactSource
 
 __all__ = ["ProfileLearning", "profile_sections"]
@@ -39,8 +39,8 @@ class ProfileLearning:
     embedder: Embedder | None = None
 
     async def __call__(self, studied: Studied) -> Section | None:
-        """Return what to ask; None when nobody said anything. Raises: StorageError."""
-        if not studied.messages:
+        """Return what to ask; None when nobody said anything, or it is for another place. Raises: StorageError."""
+        if not studied.messages or not profile_of(self.place.scope, self._scope(studied)):
             return None
         updater = self._updater(studied)
         part = await updater.section(signals=studied.signals)

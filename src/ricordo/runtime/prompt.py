@@ -30,11 +30,13 @@ from ricordo.messages import Message, mark_of
 from ricordo.middleware import Request, Response, Step
 from ricordo.middleware.inject import Inject
 from ricordo.middleware.update import Line, Remembered, remembered
+from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
-from ricordo.runtime.assembly import Workspace
+from ricordo.runtime.assembly import Workspace, files_of
 from ricordo.runtime.guard_key import new_key
 from ricordo.runtime.opening_context import OpeningContext, first_words
 from ricordo.runtime.plain_memory import PlainMemory
+from ricordo.runtime.roots import place_root
 from ricordo.runtime.shown_profile import ShownProfile
 from ricordo.runtime.tool_sets import MEMORY_TOOLS
 from ricordo.stores.capabilities import Layers, Lists, NotesUse
@@ -45,7 +47,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import prompt_lines
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOMBSTONES
 
-__all__ = ["Prompt", "Renewal", "prompt_room"]
+__all__ = ["Prompt", "Renewal", "prompt_room", "written_in"]
 
 _LOG = logging.getLogger("ricordo.agent")
 _UNREADABLE = "What is remembered can't be read at the moment."
@@ -91,15 +93,14 @@ class Prompt:
         own: Collection[str] = (),
         profile: ShownProfile | None = None,
         emitter: Emitter | None = None,
-        written_in: FileStore | None = None,
+        written_in: Sequence[FileStore] = (),
     ) -> None:
-        """Read AGENTS.md in `folder` and the rules of `workspace`; without a `budget` no memory is shown.
+        """Read AGENTS.md in `folder` and the rules in the roots `written_in`; without a `budget` no memory is shown.
 
         What is remembered is that of `memory`, by default of the workspace itself; `recalled` memories at most are
         shown for what a session begins with. `sessions` is where file tools find the store's session files. `own` are
         the names of the program's tools: a tool of its own is not told of as ours is that is called so.
         `profile` is what is known of the user; None where that is not shown. `emitter` hears what memory put in.
-        `written_in` are the files of the root, where no `workspace` is open and its rules hold all the same.
         `most` is for all that is put in beside the base prompt; `budget` for memory alone, as far as that leaves room.
         """
         self._redactor = workspace.place.redactor if workspace else Redactor(new_key())
@@ -122,7 +123,7 @@ class Prompt:
         self._opening: OpeningContext | None = None
         if self._store:
             self._opening = OpeningContext(store=self._store, most=recalled, emitter=self._emitter)
-        self._files = workspace.place.files if workspace else written_in
+        self._written_in = written_in
         self._seen: tuple[object, ...] = ()
         self._listing: _Listing | None = None
         self._now = Remembered()
@@ -133,7 +134,7 @@ class Prompt:
     async def __call__(self, request: Request) -> str:
         """Return the prompt for a session's first request; `preamble` is the part of it that is memory."""
         agents = await agents_file(self._folder)
-        project_rules = await rules(self._files) if self._files else ()
+        project_rules = await rules(*self._written_in)
         named = [tool.name for tool in request.tools if tool.name not in self._own]
         tools = named if self._store else [name for name in named if name not in MEMORY_TOOLS]
         guidance = memory_guidance(tools, sessions=self._sessions)
@@ -297,6 +298,17 @@ class Prompt:
             seen += [await place.files.info(MEMORY), *await place.files.list(LEDGERS)]
             corrections.append(await place.files.info(TOMBSTONES))
         return (*seen, *corrections), repr(corrections)
+
+
+def written_in(root: Path, options: AgentOptions, workspace: Workspace | None) -> list[FileStore]:
+    """Return the files of the places whose rules are in the prompt, what a project shares first.
+
+    An incognito session opens no workspace, and the rules of its root hold all the same.
+    """
+    if workspace:
+        return [workspace.shared, workspace.place.files] if workspace.shared else [workspace.place.files]
+    folders = dict.fromkeys([root, place_root(root, options.scope)]) if options.incognito else ()
+    return [files_of(folder) for folder in folders]
 
 
 async def _curated(place: Place) -> list[str]:

@@ -4,10 +4,10 @@ import hashlib
 from pathlib import Path
 
 from ricordo.errors import StorageFailed
-from ricordo.scopes import path_part
-from ricordo.workspace.layout import PROJECT
+from ricordo.scopes import Scope, path_part
+from ricordo.workspace.layout import PROJECT, USERS
 
-__all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "user_root"]
+__all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "place_root", "user_root"]
 
 FOLDER = ".ricordo"
 """The name of a project's root, at the top of its git work tree."""
@@ -39,6 +39,12 @@ def nearest_root() -> Path:
     """Return the root of the working directory: the nearest one at or above it, else where a new one is created."""
     here = Path.cwd()
     return find_root(here) or new_root(here)
+
+
+def place_root(root: Path, scope: Scope) -> Path:
+    """Return where in `root` lies what `scope` saves: with a user and a project or a team, the folder of that user."""
+    is_shared = scope.project is not None or scope.team is not None
+    return root / USERS / path_part(scope.user) if is_shared and scope.user is not None else root
 
 
 def user_root(data: Path, user: str, tenant: str | None = None) -> Path:

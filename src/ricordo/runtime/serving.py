@@ -73,9 +73,13 @@ class Serving:
     def begin(self, place: Place) -> None:
         """Work for this place from now on."""
         if isinstance(place.index, Embeds):
-            self._waiting.append(place.index.serve)
+            self.run(place.index.serve)
         if place.usage:
-            self._waiting.append(place.usage.serve)
+            self.run(place.usage.serve)
+
+    def run(self, work: "Callable[[], Coroutine[Any, Any, None]]") -> None:
+        """Do this too until `serve` is cancelled."""
+        self._waiting.append(work)
         self._has_begun.set()
 
     async def serve(self) -> None:

@@ -19,7 +19,7 @@ from ricordo.stores import Forgets, Lists
 from ricordo.stores.place import Place
 from ricordo.tools import Tool
 from ricordo.tools.expand import Opened, expand_tool
-from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.file_roots import FileRoots, SharedFiles
 from ricordo.tools.file_tools import file_tools
 from ricordo.tools.forget import forget_tool
 from ricordo.tools.grep_files import grep_files_tool
@@ -112,9 +112,16 @@ class ToolSet:
         return memory_tools(
             self.memory.store if self.memory.keeps else None,
             place.files if place else None,
+            shared=self._shared.files if self._shared else None,
             clock=self.parts.clock,
             redactor=place.redactor if place else None,
         )
+
+    @property
+    def _shared(self) -> SharedFiles | None:
+        """What the project shares, where the user has a place of their own."""
+        shared = self.workspace.shared if self.workspace else None
+        return SharedFiles(files=shared, root=self.root) if shared else None
 
     @property
     def _wanted(self) -> list[str]:
@@ -135,7 +142,7 @@ class ToolSet:
                 found.append(forget_tool(store, approve=self.options.approve))
             if name == "memory" and place is not None:
                 changes = place.changes if self.keeps else None
-                found.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=self.root))
+                found.append(memory_files_tool(place.files, changes, redactor=place.redactor, root=Path(place.folder)))
         return found
 
     def _names(self, tools: AbstractSet[str]) -> bool:
@@ -179,7 +186,9 @@ class ToolSet:
             approve=options.approve,
             folder=self.folder,
             redactor=place.redactor,
-            root=self.root,
+            root=Path(place.folder),
+            closed=self.root,
+            shared=self._shared,
             shell=options.shell,
             tasks=self.tasks,
             bounds=self.parts.settings.consolidation.bounds if self.parts.settings.consolidation else None,
@@ -196,6 +205,6 @@ class ToolSet:
             return ()
         folder = f"{config.eviction_path.strip('/')}/{path_part(self.session)}"
         redactor = self.workspace.place.redactor
-        roots = FileRoots(self.workspace.place.files, root=self.root, below=folder)
+        roots = FileRoots(self.workspace.place.files, root=self.workspace.folder, below=folder)
         reading = read_file_tool(roots, redactor, name=reader_name(self.options.tools))
         return (reading, grep_files_tool(roots, redactor))

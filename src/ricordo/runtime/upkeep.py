@@ -28,7 +28,7 @@ from ricordo.maintenance.expire import expire
 from ricordo.maintenance.plan import ConsolidationDue, not_within
 from ricordo.maintenance.prune import prune
 from ricordo.maintenance.retain import retain
-from ricordo.maintenance.turns import turns_in
+from ricordo.maintenance.turns import TurnsAtWork
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.runtime.settings import Settings
@@ -71,10 +71,11 @@ def kept_up(
     settings: Settings,
     emitter: Emitter,
     *,
+    turns: TurnsAtWork,
     model: ChatModel | None = None,
     meter: Meter | None = None,
 ) -> Upkeep:
-    """Return how `place` is kept up as the settings say.
+    """Return how `place` is kept up as the settings say, giving way to `turns`.
 
     Consolidation asks the model that they name, else the agent's `model`; what it costs is counted by `meter`.
     """
@@ -82,7 +83,7 @@ def kept_up(
     path = eviction.eviction_path if eviction else None
     tidy = partial(collect, place.files, place.clock, eviction_path=path)
     adviser = _adviser(settings, scope, model, meter)
-    curation = _curation(place, scope, settings, emitter, adviser)
+    curation = _curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
     return Upkeep(
         cycle=Cycle(steps=_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
         interval=settings.maintenance.interval,
@@ -171,12 +172,11 @@ async def _used(usage: UsageLog | None) -> Mapping[str, int]:
 
 
 def _curation(
-    place: Place, scope: Scope, settings: Settings, emitter: Emitter, adviser: Adviser | None
+    place: Place, scope: Scope, settings: Settings, emitter: Emitter, *, adviser: Adviser | None, turns: TurnsAtWork
 ) -> Curation | None:
     config = settings.consolidation
     if config is None:
         return None
-    turns = turns_in(place.folder)
     consolidator = Consolidator(
         files=place.files,
         changes=place.changes,

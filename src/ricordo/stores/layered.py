@@ -1,11 +1,11 @@
 """Layered: the whole of Ricordo behind the three operations.
 
-A read merges the visible places, narrowest first: the project's root, then the user's own. A write goes to the
-narrowest one unless the entry names a wider scope; the user's root is created by the first entry that does. Saved
-means: in the ledger, synced, and known to the index.
+A read merges the visible places, narrowest first: what is the user's alone in the project, what the project shares,
+then the user's own root. A write goes to the narrowest one unless the entry names a wider scope; the user's own root is
+created by the first entry that does. Saved means: in the ledger, synced, and known to the index.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -53,7 +53,7 @@ from ricordo.workspace.layout import MEMORY
 from ricordo.workspace.ledger import append_entries, read_memory
 from ricordo.workspace.tombstones import read_tombstones
 
-__all__ = ["Layered", "LayeredDriver", "OpenWider"]
+__all__ = ["Layered", "LayeredDriver", "SeenPlaces"]
 
 _FEW = 32
 _LAST_SESSIONS = 5
@@ -64,20 +64,29 @@ _SEEING = ("tenant", "user", "team", "project")
 """The parts of a scope that say which places it sees."""
 
 
-class OpenWider(Protocol):
-    """Opens the user's own place. `opened` is that place, None while it is not open."""
+class SeenPlaces(Protocol):
+    """The places that one scope sees, narrowest first; all but the narrowest are opened when they are needed."""
 
     @property
-    def opened(self) -> Place | None:
-        """The place, as far as it is open."""
+    def narrowest(self) -> Place:
+        """The place that is written to unless something wider is named."""
+        ...
+
+    @property
+    def opened(self) -> list[Place]:
+        """The places that are open, narrowest first."""
         ...
 
     def is_missed(self) -> bool:
         """Tell whether there is a place that is not open yet. It blocks on the disk."""
         ...
 
-    async def __call__(self, *, create: bool) -> Place | None:
-        """Return the place, or None when there is none; with `create` it is made, if the scope names a user."""
+    async def existing(self) -> list[Place]:
+        """Return the places that exist, narrowest first."""
+        ...
+
+    async def of(self, scope: Scope) -> Place:
+        """Return the place of what is saved for `scope`; it is made if it is not there. Raises `ScopeMismatch`."""
         ...
 
 
@@ -87,33 +96,33 @@ class Layered(Backend):
     def __init__(
         self,
         parts: StoreParts,
-        place: Place,
-        wider: OpenWider,
+        seen: SeenPlaces,
         scope: Scope,
         *,
         reranker: Reranker | None = None,
         consolidation: ConsolidationConfig | None = None,
+        saved: Callable[[Place], Awaitable[object]] | None = None,
     ) -> None:
-        """Keep the memories of `scope` in `place`, and those for all of a user's projects in what `wider` opens.
+        """Keep the memories of `scope` in the places that it has `seen`.
 
-        `consolidation` has the bounds of MEMORY.md.
+        `consolidation` has the bounds of MEMORY.md. `saved` is told where an entry was saved.
         """
         self._reranker = reranker
         self._consolidation = consolidation
+        self._saved = saved
         super().__init__(parts)
-        self._place = place
-        self._wider = wider
+        self._seen = seen
         self._scope = scope
 
     def _driver(self, scope: Scope) -> Driver:
         """Return the driver over the places that `scope` sees. Raises: ScopeMismatch if those are not open here."""
         mine, wanted = self._scope.parts(), scope.parts()
         beyond = [name for name in _SEEING if mine.get(name) != wanted.get(name)]
-        if beyond or not self._place.scope.parts().items() <= wanted.items():
+        if beyond or not self._seen.narrowest.scope.parts().items() <= wanted.items():
             raise ScopeMismatch(f"This memory is open for {self._scope}: it can't be read or written for {scope}.")
         return LayeredDriver(
-            self._place, self._wider, self._parts.clock, scope=scope, reranker=self._reranker,
-            consolidation=self._consolidation,
+            self._seen, self._parts.clock, scope=scope, reranker=self._reranker, consolidation=self._consolidation,
+            saved=self._saved,
         )  # fmt: skip
 
 
@@ -122,40 +131,43 @@ class LayeredDriver(Prefaces):
 
     def __init__(
         self,
-        place: Place,
-        wider: OpenWider,
+        seen: SeenPlaces,
         clock: Clock,
         *,
         scope: Scope,
         reranker: Reranker | None = None,
         consolidation: ConsolidationConfig | None = None,
+        saved: Callable[[Place], Awaitable[object]] | None = None,
     ) -> None:
-        """Use `place` first and what `wider` opens after it, for `scope`; `clock` says which ledger is written to.
+        """Use the places that are `seen`, for `scope`; `clock` says which ledger is written to.
 
-        `consolidation` has the bounds of MEMORY.md.
+        `consolidation` has the bounds of MEMORY.md. `saved` is told where an entry was saved.
         """
         self._config = consolidation or ConsolidationConfig()
-        self._place = place
+        self._seen = seen
+        self._place = place = seen.narrowest
         self._scope = scope
         self._clock = clock
-        self._open_wider = wider
+        self._saved = saved
         self._sessions = PlaceSessions(place)
         self._reranker = reranker
+        self._has_looked = False
         self._damage: dict[str, DamageWatch] = {}
         self._readings: dict[str, PlaceReading] = {}
 
     async def places(self) -> list[Place]:
         """Return the visible places that exist, narrowest first."""
-        wider = await self._open_wider(create=False)
-        return [self._place, wider] if wider else [self._place]
+        return await self._seen.existing()
 
     async def write(self, entry: Entry) -> Entry:
-        """Append `entry` to today's ledger of its place, durably, and index it."""
-        place = await self._place_for(entry)
+        """Append `entry` to today's ledger of its place, durably, and index it. Raises `ScopeMismatch`."""
+        place = await self._seen.of(entry.scope or self._scope)
         day, told = self._clock.today(), [place.inward(entry)]
         block = await append_entries(place.files, day, told, place.redactor, through=place.index)
         saved = place.outward(block.entries[0])
         await self._sign(place, saved)
+        if self._saved:
+            await self._saved(place)
         return saved
 
     async def _sign(self, place: Place, saved: Entry) -> None:
@@ -165,12 +177,13 @@ class LayeredDriver(Prefaces):
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
         """Return ranked hits of all visible places."""
-        wider, looked = self._open_wider.opened, list[bool]()
-        places = self._open
-        look = None if wider else lambda: looked.append(self._open_wider.is_missed())
-        hits = await self._hits(places, query, limit, look)
+        looked = list[bool]()
+        places = self._seen.opened if self._has_looked else await self.places()
+        self._has_looked = True
+        hits = await self._hits(places, query, limit, lambda: looked.append(self._seen.is_missed()))
         # whether there is another place by now was looked at where the first one was read
-        if wider is None and (any(looked) or not looked) and len(places := await self.places()) > 1:
+        if (any(looked) or not looked) and len(known := await self.places()) > len(places):
+            places = known
             hits = await self._hits(places, query, limit)
         by_label = {place.label: place for place in places}
         return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
@@ -193,7 +206,7 @@ class LayeredDriver(Prefaces):
         for place in await self.places():
             with suppress(FileMissing, StorageError):
                 document = (await place.files.read(MEMORY)).data
-                curated += [document] if says_something(document) else []
+                curated += [_linked(place, document)] if says_something(document) else []
             await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
             reading = self._readings.setdefault(place.label, PlaceReading(place.files))
             await reading.look()
@@ -201,9 +214,10 @@ class LayeredDriver(Prefaces):
             placed = ids_placed(standing := await reading.curated())
             holding |= {found.entry.id for found in standing if found.entry.state == "active"}
             stuck = await reading.pinned()
-            pinned += stuck
+            pinned += [(place.shown(source), entry) for source, entry in stuck]
             placed |= {entry.id for _, entry in stuck}
-            shown = [row for row in last if row[1].state == "active" and placed.isdisjoint(names_of(row[1]))]
+            active = [row for row in last if row[1].state == "active"]
+            shown = [(place.shown(source), entry) for source, entry in active if placed.isdisjoint(names_of(entry))]
             saved += shown
             # what is not read is mostly placed too
             unread += max(more - max(len(placed) - len(last) + len(shown), 0), 0)
@@ -276,13 +290,13 @@ class LayeredDriver(Prefaces):
 
     def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
         """Note what happens now to memories of the place with the label `source`, else of the narrowest."""
-        log = next((place for place in self._open if place.label == source), self._place).usage
+        log = next((place for place in self._seen.opened if place.label == source), self._place).usage
         if log:
             log.note(act, ids, how=how, session=session)
 
     def note_prompt(self, text: str, *, session: str = "") -> None:
         """Note that a prompt shows the memories in `text`; which ones is looked for beside."""
-        for place in self._open:
+        for place in self._seen.opened:
             if place.usage:
                 place.usage.note("shown", partial(self._shown_of, place, text), how="prompt", session=session)
 
@@ -309,17 +323,11 @@ class LayeredDriver(Prefaces):
         await self._refresh(place)
         return item
 
-    @property
-    def _open(self) -> list[Place]:
-        """The visible places that are open by now, narrowest first."""
-        wider = self._open_wider.opened
-        return [self._place, wider] if wider else [self._place]
-
     async def _shown_of(self, place: Place, text: str) -> set[str]:
         """Return the ids of a place's memories that a prompt shows; what only its id names is the narrowest's."""
         named, shown = ids_shown(text), said(text)
         found: dict[str, set[str]] = {}
-        for each in self._open:
+        for each in self._seen.opened:
             reading = self._readings.setdefault(each.label, PlaceReading(each.files))
             await reading.look()
             standing = [one.entry for one in await reading.curated()]
@@ -353,6 +361,9 @@ class LayeredDriver(Prefaces):
         rows = await self._history(limit=_FEW) if change_id is None else await self._history(holding=change_id)
         if change_id is None and not any(is_by_person(item) and not item.undone for _, item in rows):
             rows = await self._history()
+        if change_id is None:
+            # of what a project shares nobody takes back unnamed what may be another's
+            rows = [row for row in rows if row[0].scope.user == self._scope.user or row[1].user]
         try:
             item = chosen_item([item for _, item in rows], change_id)
         except ChangeNotFound:
@@ -372,11 +383,7 @@ class LayeredDriver(Prefaces):
         chosen = chosen_id([found.entry.id for _, found in rows], entry_id)
         return [row for row in rows if row[1].entry.id == chosen]
 
-    async def _place_for(self, entry: Entry) -> Place:
-        own, wanted = self._place.scope.parts(), entry.scope.parts() if entry.scope else {}
-        if all(wanted.get(name) == value for name, value in own.items()):
-            return self._place
-        wider = await self._open_wider(create=True)
-        if wider is None:
-            raise ScopeMismatch(f"There is no place to keep a memory for {entry.scope}.")
-        return wider
+
+def _linked(place: Place, document: bytes) -> bytes:
+    """Return a MEMORY.md whose links to topics lead there from where prompts show it."""
+    return document.replace(b"](memory/", f"]({place.shown('memory/')}".encode())

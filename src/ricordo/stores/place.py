@@ -13,10 +13,13 @@ from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.forgotten import Forgotten
-from ricordo.workspace.layout import profile_of
+from ricordo.workspace.layout import SHARED, profile_of
 from ricordo.workspace.tombstones import read_tombstones
 
-__all__ = ["Place"]
+__all__ = ["SHARED_LABEL", "Place"]
+
+SHARED_LABEL = "shared"
+"""The label of the place that a project shares, where one of its users has a place of their own before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +57,10 @@ class Place:
     async def forgotten(self) -> Forgotten:
         """Return what recognises what was forgotten here."""
         return Forgotten.of(await read_tombstones(self.files), self.key)
+
+    def shown(self, path: str) -> str:
+        """Return how a path in the workspace, such as `MEMORY.md`, is shown: what is shared begins with `project/`."""
+        return f"{SHARED}/{path}" if self.label == SHARED_LABEL else path
 
     def outward(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says."""

@@ -170,6 +170,11 @@ def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) ->
 
 def _check_workspace(located: Located) -> None:
     inside = located.inside
+    if located.is_shared:
+        raise PathRefused(
+            f"{located.shown} is shared by the project, and tools only read that: a person saves for the project, with"
+            " `ricordo remember --shared`."
+        )
     if _MINE.fullmatch(inside):
         return
     if is_memory(f"{WORKSPACE}/{inside}") or inside.startswith(("memory/", "profile.json")):

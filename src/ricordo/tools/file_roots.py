@@ -1,5 +1,7 @@
 """Where a model's paths lead: a leading slash means the workspace, anything else the working directory.
 
+Where a user has a workspace of their own in a project, `/project/` means the one that the project shares.
+
 Invariant: a path never leads out of its root, never through a link in the workspace, and never from the working
 directory into the root or into any folder named `.ricordo`, whose files have rules that only the leading slash knows.
 """
@@ -14,18 +16,27 @@ import anyio.to_thread
 from ricordo.errors import FileMissing, PathRefused, ToolFailed
 from ricordo.files import FileInfo, FileStore
 from ricordo.files.paths import safe_path
-from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.layout import SHARED, USERS, WORKSPACE
 
-__all__ = ["FileRoots", "Located"]
+__all__ = ["FileRoots", "Located", "SharedFiles"]
 
 _ROOT = ".ricordo"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedFiles:
+    """The files of a root whose workspace a project shares, and where it lies; tools only read them."""
+
+    files: FileStore
+    root: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Located:
     """A path that was followed: in which files it lies and under which name there, `shown` is how the model writes it.
 
-    `inside` is the path below its root, without a slash at the beginning.
+    `inside` is the path below its root, without a slash at the beginning. With `is_shared` the workspace is the one
+    that a project shares.
     """
 
     files: FileStore
@@ -33,10 +44,13 @@ class Located:
     inside: str
     shown: str
     in_workspace: bool
+    is_shared: bool = False
 
     def shown_of(self, path: str) -> str:
         """Return how the model writes `path`, which is one of `files`."""
-        return f"/{path.removeprefix(f'{WORKSPACE}/')}" if self.in_workspace else path
+        if not self.in_workspace:
+            return path
+        return (f"/{SHARED}/" if self.is_shared else "/") + path.removeprefix(f"{WORKSPACE}/")
 
     async def found(self) -> FileInfo:
         """Return what is known of the file. Raises `FileMissing`."""
@@ -57,16 +71,21 @@ class FileRoots:
         root: Path | None = None,
         folder: Path | None = None,
         below: str = "",
+        shared: SharedFiles | None = None,
+        closed: Path | None = None,
     ) -> None:
         """Use the files of a root, whose workspace is reached, and those of the working directory, where there is one.
 
         `root` and `folder` are where the two lie, so that links in them are seen through; give them for any that is on
-        a disk. With `below`, such as `large_tool_results/monday`, nothing else of the workspace is reached.
+        a disk. With `below`, such as `large_tool_results/monday`, nothing else of the workspace is reached. `shared` is
+        reached as `/project`. `closed` is the folder that the working directory does not lead into, by default `root`.
         """
         self._workspace = workspace
         self._working = working
         self._root = root
+        self._closed = closed or root
         self._below = below.strip("/")
+        self.shared = shared
         self.folder = folder
 
     @property
@@ -80,6 +99,9 @@ class FileRoots:
         if path.startswith("/"):
             if self._below and inside != self._below and not inside.startswith(f"{self._below}/"):
                 raise PathRefused(f"{path[:80]} is closed: what can be read here lies below /{self._below}.")
+            first, _, rest = inside.partition("/")
+            if self.shared and first == SHARED:
+                return await self._shared(self.shared, rest, path)
             within = f"{WORKSPACE}/{inside}" if inside else WORKSPACE
             if self._root is not None:
                 await anyio.to_thread.run_sync(_refuse_links, self._root, within, path)
@@ -96,10 +118,21 @@ class FileRoots:
 
     def is_closed(self, folder: Path) -> bool:
         """Tell whether a folder, given without links, is the root or lies in it; this asks the disk."""
-        if self._root is None:
+        if self._closed is None:
             return False
-        closed = [_folded(part) for part in self._root.resolve().parts]
+        closed = [_folded(part) for part in self._closed.resolve().parts]
         return [_folded(part) for part in folder.parts[: len(closed)]] == closed
+
+    async def _shared(self, shared: SharedFiles, inside: str, path: str) -> Located:
+        if _folded(inside.partition("/")[0]) == USERS:
+            raise PathRefused(f"{path[:80]} is closed: it would belong to another user.")
+        within = f"{WORKSPACE}/{inside}" if inside else WORKSPACE
+        if shared.root is not None:
+            await anyio.to_thread.run_sync(_refuse_links, shared.root, within, path)
+        return Located(
+            files=shared.files, path=within, inside=inside, shown=f"/{SHARED}/{inside}".rstrip("/"), in_workspace=True,
+            is_shared=True,
+        )  # fmt: skip
 
     def _followed(self, inside: str, path: str) -> Sequence[str]:
         assert self.folder is not None

@@ -10,7 +10,7 @@ from ricordo.guard import Redactor
 from ricordo.tools.contract import Approve, Tool
 from ricordo.tools.edit_file import edit_file_tool, write_file_tool
 from ricordo.tools.file_changes import FileChanges
-from ricordo.tools.file_roots import FileRoots
+from ricordo.tools.file_roots import FileRoots, SharedFiles
 from ricordo.tools.find_files import glob_files_tool, list_files_tool
 from ricordo.tools.grep_files import grep_files_tool
 from ricordo.tools.read_file import MOST_CHARACTERS, read_file_tool
@@ -39,6 +39,8 @@ def file_tools(
     tasks: Tasks | None = None,
     most_characters: int = MOST_CHARACTERS,
     bounds: IndexBounds | None = None,
+    shared: SharedFiles | None = None,
+    closed: Path | None = None,
 ) -> tuple[Tool, ...]:
     """Return read_file, write_file, edit_file, list_files, glob_files, grep_files, and shell if it is asked for.
 
@@ -49,11 +51,12 @@ def file_tools(
     shown to `approve`, and refused without it. `redactor` is the root's own; without it the marks of secrets can't be
     compared with others. `shell_timeout` is in seconds; commands get the variables of `shell_environment`, or those of
     this process that hold no secret, and with `tasks` they can run in the background. One call of read_file shows
-    at most `most_characters`. MEMORY.md is not written to beyond `bounds`.
+    at most `most_characters`. MEMORY.md is not written to beyond `bounds`. `shared` is what `/project` leads to, and is
+    only read. `closed` is what the working directory does not lead into, by default `root`.
 
     Raises: InvalidSetting for a shell without a folder.
     """
-    roots = FileRoots(workspace, working, root=root, folder=folder)
+    roots = FileRoots(workspace, working, root=root, folder=folder, shared=shared, closed=closed)
     guard = redactor or Redactor(secrets.token_bytes(_KEY_BYTES))
     writes = FileChanges(
         changes=changes,

@@ -18,6 +18,7 @@ from ricordo.tools.file_roots import FileRoots, Located
 from ricordo.tools.folder_walk import children_of, files_below
 from ricordo.tools.function import tool
 from ricordo.tools.globs import glob_matches
+from ricordo.workspace.layout import SHARED
 
 __all__ = ["Visible", "glob_files_tool", "list_files_tool", "visible_files"]
 
@@ -83,6 +84,8 @@ async def _children(roots: FileRoots, located: Located) -> dict[str, int | None]
         if here is not None:
             return here
     found: dict[str, int | None] = {}
+    if roots.shared and located.in_workspace and not located.inside and not located.is_shared:
+        found[SHARED] = None
     for name, info in (await visible_files(roots, located)).files:
         child, slash, _ = name.partition("/")
         found[child] = None if slash else info.size

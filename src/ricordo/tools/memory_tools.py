@@ -21,6 +21,7 @@ def memory_tools(
     store: Store | None,
     files: FileStore | None,
     *,
+    shared: FileStore | None = None,
     budget: Tokens = DEFAULT_BUDGET,
     clock: Clock | None = None,
     redactor: Redactor | None = None,
@@ -28,10 +29,11 @@ def memory_tools(
     """Return remember, recall and memory_search over `store`, and memory_get where the root has `files`.
 
     Without a store there is no memory_search, and the other two answer that memory is off, and that nothing matches.
-    `budget` is what one result of recall or memory_search takes at most. `redactor` is the root's own; without it the
-    marks of secrets that people wrote into the files can't be compared with others.
+    `shared` are the files of the root that a project shares, where `files` are those of one of its users. `budget` is
+    what one result of recall or memory_search takes at most. `redactor` is the root's own; without it the marks of
+    secrets that people wrote into the files can't be compared with others.
     """
     saving: tuple[Tool, ...] = (remember_tool(store), recall_tool(store, budget=budget, clock=clock))
     finding = () if store is None else (memory_search_tool(store, budget=budget, clock=clock),)
-    reading = () if files is None else (memory_get_tool(files, store, redactor=redactor),)
+    reading = () if files is None else (memory_get_tool(files, store, shared=shared, redactor=redactor),)
     return (*saving, *finding, *reading)

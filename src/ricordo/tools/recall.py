@@ -17,11 +17,12 @@ from ricordo.recall.hits import Hit, Neighbour
 from ricordo.stores import Store
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.noting import note_shown
+from ricordo.stores.place import SHARED_LABEL
 from ricordo.tokens import Tokens, cut_text, estimate_text
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.workspace.contradictions import naming
-from ricordo.workspace.layout import WORKSPACE
+from ricordo.workspace.layout import SHARED, WORKSPACE
 
 __all__ = ["DEFAULT_BUDGET", "MOST_HITS", "NO_MATCHES", "fenced_hits", "quoted", "recall_tool", "surrounded"]
 
@@ -166,7 +167,8 @@ def _held(hit: Hit) -> datetime | None:
 
 
 def _placed(hit: Hit) -> Quoted:
-    place = f"{hit.path.removeprefix(f'{WORKSPACE}/')}:{hit.line_number}" if hit.path else ""
+    path = f"{SHARED}/" if hit.source == SHARED_LABEL else ""
+    place = f"{path}{hit.path.removeprefix(f'{WORKSPACE}/')}:{hit.line_number}" if hit.path else ""
     source = " ".join(filter(None, (hit.source, place))) or "memory"
     if heading := telling_heading(hit):
         source = f"{source}, under {heading if len(heading) <= _HEADING else f'{heading[:_HEADING]}…'}"

@@ -21,10 +21,12 @@ __all__ = [
     "QUEUE",
     "ROOT_TASKS",
     "SESSIONS",
+    "SHARED",
     "TOMBSTONES",
     "TOPICS",
     "TRASH",
     "USAGE",
+    "USERS",
     "WORKSPACE",
     "agent_of",
     "archive_path",
@@ -52,6 +54,12 @@ LEDGERS = f"{WORKSPACE}/memory"
 TOPICS = f"{LEDGERS}/topics"
 SESSIONS = f"{WORKSPACE}/sessions"
 TRASH = "trash"
+USERS = "users"
+"""The folder of a root that holds a place for each user of its project or team, with the layout of a root."""
+
+SHARED = "project"
+"""How the workspace that a project shares is named where the workspace of one of its users comes first."""
+
 TOMBSTONES = f"{LEDGERS}/.tombstones.jsonl"
 USAGE = f"{WORKSPACE}/usage.jsonl"
 LARGE_RESULTS = f"{WORKSPACE}/large_tool_results"
@@ -103,23 +111,21 @@ def is_memory(path: str) -> bool:
     return path == MEMORY or (path.startswith(f"{LEDGERS}/") and path.endswith(".md"))
 
 
-def profile_path(user: str = "", agent: str = DEFAULT_AGENT) -> str:
-    """Return where the profile of this user and agent lies; without a user it is that of the root itself."""
-    users = f"users/{path_part(user)}/" if user else ""
+def profile_path(agent: str = DEFAULT_AGENT) -> str:
+    """Return where the profile lies that this agent has of whose place it is."""
     agents = "" if agent in {"", DEFAULT_AGENT} else f"agents/{path_part(agent)}/"
-    return f"{WORKSPACE}/{users}{agents}profile.json"
+    return f"{WORKSPACE}/{agents}profile.json"
 
 
 def profile_of(owner: Scope, scope: Scope) -> str:
-    """Return where the profile of the user and agent of `scope` lies in the root of `owner`, which needs no name there.
+    """Return where the profile of the user and agent of `scope` lies in the place of `owner`, not named there.
 
-    Empty where `scope` is one of another root, which holds no profile for it.
+    Empty where that place holds no profile for `scope`, as it is one of another, or shared by several users.
     """
-    if not owner.parts().items() <= scope.parts().items():
+    if not owner.parts().items() <= scope.parts().items() or scope.user != owner.user:
         return ""
-    user = scope.user if scope.user != owner.user else None
     agent = scope.agent if scope.agent != owner.agent else None
-    return profile_path(user or "", agent or DEFAULT_AGENT)
+    return profile_path(agent or DEFAULT_AGENT)
 
 
 def is_profile(path: str) -> bool:

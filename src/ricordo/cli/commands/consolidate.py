@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.context import Target, existing, run, scope_of, tell_trouble
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
 from ricordo.cli.render import bold, counted, dim, emit, say, shown
 from ricordo.errors import ExtraMissing, FileMissing, InvalidInput, ModelError
 
@@ -38,6 +38,7 @@ def consolidate(
     deep: Annotated[bool, typer.Option("--deep", help="Read all curated memory anew, not only what is new.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change and change nothing.")] = False,
     approve: Annotated[bool, typer.Option("--approve", help="Carry out the proposal that waits.")] = False,
+    shared: SharedOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -51,7 +52,7 @@ def consolidate(
     """
     if approve and (dry_run or deep):
         raise InvalidInput("--approve carries out what waits: it goes with neither --dry-run nor --deep.")
-    target = existing(root, user, project)
+    target = existing(root, user, project, shared=shared)
     tell_trouble(target)
     told = run(lambda: _carried_out(target, deep=deep, dry_run=dry_run, approve=approve))
     if as_json:

@@ -47,6 +47,15 @@ class _Stage:
     root: Path
     environment: Mapping[str, str]
 
+    @property
+    def place(self) -> Path:
+        """Where the user of the demo has what it writes."""
+        from ricordo.runtime import Settings
+        from ricordo.runtime.roots import place_root
+        from ricordo.scopes import Scope
+
+        return place_root(self.root, Scope(user=Settings.load(None, self.environment).user, project="demo"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
@@ -218,9 +227,9 @@ def _line(text: str, indent: str) -> str:
 def _show_memory(stage: _Stage) -> None:
     """Show what was written: the files, curated memory as it is on disk, and what of it enters a prompt."""
     say(f"\n{bold('2. What it wrote')}")
-    for path, weight in _written(stage.root):
+    for path, weight in _written(stage.root, stage.place):
         say(f"     {size(weight):>9}  {shown(path)}")
-    memory = stage.root / "workspace" / "MEMORY.md"
+    memory = stage.place / "workspace" / "MEMORY.md"
     if memory.is_file():
         say(f"\n   {shown(_below(stage.root, memory))}, without the fields that each line ends with:\n")
         lines = memory.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -238,7 +247,7 @@ def _show_memory(stage: _Stage) -> None:
 
 
 def _show_redaction(stage: _Stage) -> None:
-    places = list(_redacted(stage.root))
+    places = list(_redacted(stage.root, stage.place))
     others = f", and in {counted(len(places) - 1, 'more line')}" if len(places) > 1 else ""
     for path, number, mark in places[:1]:
         say(f"\n   A secret was said. In its place stands {shown(mark)}")
@@ -281,7 +290,7 @@ def _print_answer(answer: Mapping[str, Any], stage: _Stage) -> None:
     for hit, label in [(answer["hit"], ""), *((old, "superseded: ") for old in answer["superseded"])]:
         content = hit["entry"]["content"].strip()
         say(wrapped(content if len(content) <= _LONGEST else f"{content[:_LONGEST]}…", "   ", first=f"   {label}"))
-        place = f"{stage.root.name}/{hit['path']}:{hit['line']}"
+        place = f"{_below(stage.root, stage.place / hit['path'])}:{hit['line']}"
         say(dim(f"   — {shown(place)}"))
 
 
@@ -329,9 +338,9 @@ def _known_questions(listed: Sequence[Mapping[str, Any]]) -> list[_Question]:
     ]
 
 
-def _written(root: Path) -> list[tuple[str, int]]:
+def _written(root: Path, place: Path) -> list[tuple[str, int]]:
     """Return the files with their sizes in bytes, transcripts as one."""
-    found = sorted(path for path in (root / "workspace").rglob("*") if path.is_file())
+    found = sorted(path for path in (place / "workspace").rglob("*") if path.is_file())
     logs = [path for path in found if path.name.endswith(".log.jsonl")]
     hidden = {path for path in found if "/state/" in path.as_posix()}
     rows = [(_below(root, path), path.stat().st_size) for path in found if path not in {*logs, *hidden}]
@@ -342,15 +351,15 @@ def _written(root: Path) -> list[tuple[str, int]]:
                 sum(p.stat().st_size for p in logs),
             )
         )
-    index = root / "memory_index.db"
+    index = place / "memory_index.db"
     if index.is_file():
         rows.append((f"{_below(root, index)} (the index, a cache)", index.stat().st_size))
     return rows
 
 
-def _redacted(root: Path) -> Iterator[tuple[str, int, str]]:
+def _redacted(root: Path, place: Path) -> Iterator[tuple[str, int, str]]:
     """Give the places in the transcripts where a secret was replaced, and what stands there."""
-    for path in sorted((root / "workspace").rglob("*.log.jsonl")):
+    for path in sorted((place / "workspace").rglob("*.log.jsonl")):
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             if _MARK in line:
                 start = line.index(_MARK)

@@ -1,6 +1,7 @@
 """`doctor`: what is well and what is not."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,7 @@ __all__ = ["doctor"]
 _WORTH_A_NOTE = frozenset(
     {
         "contradictions", "curated", "dangling", "duplicates", "journals", "junk", "profile", "stale", "states",
-        "tasks", "topics",
+        "tasks", "topics", "users",
     }
 )  # fmt: skip
 
@@ -148,5 +149,10 @@ def _checks(target: Target) -> "list[Check]":
     except (DocumentInvalid, ScopeError, StorageError) as error:
         loss = str(error)
     broken = Check(name="root", ok=False, count=1, detail=loss)
-    with TemporaryDirectory() as folder:
-        return [broken, *run(lambda: inspect_root(target.root, Path(folder)))]
+    checks = [broken]
+    for place in dict.fromkeys([target.place, target.root]):
+        with TemporaryDirectory() as folder:
+            found = run(partial(inspect_root, place, Path(folder)))
+        # of what the project shares only what is there
+        checks += [check for check in found if place == target.place or check.count or not check.ok]
+    return checks

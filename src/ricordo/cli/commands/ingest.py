@@ -12,7 +12,7 @@ import typer
 
 from ricordo.cli.context import Target, find, run
 from ricordo.cli.intake import Reading, Tally, take_in
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
 from ricordo.cli.render import bold, counted, emit, failed, note, say, shown
 from ricordo.errors import FileMissing, HistoryUnreadable
 
@@ -42,6 +42,7 @@ def ingest(
         str | None,
         typer.Option("--session", metavar="ID", show_default=False, help="Gather all messages in this one session."),
     ] = None,
+    shared: SharedOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -53,7 +54,7 @@ def ingest(
     already is not added again, so the same command goes on where it was interrupted. A broken record is reported and
     skipped; the exit code is 1 when a file holds no conversation.
     """
-    target = find(root, user, project)
+    target = find(root, user, project, shared=shared)
     tally = Tally()
     with TemporaryDirectory() as folder, _progress() as on_bytes:
         chosen = _chosen(files or [], target, Path(folder), claude_code=claude_code)

@@ -1,13 +1,13 @@
 """`maintain`: what waits to be done in a root, shown and done."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ricordo.cli.context import Target, existing, run, scope_of, tell_trouble
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
+from ricordo.cli.options import JsonOption, ProjectOption, RootOption, SharedOption, UserOption
 from ricordo.cli.render import age, bold, counted, dim, emit, say, shown
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def maintain(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what waits and change nothing.")] = False,
     retry: Annotated[bool, typer.Option("--retry", help="Try again what failed too often.")] = False,
     seconds: Annotated[float, typer.Option("--seconds", min=0.0, help="Work for at most so long.")] = 300.0,
+    shared: SharedOption = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -53,9 +54,10 @@ def maintain(
 ) -> None:
     """Do now what the background does: learn from sessions, expire, consolidate, prune, reindex.
 
-    Sessions that hold more than was learned are found in the files too. The exit code is 1 if something is left.
+    Sessions that hold more than was learned are found in the files too. It is done for what is yours in the project and
+    for what the project shares, with --shared for the latter alone. The exit code is 1 if something is left.
     """
-    target = existing(root, user, project)
+    target = existing(root, user, project, shared=shared)
     tell_trouble(target)
     found, old, worked = run(lambda: _maintained(target, dry_run=dry_run, retry=retry, seconds=seconds))
     left = bool(worked and (worked.left or worked.count("failed") or (found.failed and not retry)))
@@ -72,13 +74,33 @@ def maintain(
 async def _maintained(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
 ) -> "tuple[Overdue, Sequence[Fate], _Worked | None]":
+    """Maintain each place of the root that is the user's or shared, and return what all of them had to do together."""
+    from ricordo.maintenance.overdue import Overdue
+
+    shares = target.place != target.root
+    places = [target, replace(target, shared=True)] if shares else [target]
+    done = [await _place_maintained(each, dry_run=dry_run, retry=retry, seconds=seconds) for each in places]
+    found = Overdue(
+        waiting=[record for each, _, _ in done for record in each.waiting],
+        failed=[record for each, _, _ in done for record in each.failed],
+        behind=[job for each, _, _ in done for job in each.behind],
+    )
+    worked = [each for _, _, each in done if each]
+    ended = [record for each in worked for record in each.ended]
+    whole = _Worked(ended=ended, left=sum(each.left for each in worked)) if worked else None
+    return found, [fate for _, old, _ in done for fate in old], whole
+
+
+async def _place_maintained(
+    target: Target, *, dry_run: bool, retry: bool, seconds: float
+) -> "tuple[Overdue, Sequence[Fate], _Worked | None]":
     from ricordo.maintenance.overdue import overdue, take_up
     from ricordo.maintenance.worker import MAINTAIN
     from ricordo.queue import Job
     from ricordo.runtime.assembly import Parts, look_into, open_workspace
 
     if dry_run:
-        async with look_into(target.root, Parts.standard(settings=target.settings)) as (inbox, files):
+        async with look_into(target.place, Parts.standard(settings=target.settings)) as (inbox, files):
             return await overdue(inbox, files), await _old(target, files), None
     scope, parts = await scope_of(target), Parts.standard(settings=target.settings)
     async with open_workspace(target.root, scope, parts) as workspace:
@@ -88,11 +110,8 @@ async def _maintained(
         await workspace.inbox.put(Job(kind=MAINTAIN, key=MAINTAIN))
         await take_up(workspace.inbox, found, retry=retry)
         left = await workspace.worker.settle(seconds=seconds)
-        return (
-            found,
-            old,
-            _Worked(ended=[each for each in await _ended(workspace.inbox) if each.changed >= began], left=left),
-        )
+        ended = [each for each in await _ended(workspace.inbox) if each.changed >= began]
+        return found, old, _Worked(ended=ended, left=left)
 
 
 async def _old(target: Target, files: "FileStore") -> "list[Fate]":

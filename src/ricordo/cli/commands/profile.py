@@ -251,7 +251,7 @@ def migrate(
         return await memory.profile().migrate(found, prefer=side, dry_run=dry_run)
 
     done = with_memory(target, take_in)
-    _tell_import(done.imported, as_json=as_json, backup=done.backup)
+    _tell_import(done.imported, as_json=as_json, backup=target.file(done.backup) if done.backup else "")
 
 
 def _place(source: Path) -> tuple[Path, str]:

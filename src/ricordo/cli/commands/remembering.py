@@ -10,7 +10,7 @@ from ricordo.cli.context import existing, find, with_memory
 from ricordo.cli.contradictions import contradicting, print_what_confirming_does
 from ricordo.cli.documents import entry_document
 from ricordo.cli.locate import Position, position_of_newest
-from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, UserOption, YesOption
+from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, SharedOption, UserOption, YesOption
 from ricordo.cli.render import dim, emit, say, shown, wrapped
 from ricordo.errors import InvalidEntry
 
@@ -50,6 +50,7 @@ def remember(
     reason: Annotated[
         str | None, typer.Option("--reason", metavar="TEXT", help="Why it is visible in all of your projects.")
     ] = None,
+    shared: SharedOption = False,
     deny: _Deny = None,
     ask: _Ask = None,
     root: RootOption = None,
@@ -59,16 +60,16 @@ def remember(
 ) -> None:
     """Save a memory; a root is created when there is none.
 
-    With --deny or --ask an agent's tool calls are checked against it until it is forgotten.
+    It is yours alone in the project, unless --shared saves it for all who work there. With --deny or --ask an agent's
+    tool calls are checked against it until it is forgotten.
     """
     from ricordo.scopes import Scope
 
-    if everywhere and not reason:
-        raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
+    _check_reach(everywhere=everywhere, shared=shared, reason=reason)
     if not _KIND.fullmatch(kind):
         raise InvalidEntry(f"{kind!r} is no kind: write letters, digits and dashes, such as decision or code-style.")
     rule = _rule(deny, ask)
-    target = find(root, user, project)
+    target = find(root, user, project, shared=shared)
     content = sys.stdin.buffer.read().decode("utf-8", "replace").replace("\r\n", "\n") if text == "-" else text
 
     async def save(memory: "Memory") -> "tuple[Entry, Position | None]":
@@ -94,6 +95,15 @@ def remember(
     say(dim(f"  {entry.kind} in {shown(str(position))}"))
     if entry.rule:
         say(dim(wrapped(f"rule: {entry.rule}", "  ")))
+
+
+def _check_reach(*, everywhere: bool, shared: bool, reason: str | None) -> None:
+    if everywhere and shared:
+        raise typer.BadParameter(
+            "What is visible in all of your projects is yours alone: --shared does not go with it."
+        )
+    if everywhere and not reason:
+        raise typer.BadParameter("What is visible in all of your projects needs a --reason.")
 
 
 def _rule(deny: str | None, ask: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """`session list`, `show` and `search`: the conversations as they were.
 
-Whoever can read the files of a root sees all of its sessions, whoever they belong to; agents see those of their user.
+They are those of the user in the project; `--user` names another one whose files can be read here.
 """
 
 from dataclasses import replace
@@ -162,7 +162,7 @@ async def _find(target: Target, query: str, limit: int, skip: int, within: "Narr
     from ricordo.runtime.assembly import files_of
     from ricordo.sessions import Found, PastSessions
 
-    past = PastSessions(files_of(target.root), user=None)
+    past = PastSessions(files_of(target.place), user=None)
     try:
         return await past.search(query, (await scope_of(target)).agent, limit=limit, skip=skip, within=within)
     except SessionNotFound:

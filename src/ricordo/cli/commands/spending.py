@@ -41,7 +41,7 @@ def spending(
     today = SystemClock().today()
 
     async def read() -> "tuple[Sequence[Asked], Spent]":
-        journal = SpendingJournal(files_of(target.root))
+        journal = SpendingJournal(files_of(target.place))
         return await journal.since(today - timedelta(days=days - 1)), await journal.spent_on(today)
 
     asked, spent = run(read)

@@ -150,7 +150,7 @@ async def _listed(target: Target) -> "Listed":
     from ricordo.runtime.assembly import files_of
     from ricordo.tasks import list_tasks
 
-    return await list_tasks(files_of(target.root), now=datetime.now(UTC))
+    return await list_tasks(files_of(target.place), now=datetime.now(UTC))
 
 
 async def _found(target: Target, task_id: str) -> "Task":
@@ -158,7 +158,7 @@ async def _found(target: Target, task_id: str) -> "Task":
     from ricordo.tasks import find_task
     from ricordo.tasks.plan import swept
 
-    return swept((await find_task(files_of(target.root), task_id))[1], datetime.now(UTC))
+    return swept((await find_task(files_of(target.place), task_id))[1], datetime.now(UTC))
 
 
 async def _cancelled(target: Target, task_id: str) -> "tuple[Task, Task]":
@@ -168,11 +168,11 @@ async def _cancelled(target: Target, task_id: str) -> "tuple[Task, Task]":
     from ricordo.runtime.assembly import files_of
     from ricordo.tasks import ask_to_stop
 
-    files = files_of(target.root)
+    files = files_of(target.place)
     before = await _found(target, task_id)
     after = before
     if not before.has_ended:
-        after = await ask_to_stop(files, await _redactor(files), before.id, now=datetime.now(UTC))
+        after = await ask_to_stop(files, await _redactor(files_of(target.root)), before.id, now=datetime.now(UTC))
     with anyio.move_on_after(_WAITED_SECONDS):
         while not after.has_ended:
             await anyio.sleep(_LOOK_SECONDS)

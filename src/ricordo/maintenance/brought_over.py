@@ -1,0 +1,92 @@
+"""What was brought over: a report beside a root of an older layout, and what `doctor` says of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ricordo.audit.check import Check
+from ricordo.errors import DocumentInvalid, FileMissing
+from ricordo.files import FileStore
+from ricordo.messages.jsontext import decoded
+from ricordo.workspace.ledger import read_curated
+
+__all__ = ["BEFORE", "REPORT", "BroughtOver", "check_users", "encoded", "read_report"]
+
+BEFORE = "before-users"
+"""The folder of a root that keeps what a root of an older layout held before it was brought over."""
+
+REPORT = f"{BEFORE}/report.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BroughtOver:
+    """What was brought over: memories and sessions by the folder of their user.
+
+    `mixed` are the ids of curated memories that stayed shared, `aside` the files that are kept as nobody can tell whose
+    they are.
+    """
+
+    memories: Mapping[str, int] = field(default_factory=dict)
+    sessions: Mapping[str, int] = field(default_factory=dict)
+    mixed: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+
+    @property
+    def users(self) -> frozenset[str]:
+        """The folders of all users to whom something went."""
+        return frozenset({*self.memories, *self.sessions})
+
+
+async def read_report(files: FileStore) -> BroughtOver | None:
+    """Return what was brought over in this root; None where nothing was."""
+    try:
+        value = decoded((await files.read(REPORT)).data)
+        return BroughtOver(
+            memories={str(user): int(count) for user, count in value["memories"].items()},
+            sessions={str(user): int(count) for user, count in value["sessions"].items()},
+            mixed=tuple(map(str, value["mixed"])),
+            aside=tuple(map(str, value["aside"])),
+        )
+    except FileMissing:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DocumentInvalid(f"{REPORT} can't be read: delete it, it only says what was brought over.") from error
+
+
+def encoded(report: BroughtOver) -> bytes:
+    """Return the report as it is kept."""
+    value = {
+        "memories": dict(report.memories), "sessions": dict(report.sessions), "mixed": list(report.mixed),
+        "aside": list(report.aside),
+    }  # fmt: skip
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+async def check_users(files: FileStore, folder: str) -> Check | None:
+    """Return the check of what became private to the user of this folder; None where nothing was brought over.
+
+    What others have is not told. A report that can't be read is.
+    """
+    try:
+        report = await read_report(files)
+    except DocumentInvalid as error:
+        return Check(name="users", ok=True, count=1, detail=str(error))
+    if report is None:
+        return None
+    told = []
+    memories, sessions = report.memories.get(folder, 0), report.sessions.get(folder, 0)
+    if memories or sessions:
+        own = f"{_counted(memories, 'memory', 'memories')} and {_counted(sessions, 'session', 'sessions')} of yours"
+        told.append(f"{own} became private: no other user of this root finds them")
+    curated = {found.entry.id for found in await read_curated(files)}
+    mixed = [name for name in report.mixed if name in curated]
+    if mixed:
+        told.append(f"what mixes several users stayed shared, and `ricordo forget` takes it out: {', '.join(mixed)}")
+    if report.aside:
+        told.append(f"{_counted(len(report.aside), 'file is', 'files are')} kept aside, as nobody can tell whose")
+    told.append(f"what the root held before is in {BEFORE}, which may go")
+    return Check(name="users", ok=True, count=memories + sessions + len(mixed), detail="; ".join(told))
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"

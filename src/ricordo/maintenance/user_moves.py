@@ -1,0 +1,127 @@
+"""User moves: which user each part of a shared workspace belongs to, by the stamps of an older layout. Pure.
+
+Older roots kept what all users of a project saved in one workspace, with the name of the user on each entry. An entry
+without a name stays shared. What curated memory says moves if everything it rests on is one user's; what mixes users,
+or rests on something shared too, stays.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ricordo.consolidation.sheet import Part, parse_sheet
+from ricordo.consolidation.topics import described_anew
+from ricordo.consolidation.worth import MERGED, cited
+from ricordo.scopes import path_part
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry_codec import Located, parse_entries
+from ricordo.workspace.layout import MEMORY
+from ricordo.workspace.ledger import is_curated
+
+__all__ = ["Stamps", "UserMoves", "grown", "plan_moves", "sheet_of_user"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stamps:
+    """What the ledgers say: the users of each entry, and of each session that entries were learned from.
+
+    Users are told by the names of their folders; an entry without a user has the empty name.
+    """
+
+    entries: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    sessions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, ledgers: Mapping[str, bytes]) -> "Stamps":
+        """Return those of these ledgers, by path."""
+        entries: dict[str, set[str]] = {}
+        sessions: dict[str, set[str]] = {}
+        for path, data in ledgers.items():
+            for found in parse_entries(data, path):
+                entries.setdefault(found.entry.id, set()).add(_folder(found.entry))
+                if found.entry.source.session:
+                    sessions.setdefault(found.entry.source.session, set()).add(_folder(found.entry))
+        return cls(
+            entries={name: frozenset(users) for name, users in entries.items()},
+            sessions={name: frozenset(users) for name, users in sessions.items()},
+        )
+
+    def user_of_session(self, session: str) -> str:
+        """Return the one user that all entries of a session name; empty where that is nobody or not one."""
+        users = self.sessions.get(session, frozenset())
+        return next(iter(users)) if len(users) == 1 else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserMoves:
+    """What of one document moves: its entries by the folder of their user, with the files of long ones.
+
+    `mixed` are the ids of curated entries that stay as they rest on what several users said.
+    """
+
+    entries: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    longs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    mixed: tuple[str, ...] = ()
+
+
+def plan_moves(path: str, data: bytes, stamps: Stamps, stays: Collection[str] = ()) -> UserMoves:
+    """Return what of the document at `path` moves; curated entries of the ids `stays` are known to mix users."""
+    entries: dict[str, set[str]] = {}
+    longs: dict[str, set[str]] = {}
+    mixed: list[str] = []
+    for found in parse_entries(data, path):
+        users = _users(found, stamps) if is_curated(path) else {_folder(found.entry)}
+        if users == {""} or not users or (is_curated(path) and found.entry.id in stays):
+            continue
+        if len(users) > 1:
+            mixed.append(found.entry.id)
+            continue
+        user = next(iter(users))
+        entries.setdefault(user, set()).add(found.entry.id)
+        if found.long:
+            longs.setdefault(user, set()).add(found.long)
+    return UserMoves(
+        entries={user: frozenset(ids) for user, ids in entries.items()},
+        longs={user: frozenset(paths) for user, paths in longs.items()},
+        mixed=tuple(mixed),
+    )
+
+
+def sheet_of_user(path: str, data: bytes, ids: frozenset[str]) -> bytes:
+    """Return what a user gets of a document: these entries, under the headings that they stand under."""
+    parts = parse_sheet(data, path).parts
+    wanted = {part.section for part in parts if part.entry and part.entry.id in ids}
+    kept = [part for number, part in enumerate(parts) if _goes_along(part, parts[:number], ids, wanted)]
+    after = b"".join(part.data for part in kept)
+    return after if path == MEMORY or not is_curated(path) else described_anew(path, data, after)
+
+
+def grown(path: str, there: bytes, coming: bytes) -> bytes:
+    """Return the document `there` with the entries of `coming` that it lacks at its end."""
+    known = {found.entry.id for found in parse_entries(there, path)}
+    new = [
+        coming[found.offset : found.offset + found.length]
+        for found in parse_entries(coming, path)
+        if found.entry.id not in known
+    ]
+    joint = b"" if not new or not there or there.endswith(b"\n") else b"\n"
+    return there + joint + b"".join(new)
+
+
+def _goes_along(part: Part, before: Iterable[Part], ids: frozenset[str], sections: set[str]) -> bool:
+    if part.entry is not None:
+        return part.entry.id in ids
+    if part.heading or part.is_blank:
+        return part.section in sections
+    # the front matter of a topic, and the title
+    return not part.section and (part.data.startswith(b"# ") or (part.fenced and all(each.fenced for each in before)))
+
+
+def _users(found: Located, stamps: Stamps) -> set[str]:
+    """Return the users of all that a curated entry was made of, and the one that it names itself."""
+    entry = found.entry
+    users = set[str]().union(*(stamps.entries.get(name, ()) for name in (entry.id, *cited(entry, MERGED))))
+    return users | ({_folder(entry)} if _folder(entry) else set())
+
+
+def _folder(entry: Entry) -> str:
+    return path_part(entry.scope.user) if entry.scope and entry.scope.user else ""
