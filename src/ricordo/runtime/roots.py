@@ -5,9 +5,9 @@ from pathlib import Path
 
 from ricordo.errors import StorageFailed
 from ricordo.scopes import Scope, path_part
-from ricordo.workspace.layout import PROJECT, USERS
+from ricordo.workspace.layout import PROJECT, USERS, WORKSPACE
 
-__all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "place_root", "user_root"]
+__all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "place_root", "user_root", "workspace_in"]
 
 FOLDER = ".ricordo"
 """The name of a project's root, at the top of its git work tree."""
@@ -45,6 +45,12 @@ def place_root(root: Path, scope: Scope) -> Path:
     """Return where in `root` lies what `scope` saves: with a user and a project or a team, the folder of that user."""
     is_shared = scope.project is not None or scope.team is not None
     return root / USERS / path_part(scope.user) if is_shared and scope.user is not None else root
+
+
+def workspace_in(folder: Path, scope: Scope) -> Path | None:
+    """Return the workspace of what `scope` saves where a folder is a Ricordo root; None where it is none."""
+    is_root = (folder / WORKSPACE).is_dir() or (folder / USERS).is_dir()
+    return place_root(folder, scope) / WORKSPACE if is_root else None
 
 
 def user_root(data: Path, user: str, tenant: str | None = None) -> Path:

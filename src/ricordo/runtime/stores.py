@@ -36,7 +36,7 @@ from ricordo.runtime.assembly import Parts, open_workspace, trusted_files
 from ricordo.runtime.claiming import claimed_root
 from ricordo.runtime.given import require, scope_of
 from ricordo.runtime.guard_key import new_key
-from ricordo.runtime.roots import nearest_root, place_root
+from ricordo.runtime.roots import nearest_root, workspace_in
 from ricordo.runtime.serving import named_embedder
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.store_folders import at_home, refuse_file, refuse_foreign, refuse_no_memory
@@ -45,7 +45,7 @@ from ricordo.stores.capabilities import Closes
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.opening import SCHEMES, Address, Opening, StoreFactory, parse_address
 from ricordo.uncut import finish
-from ricordo.workspace.layout import PROJECT, USERS, WORKSPACE
+from ricordo.workspace.layout import PROJECT
 
 __all__ = [
     "GROUP",
@@ -285,12 +285,7 @@ class Opener:
     def folder(self, address: Address) -> Path | None:
         """Return where the files of an address lie, in a Ricordo root its workspace; None for one without a place."""
         found = self._place(address)
-        return self._within_root(found) or found if found else None
-
-    def _within_root(self, folder: Path) -> Path | None:
-        """Return the workspace of what the scope saves where a folder is a Ricordo root; None where it is none."""
-        is_root = (folder / WORKSPACE).is_dir() or (folder / USERS).is_dir()
-        return place_root(folder, self.scope) / WORKSPACE if is_root else None
+        return workspace_in(found, self.scope) or found if found else None
 
     def _place(self, address: Address) -> Path | None:
         """Return the folder that an address points to. Raises: InvalidSetting for one that may not be opened."""
@@ -330,7 +325,7 @@ class Opener:
 
     def _known(self, folder: Path) -> FileStore:
         """Return the files of a folder that was claimed, in which its marker lies."""
-        if inside := self._within_root(folder):
+        if inside := workspace_in(folder, self.scope):
             return KnownFolder(inside, locks=inside.parent / "locks", disk=self.parts.disk)
         return KnownFolder(folder, disk=self.parts.disk, is_never_empty=True)
 
