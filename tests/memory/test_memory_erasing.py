@@ -15,6 +15,7 @@ import pytest
 from anyio import to_thread
 
 from disks import StepDisk
+from places import place_of
 from ricordo import HarnessAgent, Memory, Scope
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry, StorageError, UndoRefused
@@ -58,14 +59,14 @@ async def lived_in(root: Path) -> str:
         await agent.send(f'Remember that my doctor is "{WORD} Müller", room <12>. We deploy only from main.')
         await agent.send("Who is my doctor?")
         await agent.consolidate()
-    workspace = root / "workspace"
+    workspace = place_of(root) / "workspace"
     (workspace / "plans").mkdir(exist_ok=True)
     (workspace / "plans" / "visit.md").write_text(f"# Visit\n\n{DOCTOR}\nBring the card.\n")
     evicted = workspace / "large_tool_results" / "one"
     evicted.mkdir(parents=True, exist_ok=True)
     (evicted / "read_file-1.txt").write_text(f"first line\n{DOCTOR}\nlast line\n")
-    (root / "trash").mkdir(exist_ok=True)
-    (root / "trash" / "old.json").write_text(json.dumps({"said": json.dumps({"content": DOCTOR})}))
+    (place_of(root) / "trash").mkdir(exist_ok=True)
+    (place_of(root) / "trash" / "old.json").write_text(json.dumps({"said": json.dumps({"content": DOCTOR})}))
     (workspace / "memory" / f".~2026-11-20.md.{'0' * 12}").write_text(f"- {DOCTOR}\n")
     with sqlite3.connect(root / "kept.db") as database:
         database.execute("CREATE TABLE kept (name TEXT, value TEXT)")
@@ -117,10 +118,12 @@ async def test_no_file_holds_what_was_erased_and_all_else_is_there(tmp_path: Pat
         assert "[erased]" in session.messages[0].text
         assert "We deploy only from main." in session.messages[0].text
     assert left(root) == []
-    assert (root / "workspace" / "plans" / "visit.md").read_text() == "# Visit\n\n[erased].\nBring the card.\n"
+    assert (
+        place_of(root) / "workspace" / "plans" / "visit.md"
+    ).read_text() == "# Visit\n\n[erased].\nBring the card.\n"
     with sqlite3.connect(root / "kept.db") as database:
         assert database.execute("SELECT value FROM kept WHERE name = 'b'").fetchone() == (MAIN,)
-    assert not [*(root / "history" / "erasing").glob("*")]
+    assert not [*(place_of(root) / "history" / "erasing").glob("*")]
 
 
 async def test_what_was_erased_can_not_be_brought_back_and_is_not_learned_again(tmp_path: Path) -> None:
@@ -164,7 +167,7 @@ async def test_an_erasing_that_was_cut_off_is_finished_by_the_next_one(tmp_path:
         with suppress(StorageError):
             async with Memory.open(root, scope=SHOP, settings=settings(root), disk=stopping(root, step)) as memory:
                 await memory.erase(gone)
-        pending = [path.read_text() for path in (root / "history" / "erasing").glob("*")]
+        pending = [path.read_text() for path in (place_of(root) / "history" / "erasing").glob("*")]
         cut += len(pending)
         assert WORD not in repr(pending)
         async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
@@ -173,7 +176,7 @@ async def test_an_erasing_that_was_cut_off_is_finished_by_the_next_one(tmp_path:
             assert not pending or gone in checks["erasing"]
             await memory.erase(gone)
         assert left(root) == [], step
-        assert not [*(root / "history" / "erasing").glob("*")]
+        assert not [*(place_of(root) / "history" / "erasing").glob("*")]
     assert cut > 3
 
 
@@ -182,7 +185,7 @@ def stopping(root: Path, at: int) -> StepDisk:
     steps = count(1)
 
     def reached(step: int) -> None:
-        if any((root / "history" / "erasing").glob("*")) and next(steps) >= at:
+        if any((place_of(root) / "history" / "erasing").glob("*")) and next(steps) >= at:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     return StepDisk(reached)
@@ -191,10 +194,10 @@ def stopping(root: Path, at: int) -> StepDisk:
 async def test_an_erasing_that_can_not_reach_a_file_names_it(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     gone = await lived_in(root)
-    (root / "workspace" / "plans" / "a\\b.md").write_text(DOCTOR)
+    (place_of(root) / "workspace" / "plans" / "a\\b.md").write_text(DOCTOR)
     async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
         with pytest.raises(EraseIncomplete, match=r"a\\b\.md"):
             await memory.erase(gone)
-        (root / "workspace" / "plans" / "a\\b.md").unlink()
+        (place_of(root) / "workspace" / "plans" / "a\\b.md").unlink()
         await memory.erase(gone)
     assert left(root) == []

@@ -16,7 +16,7 @@ from ricordo.audit.erase import (
     unfinished,
     versions_of,
 )
-from ricordo.errors import EntryNotFound, InvalidEntry
+from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
@@ -66,10 +66,18 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
             texts |= await needles_of(root, entries, name)
         await bury(root, entries, chosen)
     needles, done = Needles(texts), Erased(ids=tuple(ids))
+    incomplete: list[EraseIncomplete] = []
     for place, root in zip(places, roots, strict=True):
-        done = done.joined(await erase_from(root, needles))
+        try:
+            done = done.joined(await erase_from(root, needles))
+        except EraseIncomplete as error:
+            # the other places are erased from all the same
+            incomplete.append(error)
+            continue
         await place.index.refresh()
         await finish_erasing(root, chosen)
+    if incomplete:
+        raise incomplete[0]
     return done
 
 
