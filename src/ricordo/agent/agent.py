@@ -27,6 +27,7 @@ from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.flush.config import FlushConfig
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.harness.turn_limits import TurnLimits
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
 from ricordo.models import ChatModel
@@ -83,7 +84,7 @@ class HarnessAgent(Standpoint):
 
     Acting: what changes a file, and `shell`, asks `approve`; `permissions` are rules that come first, such as
     `deny shell(git push*)`. `planning` gives the model its todo list and plan mode, `sub_agents` are who `spawn` lets
-    work in the background. `max_iters` (1 and up) bounds a turn's requests.
+    work in the background. `max_iters` (1 and up) bounds a turn's requests, `turn_limits` its tokens and its cost.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class HarnessAgent(Standpoint):
         closing_summary: ClosingMode | None = None,
         flush: FlushConfig | None = None,
         max_iters: int | None = None,
+        turn_limits: TurnLimits | None = None,
         on_event: Sink | None = None,
         settings: Settings | None = None,
         trusted: bool = False,
@@ -132,19 +134,18 @@ class HarnessAgent(Standpoint):
         `workspace` the root, by default that of `Memory.open`. Raises: ScopeRequired; InvalidScope; InvalidSetting.
         """
         self.scope = scope_of(scope)
-        on = Reductions(
-            tool_result_eviction=tool_result_eviction, clear_results=clear_results, dedupe_reads=dedupe_reads,
-            truncate_args=truncate_args, compaction=compaction, strategies=arguments.strategies(strategies),
-        )  # fmt: skip
         self._options = AgentOptions(
-            planning=planning, on_event=on_event, settings=settings, refresh=refresh, reductions=on, model=model,
-            working_directory=_folder(working_directory), opt_in_tools=arguments.opt_in(opt_in_tools), session=session,
+            reductions=Reductions(compaction=compaction, clear_results=clear_results, dedupe_reads=dedupe_reads,
+                tool_result_eviction=tool_result_eviction, truncate_args=truncate_args,
+                strategies=arguments.strategies(strategies)),
+            working_directory=_folder(working_directory), opt_in_tools=arguments.opt_in(opt_in_tools), scope=self.scope,
             sub_agents=arguments.sub_agents(sub_agents), permissions=arguments.rules(permissions), max_iters=max_iters,
             approve=arguments.approval(approve), states=arguments.states_of(states), closing_summary=closing_summary,
-            flush=flush, require_memory=require_memory, session_tools=session_tools, instructions=instructions,
-            tools=arguments.tools_of(tools), memory_tools=memory_tools, memory_hooks=memory_hooks, incognito=incognito,
-            file_tools=file_tools, store=store, scope=self.scope, shell=shell, clock=clock, disk=disk,
-            root=_folder(workspace), trusted=trusted)  # fmt: skip
+            tools=arguments.tools_of(tools), require_memory=require_memory, session_tools=session_tools, model=model,
+            instructions=instructions, memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
+            turn_limits=turn_limits, file_tools=file_tools, incognito=incognito, planning=planning, on_event=on_event,
+            settings=settings, refresh=refresh, session=session, trusted=trusted, flush=flush, store=store, shell=shell,
+            clock=clock, disk=disk)  # fmt: skip
         self._stack = AsyncExitStack()
 
     @classmethod

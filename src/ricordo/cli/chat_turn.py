@@ -55,7 +55,7 @@ class Screen:
         """Go to a new line; say what the stream did not, and why the reply ended where it did."""
         if result is not None and not self._said and result.message.text.strip():
             self._go_on("text", result.message.text)
-        elif result is not None and result.ending == "max_iters":
+        elif result is not None and result.ending in {"max_iters", "limit"}:
             self._line(result.message.text)
         self._break()
         if result is not None and result.ending in _ENDINGS:

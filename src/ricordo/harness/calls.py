@@ -55,6 +55,11 @@ class Calls:
         self._hearing = anyio.Lock()
         self._unheard: Exception | None = None
 
+    @property
+    def left(self) -> frozenset[str]:
+        """The ids of the calls that are not answered yet."""
+        return frozenset(call.id for call in self._calls if call.id not in self._results)
+
     def refuse(self, text: str, only: Collection[str] | None = None) -> None:
         """Answer the calls with these ids (all when None) with an error that says `text`; they won't be run."""
         refused = [call for call in self._calls if only is None or call.id in only]

@@ -25,6 +25,7 @@ from ricordo.harness.asking import Heard, ask
 from ricordo.harness.calls import REPEATED, Calls, Running, told_apart
 from ricordo.harness.gate import Gate
 from ricordo.harness.results import failed
+from ricordo.harness.turn_limits import TurnLimits
 from ricordo.messages import Message, Text, ToolCall, Usage, count_fingerprints, marked, pair, with_ids
 from ricordo.middleware import (
     Ending,
@@ -51,6 +52,10 @@ _TOO_MANY = "This call was not run: the turn has reached its limit of {limit} re
 _LIMIT = (
     "[This turn was stopped at its limit of {limit} requests to the model, before the model had come to an end. "
     "Another message lets it go on.]"
+)
+_TOO_MUCH = "This call was not run: the turn has reached its limit, {limit}."
+_SPENT = (
+    "[This turn was stopped at its limit, {limit}, before the model had come to an end. Another message lets it go on.]"
 )
 _ENDINGS: Mapping[Stop, Ending] = {"length": "length", "refused": "refused", "window": "window"}
 
@@ -134,6 +139,7 @@ class Harness:
         turns: Sequence[TurnMiddleware] = (),
         record: Record | None = None,
         max_iters: int = 10,
+        limits: TurnLimits | None = None,
         parallel: int = 8,
         tool_timeout: float | None = None,
         gate: Gate | None = None,
@@ -143,8 +149,8 @@ class Harness:
 
         `instructions` are the system prompt, which step middleware may replace. The first of `steps` and of `turns` is
         outermost. Without `record` messages only get ids. `max_iters` (1 and up) bounds the requests of a turn,
-        `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in seconds. `gate` decides on
-        each call before it is made. Raises: InvalidSetting, also for two tools of one name.
+        `limits` what they take, `parallel` (1 and up) the tool calls that run at once, `tool_timeout` each call, in
+        seconds. `gate` decides on each call before it is made. Raises: InvalidSetting, also for two tools of one name.
         """
         for name, value in (("max_iters", max_iters), ("parallel", parallel)):
             if value < 1:
@@ -159,14 +165,15 @@ class Harness:
         self._turns = tuple(turns)
         self._record = record
         self._max_iters = max_iters
+        self._limits = limits or TurnLimits()
         self._emitter = emitter or Emitter(SystemClock())
         self._running = Running(tools=named, emitter=self._emitter, parallel=parallel, timeout=tool_timeout, gate=gate)
 
     async def run(self, turn: Turn) -> TurnResult:
         """Carry `turn` out and return what it came to.
 
-        With the ending `max_iters` the last message is a notice of the harness, marked as such, and not the model's.
-        Raises: ModelError when the model can't answer, StorageError when something can't be recorded.
+        With the endings `max_iters` and `limit` the last message is a notice of the harness, marked as such, and not
+        the model's. Raises: ModelError when the model can't answer, StorageError when something can't be recorded.
         """
         return await compose(self._turns, self._reported)(turn)
 
@@ -202,14 +209,17 @@ class Harness:
             calls.refuse(_REFUSED_CALLS if ending == "refused" else _CUT_CALLS)
         elif number == self._max_iters:
             calls.refuse(_TOO_MANY.format(limit=number))
+        spent = self._limits.reached(going.usage, going.cost)
+        if spent:
+            calls.refuse(_TOO_MUCH.format(limit=spent), calls.left)
         stored = await self._answered(going, message, calls)
         if not message.tool_calls or ending in {"refused", "window"}:
             return going.ended(stored, ending or "end")
-        if number < self._max_iters:
+        if number < self._max_iters and not spent:
             return None
-        text = Text(text=_LIMIT.format(limit=number))
+        text = Text(text=_SPENT.format(limit=spent) if spent else _LIMIT.format(limit=number))
         (notice,) = await going.add(marked(Message(role="assistant", parts=(text,)), "notice"))
-        return going.ended(notice, "max_iters")
+        return going.ended(notice, "limit" if spent else "max_iters")
 
     async def _reply(self, going: _Going, step: Step, number: int) -> Reply:
         """Ask, through all middleware; what had streamed of a reply that does not come is recorded."""

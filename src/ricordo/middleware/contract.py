@@ -35,7 +35,7 @@ __all__ = [
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 
-Ending = Literal["end", "max_iters", "length", "refused", "window"]
+Ending = Literal["end", "max_iters", "limit", "length", "refused", "window"]
 
 
 @dataclass(frozen=True, kw_only=True)

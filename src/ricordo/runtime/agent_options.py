@@ -14,6 +14,7 @@ from ricordo.flush.config import FlushConfig
 from ricordo.guard import has_secret
 from ricordo.guard.permissions import PermissionRule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent, check_max_iters
+from ricordo.harness.turn_limits import TurnLimits
 from ricordo.middleware import StepMiddleware
 from ricordo.models import ChatModel
 from ricordo.runtime.closing import ClosingMode
@@ -84,6 +85,7 @@ class AgentOptions:
     closing_summary: ClosingMode | None = None
     flush: FlushConfig | None = None
     max_iters: int | None = None
+    turn_limits: TurnLimits | None = None
     on_event: Sink | None = None
     settings: Settings | None = None
     trusted: bool = False

@@ -125,6 +125,7 @@ class Making:
             record=beside.shown.recording(keeper.record),
             gate=beside.gate,
             max_iters=options.max_iters or parts.settings.max_iters,
+            limits=options.turn_limits,
             emitter=parts.emitter,
         )
         return Session(

@@ -32,7 +32,14 @@ _PLANNING = "[The agent that asks is only planning: tools that change anything a
 _STOPPED = "[It was stopped at its limit of requests, before it had come to an end.]"
 _CUT_OFF = "[Its answer was cut off before its end.]"
 _REFUSED = "[Its model refused to go on.]"
-_NOTES: Mapping[Ending, str] = {"max_iters": _STOPPED, "length": _CUT_OFF, "window": _CUT_OFF, "refused": _REFUSED}
+_SPENT = "[It was stopped at its limit of tokens or cost, before it had come to an end.]"
+_NOTES: Mapping[Ending, str] = {
+    "max_iters": _STOPPED,
+    "limit": _SPENT,
+    "length": _CUT_OFF,
+    "window": _CUT_OFF,
+    "refused": _REFUSED,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
