@@ -81,7 +81,7 @@ async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypat
     loop_thread, seen = threading.get_ident(), dict[str, bool]()
     for module, name in (
         (storage, "parse_profile"), (storage, "written_json"), (managing, "rendered"), (managing, "found_facts"),
-        (managing, "render_profile"), (importing, "taken_in"),
+        (managing, "printable_profile"), (importing, "taken_in"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, _noting(getattr(module, name), name, seen, loop_thread))
     async with Memory.open(tmp_path / ".ricordo", scope=ANN, settings=_settings(tmp_path)) as memory:
@@ -91,7 +91,7 @@ async def test_what_takes_long_is_done_beside_the_loop(tmp_path: Path, monkeypat
         await profile.rendered()
         await profile.import_document(await profile.export_document(), dry_run=True)
     assert seen == dict.fromkeys(
-        ["parse_profile", "written_json", "rendered", "found_facts", "render_profile", "taken_in"], False
+        ["parse_profile", "written_json", "rendered", "found_facts", "printable_profile", "taken_in"], False
     )
 
 
