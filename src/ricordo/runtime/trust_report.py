@@ -4,7 +4,6 @@ The root may be somebody else's, so each file is read up to a bound, no link is 
 said.
 """
 
-import json
 import os
 import re
 import shlex
@@ -17,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
+from ricordo.messages.jsontext import decoded
 from ricordo.runtime.config_file import CONFIG
 from ricordo.runtime.guard_key import identity_of
 from ricordo.runtime.listing import listed
@@ -141,7 +141,7 @@ def _scope(root: Path) -> list[str]:
     if not text:
         return []
     try:
-        scope = json.loads(text)["scope"]
+        scope = decoded(text)["scope"]
         return [f"{name} {str(value)[:_LONGEST]}" for name, value in scope.items()]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [f"{PROJECT} can't be read"]
@@ -164,7 +164,7 @@ def _remembered_rules(root: Path, path: Path) -> list[str]:
 def _permissions(root: Path, path: Path) -> list[str]:
     """Return the rules in the state of a session; those that let calls through would not be used."""
     try:
-        rules = json.loads(_text(path) or "{}").get("permissions") or []
+        rules = decoded(_text(path) or "{}").get("permissions") or []
         lines = [str(rule["rule"])[:_LONGEST] for rule in rules]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [f"{path.relative_to(root)} can't be read"]
