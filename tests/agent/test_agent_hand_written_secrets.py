@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agents_at_work import SCOPE, settings
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
 from ricordo.runtime.stores import open_store
 from ricordo.testing import Call, Say, ScriptedModel
@@ -35,7 +36,7 @@ FILES = {
 
 
 def written(root: Path, path: str) -> Path:
-    place = root / "workspace" / path
+    place = begun(root, root.parent / "data") / "workspace" / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(FILES[path], encoding="utf-8")
     return place
@@ -143,7 +144,7 @@ async def test_a_folder_of_session_files_gives_none_and_has_none_in_its_index(tm
 @pytest.mark.may_block("the test reads the files itself")
 async def test_a_folder_that_is_opened_in_place_gives_none(scheme: str, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
+    (begun(folder) / "memory").mkdir()
     (folder / "MEMORY.md").write_text(FILES["MEMORY.md"])
     (folder / "memory/2026-01-02.md").write_text(FILES["memory/2026-01-02.md"])
     async with open_store(f"{scheme}:{folder}", scope=SCOPE) as store:

@@ -9,6 +9,7 @@ from shutil import copytree
 import pytest
 
 from agents_at_work import SCOPE, settings
+from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory, Message, Scope
 from ricordo.errors import InvalidEntry, RicordoError
 from ricordo.messages import Text
@@ -101,6 +102,7 @@ async def trouble(root: Path) -> AsyncIterator[str]:
 async def found_in(whole: Path, folder: Path, paths: Sequence[Path], damage: bytes | None) -> list[str]:
     root = folder / "r"
     copytree(whole, root)
+    begun(root, root.parent / "data")
     for path in paths:
         target = root / path
         if damage is None:
