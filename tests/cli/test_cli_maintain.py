@@ -163,3 +163,22 @@ def test_what_memory_learned_at_once_leaves_nothing_to_maintain() -> None:
     assert ricordo("maintain", "--dry-run", "--json").document == {
         "waiting": [], "failed": [], "behind": [], "old": [], "worked": None,
     }  # fmt: skip
+
+
+def test_what_is_saved_for_the_project_reaches_its_curated_memory_and_no_users() -> None:
+    assert ricordo("remember", "We deploy only from main.", "--kind", "decision", "--shared", "--user", "ann").code == 0
+    assert ricordo("remember", "I deploy on Fridays.", "--kind", "decision", "--user", "ann").code == 0
+    assert ricordo("maintain", "--user", "ben").code == 0
+    curated = (ROOT / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+    assert "We deploy only from main." in curated
+    assert "Fridays" not in curated
+    assert not (place_of(ROOT, "ann") / "workspace" / "MEMORY.md").exists()
+    assert ricordo("consolidate", "--user", "ann").code == 0
+    own = (place_of(ROOT, "ann") / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
+    assert "Fridays" in own
+    assert "only from main" not in own
+    told = {user: ricordo("recall", "deploy", "--user", user).out for user in ("ann", "ben")}
+    assert "Fridays" in told["ann"]
+    assert "Fridays" not in told["ben"]
+    assert all("only from main" in each for each in told.values())
+    assert ricordo("remember", "A.", "--shared", "--everywhere", "--reason", "b").code == 2
