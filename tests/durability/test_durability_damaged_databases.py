@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from agents_at_work import SCOPE
 from agents_at_work import settings as settings_of
 from command_line import ricordo
+from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.testing import Say, ScriptedModel
@@ -58,7 +59,12 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(killed: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(killed, tmp_path / ".ricordo"))
+    return _copy(killed, tmp_path)
+
+
+def _copy(root: Path, folder: Path) -> Path:
+    """Return a copy of the root that counts as made here."""
+    return begun(Path(shutil.copytree(root, folder / ".ricordo")), folder / "data")
 
 
 async def _use(root: Path) -> int:
@@ -178,7 +184,7 @@ def test_a_damaged_database_is_put_aside_and_everything_is_found_again(
 def test_the_log_of_a_database_that_lost_its_end_hides_nothing_from_maintenance(
     killed: Path, tmp_path: Path, name: str, damage: Callable[[Path], None]
 ) -> None:
-    root = Path(shutil.copytree(killed.with_name("logged"), tmp_path / ".ricordo"))
+    root = _copy(killed.with_name("logged"), tmp_path)
     for journal in place_of(root).glob("*-shm"):
         journal.unlink()
     damage(place_of(root) / f"{name}-wal")
@@ -191,12 +197,11 @@ def test_the_log_of_a_database_that_lost_its_end_hides_nothing_from_maintenance(
 def test_whatever_bytes_of_a_database_change_each_operation_answers(killed: Path, name: str, tmp_path: Path) -> None:
     size = (place_of(killed) / name).stat().st_size
 
-    @settings(max_examples=10)
+    @settings(max_examples=5)
     @given(place=st.integers(0, size - 1), bytes_there=st.binary(min_size=1, max_size=40))
     def answers(place: int, bytes_there: bytes) -> None:
-        root = tmp_path / ".ricordo"
-        shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(killed, root)
+        shutil.rmtree(tmp_path / ".ricordo", ignore_errors=True)
+        root = _copy(killed, tmp_path)
         data = bytearray((place_of(root) / name).read_bytes())
         data[place : place + len(bytes_there)] = bytes_there
         (place_of(root) / name).write_bytes(data[:size])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hand_made_roots import begun
 from ricordo import Memory, Message, Scope
 from ricordo.errors import DocumentInvalid
 from ricordo.messages import Text
@@ -39,7 +40,7 @@ def put(root: Path, path: str, data: bytes) -> Path:
 async def test_every_entry_of_a_file_is_in_view_however_an_editor_saved_it(
     tmp_path: Path, saved: str, path: str
 ) -> None:
-    root = tmp_path / ".ricordo"
+    root = begun(tmp_path / ".ricordo")
     put(root, path, SAVED[saved])
     async with Memory.open(root, scope=SCOPE) as memory:
         assert sorted(entry.content for entry in await memory.entries()) == [SECOND, FIRST]
@@ -60,7 +61,7 @@ async def test_every_entry_of_a_file_is_in_view_however_an_editor_saved_it(
 async def test_an_entry_of_such_a_file_is_forgotten_and_comes_back_to_the_byte(
     tmp_path: Path, saved: str, path: str
 ) -> None:
-    root = tmp_path / ".ricordo"
+    root = begun(tmp_path / ".ricordo")
     file = put(root, path, SAVED[saved])
     async with Memory.open(root, scope=SCOPE) as memory:
         first = next(entry for entry in await memory.entries() if entry.content == FIRST)
@@ -72,7 +73,7 @@ async def test_an_entry_of_such_a_file_is_forgotten_and_comes_back_to_the_byte(
 
 @pytest.mark.parametrize("path", FILES)
 async def test_a_change_of_a_file_in_utf_16_is_refused_and_doctor_says_why(tmp_path: Path, path: str) -> None:
-    root = tmp_path / ".ricordo"
+    root = begun(tmp_path / ".ricordo")
     file = put(root, path, SAVED["UTF-16"])
     async with Memory.open(root, scope=SCOPE) as memory:
         first = next(entry for entry in await memory.entries() if entry.content == FIRST)
