@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 from ricordo.audit.check import Check
 from ricordo.audit.entry_checks import check_entries, check_secrets
 from ricordo.audit.erase import unfinished
+from ricordo.audit.history_check import check_history
 from ricordo.audit.profiles import unread_profiles
 from ricordo.audit.rules import idle_rules
 from ricordo.consolidation.config import ConsolidationConfig
@@ -65,6 +66,7 @@ async def inspect(
         *await _agents(files),
         await _profiles(files),
         await _pending(files),
+        await check_history(files),
         await _inboxes(files),
         *await _erasing(files),
         await _index(index),

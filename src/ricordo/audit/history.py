@@ -10,7 +10,7 @@ was set back changes it.
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 
 from ricordo.audit.ledgers import LedgerOutline, newest_ledgers
@@ -22,9 +22,11 @@ from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import ledger_date
 from ricordo.workspace.ledger import read_entries
 
-__all__ = ["PERSON", "HistoryItem", "blocks", "history", "is_by_person", "undone_ids"]
+__all__ = ["PERSON", "UNREADABLE", "HistoryItem", "blocks", "history", "is_by_person", "undone_ids"]
 
 PERSON = "user"
+UNREADABLE = "unreadable"
+"""What was done by a change whose record is damaged."""
 """Who writes what a person asked for."""
 
 
@@ -71,6 +73,7 @@ async def history(
     if limit is not None and limit < 1:
         raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
     found = _Found(await changes.records(), user)
+    found.add_unreadable(await changes.unreadable())
     for ledger, before in _newest_first(await newest_ledgers(files, holding=holding)):
         items = found.newest(limit)
         is_placed = all(item.paths or item.undone or not item.entries for item in items)
@@ -108,10 +111,22 @@ class _Found:
                 paths = tuple(dict.fromkeys([*head.paths, *item.paths]))
                 self._items[head.id] = replace(head, paths=paths)
 
+    def add_unreadable(self, ids: Iterable[str]) -> None:
+        """Add the changes of which only the id can be told."""
+        for name in ids:
+            item = HistoryItem(id=name, at=_time_of(name), who="", act=UNREADABLE, why="Its record can't be read.")
+            self._items[name] = replace(item, order=(name, 0))
+
     def newest(self, limit: int | None) -> list[HistoryItem]:
         """Return at most `limit` of them, newest first."""
         seen = [item for item in self._items.values() if self._user is None or item.user in {"", self._user}]
         return sorted(seen, key=lambda item: item.order, reverse=True)[:limit]
+
+
+def _time_of(change_id: str) -> datetime:
+    """Return when a change was made, by its id; the beginning of time for a name that is no id."""
+    value = decode_id(change_id)
+    return datetime.fromtimestamp((value >> 80) / 1000, UTC) if value else datetime.min.replace(tzinfo=UTC)
 
 
 def _newest_first(ledgers: Iterable[LedgerOutline]) -> list[tuple[LedgerOutline, str]]:

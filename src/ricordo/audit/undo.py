@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from ricordo.audit.find import names
-from ricordo.audit.history import HistoryItem, blocks, is_by_person, undone_ids
+from ricordo.audit.history import UNREADABLE, HistoryItem, blocks, is_by_person, undone_ids
 from ricordo.audit.listing import with_listing
 from ricordo.audit.retraction import retraction
 from ricordo.audit.room import with_room
@@ -88,9 +88,15 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
     background did, is not taken back unless it is named. Raises: ChangeNotFound if there is none, or more than one.
     """
     if change_id is None:
-        newest = next((item for item in items if is_by_person(item) and not item.undone), None)
+        open_items = (item for item in items if item.act == UNREADABLE or (is_by_person(item) and not item.undone))
+        newest = next(open_items, None)
         if newest is None:
             raise ChangeNotFound("There is nothing to undo.")
+        if newest.act == UNREADABLE:
+            raise ChangeNotFound(
+                f"The record of the change {newest.id} can't be read, so your last act is not known: name the change to"
+                " undo by its id, which `ricordo history` shows."
+            )
         return newest
     named = [item for item in items if change_id in {item.id, *item.entries}]
     if not named:

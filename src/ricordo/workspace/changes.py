@@ -8,22 +8,27 @@ as they were, with what others did to them since. Where that collides, the file 
 them.
 """
 
-import json
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
 from secrets import randbelow
 
 import anyio
 
-from ricordo.clock import Clock, Ids, decode_id, rfc3339
-from ricordo.errors import AlreadyExists, ChangeNotFound, DocumentInvalid, FileMissing, StorageError, VersionConflict
+from ricordo.clock import Clock, Ids, decode_id
+from ricordo.errors import (
+    AlreadyExists,
+    ChangeNotFound,
+    DocumentInvalid,
+    FileMissing,
+    StorageError,
+    VersionConflict,
+)
 from ricordo.files import ABSENT, FileStore, Stored, version_of
-from ricordo.messages.jsontext import decoded, escaped
 from ricordo.uncut import uncut
+from ricordo.workspace.change_records import Change, FileChange, decoded_change, encoded_change
 from ricordo.workspace.document_text import is_utf_16
 from ricordo.workspace.layout import is_memory, is_profile
 from ricordo.workspace.merge import merged
@@ -50,7 +55,6 @@ OBJECTS = "history/objects"
 CHANGES_LOCK = "changes"
 CURATION_LOCK = "consolidate"
 """Held by what writes memory from what it read before, and by what forgets; it is taken before CHANGES_LOCK."""
-_LEFT_OUT_WHERE_EMPTY = frozenset({"user", "entries", "part_of"})
 _TRIES = 24
 _LONGEST_PAUSE_MS = 20
 
@@ -62,36 +66,6 @@ class Edit:
     path: str
     expected: str
     data: bytes | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileChange:
-    """What a change did to one file: its version before and after, ABSENT where there was none."""
-
-    path: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """One change set: `act` names what was done, `undoes` the change that it takes back.
-
-    `user` is the id of the user whose act it is, empty where that is not known. `entries` are the ids of memories that
-    the act appended to ledgers, which needs no change of a file here. `part_of` is the id of the first change of the
-    same act, where one act made several.
-    """
-
-    id: str
-    at: datetime
-    who: str
-    why: str
-    act: str
-    files: tuple[FileChange, ...]
-    undoes: str | None = None
-    user: str = ""
-    entries: tuple[str, ...] = ()
-    part_of: str = ""
 
 
 class ChangeSets:
@@ -172,11 +146,23 @@ class ChangeSets:
         return await _records(self._files)
 
     async def record(self, change_id: str) -> Change:
-        """Return one change set. Raises `ChangeNotFound`."""
+        """Return one change set. Raises: ChangeNotFound; DocumentInvalid for a record that can't be read."""
         try:
-            return _decoded((await self._files.read(f"{CHANGES}/{change_id}.json")).data)
+            return await _record(self._files, f"{CHANGES}/{change_id}.json")
         except FileMissing as error:
             raise ChangeNotFound(f"There is no change {change_id}: `ricordo history` shows the ids.") from error
+
+    async def unreadable(self) -> list[str]:
+        """Return the ids of the change sets whose records can't be read, newest first."""
+        found = []
+        for info in reversed(await self._files.list(CHANGES)):
+            try:
+                await _record(self._files, info.path)
+            except FileMissing:
+                continue
+            except StorageError:
+                found.append(_id_of(info.path))
+        return found
 
     async def content(self, version: str) -> bytes | None:
         """Return the bytes of a version that a change replaced or wrote; None for ABSENT.
@@ -186,13 +172,13 @@ class ChangeSets:
         return await _content(self._files, version)
 
     async def _carry_out(self, change: Change, edits: Sequence[Edit]) -> None:
-        await self._files.create(f"{PENDING}/{change.id}.json", _encoded(change))
+        await self._files.create(f"{PENDING}/{change.id}.json", encoded_change(change))
         reached = 0
         try:
             for edit in edits:
                 reached += 1
                 await self._write(edit.path, edit.data, edit.expected)
-            await self._files.create(f"{CHANGES}/{change.id}.json", _encoded(change))
+            await self._files.create(f"{CHANGES}/{change.id}.json", encoded_change(change))
         except StorageError as error:
             # a conflict wrote nothing; any other error may have come after the rename
             written = reached - isinstance(error, VersionConflict)
@@ -222,7 +208,7 @@ class ChangeSets:
         for info in await self._files.list(PENDING):
             # a record or a content that is damaged stays for `doctor` to show, and stops no other change
             with suppress(DocumentInvalid, FileMissing, VersionConflict):
-                change = _decoded((await self._files.read(info.path)).data)
+                change = await _record(self._files, info.path)
                 await self._roll_back(change, change.files)
                 recovered += 1
         return recovered
@@ -233,7 +219,7 @@ class ChangeSets:
         if await self._files.info(record) is None:
             whole = [await self._put_back(changed) for changed in reversed(written)]
             if not all(whole):
-                await self._files.create(record, _encoded(change))
+                await self._files.create(record, encoded_change(change))
         await self._files.delete(f"{PENDING}/{change.id}.json")
 
     async def _put_back(self, changed: FileChange) -> bool:
@@ -294,8 +280,16 @@ async def _records(files: FileStore) -> list[Change]:
     found = []
     for info in reversed(await files.list(CHANGES)):
         with suppress(FileMissing, DocumentInvalid):
-            found.append(_decoded((await files.read(info.path)).data))
+            found.append(await _record(files, info.path))
     return found
+
+
+async def _record(files: FileStore, path: str) -> Change:
+    return decoded_change((await files.read(path)).data, _id_of(path))
+
+
+def _id_of(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".json")
 
 
 async def _content(files: FileStore, version: str) -> bytes | None:
@@ -354,19 +348,3 @@ def _lines(data: bytes | None) -> set[bytes]:
 
 def _object(version: str) -> str:
     return f"{OBJECTS}/{version[:2]}/{version}.z"
-
-
-def _encoded(change: Change) -> bytes:
-    told = {name: value for name, value in asdict(change).items() if value or name not in _LEFT_OUT_WHERE_EMPTY}
-    written = json.dumps(told | {"at": rfc3339(change.at)}, ensure_ascii=False, indent=1)
-    return (escaped(written) + "\n").encode()
-
-
-def _decoded(data: bytes) -> Change:
-    try:
-        value = decoded(data)
-        files = tuple(FileChange(**changed) for changed in value.pop("files"))
-        entries = tuple(value.pop("entries", ()))
-        return Change(files=files, at=datetime.fromisoformat(value.pop("at")), entries=entries, **value)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DocumentInvalid("The record of a change can't be read.") from error
