@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing
 
@@ -77,7 +78,7 @@ async def lived(root: Path) -> tuple[str, str]:
 async def test_a_damaged_record_is_seen_and_hides_no_other(tmp_path: Path, damage: str) -> None:
     root = tmp_path / ".ricordo"
     older, newer = await lived(root)
-    record = root / "history" / "changes" / f"{newer}.json"
+    record = place_of(root) / "history" / "changes" / f"{newer}.json"
     record.write_bytes(RECORDS[damage](record.read_bytes()))
     async with Memory.open(root, scope=SCOPE) as memory:
         [check] = [check for check in await memory.doctor() if check.name == "history"]
@@ -101,10 +102,10 @@ async def test_a_damaged_content_is_seen_and_what_needs_it_says_so(tmp_path: Pat
     older, newer = await lived(root)
     [changed] = [
         file
-        for file in json.loads((root / "history" / "changes" / f"{newer}.json").read_bytes())["files"]
+        for file in json.loads((place_of(root) / "history" / "changes" / f"{newer}.json").read_bytes())["files"]
         if file["path"].startswith("workspace/memory/2")
     ]
-    content = root / "history" / "objects" / changed["before"][:2] / f"{changed['before']}.z"
+    content = place_of(root) / "history" / "objects" / changed["before"][:2] / f"{changed['before']}.z"
     broken = CONTENTS[damage](content.read_bytes())
     if broken is None:
         content.unlink()
