@@ -23,7 +23,7 @@ async def check_history(files: FileStore) -> Check:
                 known[version] = await _is_whole(changes, version)
         if not all(known[version] for file in change.files for version in (file.before, file.after)):
             damaged.append(f"{change.id} (what it replaced)")
-    detail = "changes whose record or contents are damaged or gone, which can't be undone"
+    detail = "changes whose record or contents are damaged, which can't be undone"
     shown = ", ".join(damaged[:_MOST]) + (", and more" if damaged[_MOST:] else "")
     return Check(name="history", ok=not damaged, count=len(damaged), detail=f"{detail}: {shown}" if damaged else detail)
 
@@ -31,6 +31,9 @@ async def check_history(files: FileStore) -> Check:
 async def _is_whole(changes: ChangeSets, version: str) -> bool:
     try:
         await changes.content(version)
-    except (FileMissing, StorageError):
+    except FileMissing:
+        # what was erased is gone, and so it is to be
+        return True
+    except StorageError:
         return False
     return True
