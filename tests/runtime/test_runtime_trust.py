@@ -223,6 +223,16 @@ async def test_a_link_in_a_root_opens_nothing_else(name: str, tmp_path: Path) ->
     assert everything_below(tmp_path) == before
 
 
+async def test_a_link_in_the_place_of_a_users_folder_opens_nothing_else(tmp_path: Path) -> None:
+    other, root = await made(tmp_path / "other" / ".ricordo"), await made(tmp_path / "mine" / ".ricordo")
+    shutil.rmtree(root / "users" / "me")
+    (root / "users" / "me").symlink_to(other / "users" / "me")
+    before = everything_below(other)
+    with pytest.raises(RootNotTrusted, match="symbolic link"):
+        await held(root)
+    assert everything_below(other) == before
+
+
 async def test_a_link_into_the_own_data_folder_is_no_way_in(tmp_path: Path) -> None:
     data = Settings.from_environment().data
     async with Memory.open(data / "users" / "me", scope=Scope(user="me")) as memory:

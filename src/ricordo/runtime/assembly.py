@@ -35,7 +35,7 @@ from ricordo.runtime.place_work import Work, inbox_of, work_in, writable
 from ricordo.runtime.rerankers import chosen_reranker
 from ricordo.runtime.roots import cache_folder
 from ricordo.runtime.serving import Serving, chosen_embedder
-from ricordo.runtime.trust import LIST
+from ricordo.runtime.trust import LIST, check_links, vouches_for
 from ricordo.runtime.visible_places import USER_LABEL, Layer, VisiblePlaces, layers_of
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
@@ -210,6 +210,8 @@ class _Opening:
         key = self._key
         if layer.label == USER_LABEL:
             _, key = await self._claimed(layer.folder, layer.scope)
+        elif not await run_sync(vouches_for, self.parts.settings.trust, self.root):
+            await run_sync(check_links, layer.folder)
         place = await _open_place(layer, key, self.scope, self.parts)
         self._places.append(place)
         self.serving.begin(place)

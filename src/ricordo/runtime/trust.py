@@ -23,8 +23,8 @@ from ricordo.runtime.guard_key import KEY_LENGTHS, identity_of
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE, WORKSPACE
 
 __all__ = [
-    "ALL_ROOTS", "HIDES_ALL", "LIST", "SHOWS_CURATED", "check_trust", "is_listed", "is_private_rule", "is_unmade",
-    "lies_in", "links_in", "list_path", "narrow_modes", "owner_trouble", "stored_key", "vouches_for",
+    "ALL_ROOTS", "HIDES_ALL", "LIST", "SHOWS_CURATED", "check_links", "check_trust", "is_listed", "is_private_rule",
+    "is_unmade", "lies_in", "links_in", "list_path", "narrow_modes", "owner_trouble", "stored_key", "vouches_for",
 ]  # fmt: skip
 
 LIST = "trusted"
@@ -65,8 +65,7 @@ def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
     """
     if vouched or lies_in(root, data):
         return
-    if links := links_in(root):
-        raise RootNotTrusted(_link_refused(links[0]), root=str(root))
+    check_links(root)
     if is_unmade(root):
         return
     if trouble := owner_trouble(root):
@@ -74,6 +73,12 @@ def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
     key = stored_key(root)
     if key is None or not is_listed(identity_of(key), data):
         raise RootNotTrusted(_not_listed(root), root=str(root))
+
+
+def check_links(folder: Path) -> None:
+    """Refuse a root, or the folder of a user in it, that is a link or holds one. It blocks on the disk."""
+    if links := links_in(folder):
+        raise RootNotTrusted(_link_refused(links[0]), root=str(folder))
 
 
 def vouches_for(trusted: Sequence[str], root: Path) -> bool:
