@@ -66,8 +66,7 @@ async def test_it_is_in_no_index_and_in_nothing_that_memory_returns(path: str, t
         shown = repr(found) + await memory.preamble() + repr(await memory.answer("What is the database password?"))
         assert_is_clean(shown)
         assert holding(tmp_path) == [str(place.relative_to(tmp_path))]
-        check = next(each for each in await memory.doctor() if each.name == "secrets")
-    assert not check.ok
+        (check,) = [each for each in await memory.doctor() if each.name.startswith("secrets") and not each.ok]
     assert f"workspace/{path}:" in check.detail
     assert_is_clean(check.detail)
     assert holding(tmp_path) == [str(place.relative_to(tmp_path))]

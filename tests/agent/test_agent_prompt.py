@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ from places import place_of
 from reached_models import KEY, serving
 from ricordo import CompactionConfig, HarnessAgent, Memory
 from ricordo.files.in_memory import InMemoryFiles
-from ricordo.guard import unfence
+from ricordo.guard import Redactor, unfence
 from ricordo.messages import JsonValue, Message, mark_of
 from ricordo.middleware import Request, Turn
 from ricordo.models import ChatModel
@@ -51,7 +52,8 @@ def agent(model: ChatModel, root: Path, session: str = "s", **options: object) -
 
 async def curated(root: Path, text: str) -> None:
     """Let a person write MEMORY.md."""
-    path = anyio.Path(place_of(begun(root, root.parent / "data")) / "workspace" / "MEMORY.md")
+    await run_sync(begun, root, root.parent / "data")
+    path = anyio.Path(place_of(root) / "workspace" / "MEMORY.md")
     await path.parent.mkdir(parents=True, exist_ok=True)
     await path.write_text(f"# Memory\n\n{text}")
 
@@ -339,7 +341,7 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
         files = InMemoryFiles()
         for number, text in enumerate(rules):
             await files.create(f"workspace/rules/{number}.md", text.encode())
-        place = SimpleNamespace(files=files)
+        place = SimpleNamespace(files=files, redactor=Redactor(bytes(32)))
         workspace = SimpleNamespace(place=place, store=Remembering(curated, saved))
         prompt = Prompt(folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most))
         turn = Turn(scope=SCOPE, agent="main", session="s", messages=())

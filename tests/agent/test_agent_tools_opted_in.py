@@ -154,9 +154,11 @@ def test_what_the_model_notes_is_in_the_history_and_can_be_taken_back(monkeypatc
     shown = ricordo("history").out
     assert "insert into /memories/release.md" in shown
     assert "create /memories/release.md" in shown
-    assert ricordo("undo").code == 0
+    assert ricordo("undo").code == 1, "without an id only what a person did is taken back"
+    inserted, created = [change["id"] for change in ricordo("history", "--json").document["changes"][:2]]
+    assert ricordo("undo", inserted).code == 0
     assert file.read_text(encoding="utf-8") == "1. Ask Nadia.\n" != before
-    assert ricordo("undo").code == 0
+    assert ricordo("undo", created).code == 0
     assert not file.exists()
 
 

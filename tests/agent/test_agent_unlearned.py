@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents_at_work import ledgers, settings, transcript
+from agents_at_work import settings, transcript
 from named_disks import NamedDisk
-from places import place_of
 from ricordo import HarnessAgent, Scope
 from ricordo.errors import StorageFull
 from ricordo.testing import Say, ScriptedModel
@@ -25,9 +24,13 @@ def agent(root: Path, **options: object) -> HarnessAgent:
     return HarnessAgent(model, workspace=root, **given)  # type: ignore[arg-type]
 
 
+def ledgers(root: Path) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in (root / "workspace" / "memory").glob("*.md"))
+
+
 def lose_inbox(root: Path) -> None:
     for name in ("queue.db", "queue.db-wal"):
-        (place_of(root) / name).write_bytes(b"this is no database\n" * 500)
+        (root / name).write_bytes(b"this is no database\n" * 500)
 
 
 async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(tmp_path: Path) -> None:

@@ -169,8 +169,8 @@ def test_without_memory_nothing_is_shown_or_learned_and_what_is_said_is_kept(mon
     with loopback_model([Say("All right.")], monkeypatch) as server:
         _chat("We decided that Nadia owns staging.", options=["--no-memory"])
         request = server.requests[0]
-    own = {"grep_files", "read_file", "todo_write", "plan_enter", "plan_read", "plan_write", "plan_exit", "spawn"}
-    own |= {"task_list", "task_output", "task_cancel"}
+    own = {"grep_files", "read_file", "expand", "todo_write", "plan_enter", "plan_read", "plan_write", "plan_exit"}
+    own |= {"spawn", "task_list", "task_output", "task_cancel"}
     assert {tool.name for tool in request.tools} == own, "what reads the evicted and what stands beside, and no more"
     assert "We deploy only from main." not in request.messages[0].text
     assert _remembered() == ["We deploy only from main."]

@@ -528,7 +528,7 @@ def test_lines_can_be_called_back_and_are_written_nowhere(home: Path) -> None:
 def test_ctrl_c_at_the_end_leaves_the_learning_to_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from main.")
     # as long as somebody else works on a job, the end waits for it, with a model up to ten seconds
-    anyio.run(_begin_a_job, Path(".ricordo/queue.db"))
+    anyio.run(_begin_a_job, place_of(Path(".ricordo")) / "queue.db")
     with _model([Say("All right.")], monkeypatch), Terminal("--session", "monday") as terminal:
         terminal.until("> ")
         terminal.type("We decided that Nadia owns staging.\n")

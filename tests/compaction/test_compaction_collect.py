@@ -11,7 +11,6 @@ from anyio.to_thread import run_sync
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents_at_work import transcript
 from conversation_strategies import call, result, said
 from ricordo.compaction import Evict, ToolResultEvictionConfig, Window
 from ricordo.compaction.collect import Collected, Kept, collect, plan
@@ -22,7 +21,7 @@ from ricordo.messages import Message
 from ricordo.state import AgentState
 from ricordo.state.files import FileStates
 from ricordo.workspace.layout import compactions_path, state_path, transcript_path
-from ricordo.workspace.transcript import Transcript
+from ricordo.workspace.transcript import Transcript, read_log
 
 pytestmark = pytest.mark.anyio
 
@@ -86,7 +85,7 @@ async def test_a_file_goes_once_the_window_has_let_go_of_it_and_the_transcript_s
     await aged(tmp_path)
     assert await collect(files, Today()) == Collected(count=1, bytes=len(WIDE))
     assert not file.exists()
-    assert (await transcript(tmp_path))[-1].tool_results[0].text == WIDE
+    assert (await read_log(files, transcript_path("main", "s"))).messages[-1].tool_results[0].text == WIDE
     assert await collect(files, Today()) == Collected()
 
 

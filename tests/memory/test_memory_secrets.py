@@ -155,7 +155,7 @@ async def test_the_guards_key_is_in_no_other_file(opened: Opened, root: Path, tm
         await memory.remember(SECRETS["openai"][0])
         await memory.forget((await memory.entries())[0].id)
     key = (root / "guard.key").read_bytes()
-    assert len(key) == 32
+    assert len(key) == 64
     others = [path for path in below(root) if path.name != "guard.key"]
     assert not [path for path in others if key in path.read_bytes() or key.hex().encode() in path.read_bytes()]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hand_made_roots import begun
 from places import place_of
 from ricordo import Memory, Message
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
@@ -19,8 +20,7 @@ Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
 @pytest.fixture
 def config(root: Path) -> Path:
-    root.mkdir()
-    return root / "config.toml"
+    return begun(root) / "config.toml"
 
 
 def said(text: str) -> Message:
@@ -97,7 +97,7 @@ async def test_settings_that_can_not_be_used_are_an_error_with_their_place(
     with pytest.raises(error, match=told):
         async with opened():
             pass
-    assert names(config.parent) == ["config.toml"]
+    assert sorted(names(config.parent)) == ["config.toml", "guard.key"]
 
 
 async def test_a_config_toml_that_is_no_file_is_an_error_and_nothing_is_made(config: Path, opened: Opened) -> None:
@@ -105,4 +105,4 @@ async def test_a_config_toml_that_is_no_file_is_an_error_and_nothing_is_made(con
     with pytest.raises(StorageFailed, match="it is no file"):
         async with opened():
             pass
-    assert names(config.parent) == ["config.toml"]
+    assert sorted(names(config.parent)) == ["config.toml", "guard.key"]

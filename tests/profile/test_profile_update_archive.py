@@ -8,6 +8,7 @@ import pytest
 
 from conversation_strategies import said
 from hand_clock import HandClock
+from hand_made_roots import begun
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.memory import Memory
@@ -51,7 +52,7 @@ async def test_a_full_profile_takes_what_counts_and_the_rest_can_be_searched(tmp
             }
         )
     )
-    archive = LedgerArchive(files=LocalFiles(tmp_path), clock=clock, redactor=Redactor(bytes(32)), scope=SCOPE)
+    archive = LedgerArchive(files=LocalFiles(begun(tmp_path)), clock=clock, redactor=Redactor(bytes(32)), scope=SCOPE)
     updater = ProfileUpdater(store, model, clock=clock, archive=archive)
     messages = [replace(said(text, role="user"), id=f"m{at}") for at, text in enumerate(said_now)]
     done = await updater.update(messages, thread="s-1")

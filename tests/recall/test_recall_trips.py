@@ -31,7 +31,7 @@ async def trips(memory: Memory, question: str) -> tuple[int, list[str]]:
 
 
 async def test_a_recall_where_nothing_changed_is_one_trip_and_one_after_an_edit_finds_the_edit(tmp_path: Path) -> None:
-    scope = Scope(user="me", project="harbour")
+    scope = Scope(project="harbour")
     async with Memory.open(tmp_path / "root", scope=scope, settings=settings(tmp_path)) as memory:
         await memory.remember("The gull sits on the crane.")
         await anyio.sleep(0.06)
@@ -47,7 +47,7 @@ async def test_a_recall_where_nothing_changed_is_one_trip_and_one_after_an_edit_
 
 @pytest.mark.parametrize("question", ["zebra", "", "&", "the"])
 async def test_a_recall_that_finds_nothing_by_words_is_one_trip_too(tmp_path: Path, question: str) -> None:
-    scope = Scope(user="me", project="harbour")
+    scope = Scope(project="harbour")
     async with Memory.open(tmp_path / "root", scope=scope, settings=settings(tmp_path)) as memory:
         await memory.remember("The gull sits on a crane & sleeps.")
         await anyio.sleep(0.06)
@@ -60,7 +60,7 @@ async def test_a_recall_that_finds_nothing_by_words_is_one_trip_too(tmp_path: Pa
 async def test_what_is_noted_beside_the_documents_makes_no_trip_more_and_a_new_document_is_found(
     tmp_path: Path,
 ) -> None:
-    scope, root = Scope(user="me", project="harbour"), tmp_path / "root"
+    scope, root = Scope(project="harbour"), tmp_path / "root"
     async with Memory.open(root, scope=scope, settings=settings(tmp_path)) as memory:
         await memory.remember("The gull sits on the crane.")
         await anyio.sleep(0.06)
@@ -87,7 +87,8 @@ async def test_what_another_project_saved_for_all_is_found_though_there_was_no_p
         await anyio.sleep(0.06)
         for _ in range(2):
             await memory.recall("gull")
-        assert await trips(memory, "gull") == (1, ["The gull sits on the crane."])
+        # one for the place of the user, and one for what the project shares
+        assert await trips(memory, "gull") == (2, ["The gull sits on the crane."])
         await elsewhere.remember("A gull is no omen.", scope=Scope(user="me"), reason="It holds everywhere.")
         assert sorted((await trips(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
         await elsewhere.remember("No gull likes noise.", scope=Scope(user="me"), reason="It holds everywhere.")

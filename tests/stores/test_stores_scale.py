@@ -8,7 +8,6 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
-from places import place_of
 from ricordo import Entry
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
@@ -119,7 +118,7 @@ async def test_what_did_not_change_is_not_read_again(tmp_path: Path, scheme: str
 
 
 async def test_a_long_memory_of_a_ledger_is_read_once_until_its_file_changes(tmp_path: Path) -> None:
-    files = WatchedFiles(LocalFiles(place_of(tmp_path)))
+    files = WatchedFiles(LocalFiles(tmp_path))
     ledgers, entry = Ledgers(files, ""), Entry(id="01abc", content="The harbour.\nAll of its ships.", by="user")
     long = tmp_path / "memory" / "long" / "01abc.md"
     long.parent.mkdir(parents=True)
@@ -155,7 +154,7 @@ async def test_what_was_read_again_and_says_the_same_is_not_parsed_again(tmp_pat
         parsed.append(data)
         return data.decode()
 
-    held = HeldFile(LocalFiles(place_of(tmp_path)), "notes.txt", parse)
+    held = HeldFile(LocalFiles(tmp_path), "notes.txt", parse)
     for text in ("one", "one", "two", "two", "one\n", "one\ntwo"):
         path.write_text(text)
         assert await held.value() == text

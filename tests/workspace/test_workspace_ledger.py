@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import StorageFailed
 from ricordo.files import FileStore, Stored
@@ -51,7 +52,7 @@ class LocalDay:
 @pytest.mark.req("AS-LEDGER-01")
 async def test_flushing_appends_to_the_local_days_ledger_and_changes_no_earlier_byte(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    ledger = root / "workspace" / "memory" / "2026-11-22.md"
+    ledger = place_of(root) / "workspace" / "memory" / "2026-11-22.md"
     told = ["We deploy only from main.", "I prefer tea over coffee.", "We decided to use PostgreSQL for the orders."]
     before = b""
     async with Memory.open(root, scope=Scope(user="me", project="shop"), clock=LocalDay()) as memory:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from anyio.to_thread import run_sync
 
+from ricordo.compaction.stays import newest_request
 from ricordo.messages import Message
 from ricordo.middleware.contract import Request, Response, Step
 from ricordo.workspace.forgotten import Forgotten
@@ -25,12 +26,18 @@ class HideForgotten:
         self._done: dict[str, Message] = {}
 
     async def __call__(self, request: Request, step: Step) -> Response:
-        """Go on with a window that says nothing of it."""
+        """Go on with a window that says nothing of it but for the newest request of the user."""
         known = await self._forgotten()
         if known != self._known:
             self._known = known
             self._done = {}
-        new = [message for message in request.window if self._done.get(message.id) != message]
+        # what the user asks now is no copy, even in the same words
+        asked = newest_request(request.window)
+        new = [
+            message
+            for at, message in enumerate(request.window)
+            if at != asked and self._done.get(message.id) != message
+        ]
         if new and any(known):
             without = await run_sync(self._without, new, request.turn.session)
             self._done |= {message.id: message for message in without.values()}
