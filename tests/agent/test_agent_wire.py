@@ -298,6 +298,18 @@ async def test_a_thought_that_held_a_secret_is_left_out_and_the_session_goes_on(
     assert [part.signature for part in thoughts] == [None]
 
 
+async def test_a_sealed_thought_of_an_older_transcript_that_held_a_secret_is_left_out(tmp_path: Path) -> None:
+    with strict([Calls(Call("look", {}), thinking="The key is hidden."), Say("Done."), Say("Yes.")]) as server:
+        async with agent(reach(server, CLAUDE), tmp_path) as one:
+            await one.send("Look.")
+        mark = "[secret:aws-key-id:0123abcd]"
+        for path in (tmp_path / "users" / "me").rglob("s.*json*"):
+            path.write_text(path.read_text().replace("The key is hidden.", f"The key is {mark}."))
+        async with agent(reach(server, CLAUDE), tmp_path) as one:
+            await one.send("And?")
+        assert mark not in str(server.requests[-1].body)
+
+
 async def test_what_was_cleared_can_be_opened_without_the_session_tools(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         found = [result.text for message in request.messages for result in message.tool_results]

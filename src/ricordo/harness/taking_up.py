@@ -11,7 +11,8 @@ left out stays in the transcript.
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ricordo.messages import Message, Pairing, Place, Thinking, ToolResult, mark_of, pair, told_by
+from ricordo.guard.rules import MARK
+from ricordo.messages import Message, Pairing, Part, Place, Thinking, ToolResult, mark_of, pair, told_by
 from ricordo.state import AgentState, Standing
 
 __all__ = ["rebuilt", "taken_up", "told_in", "valid"]
@@ -31,12 +32,14 @@ def rebuilt(state: AgentState) -> tuple[Message, ...]:
 def taken_up(window: Sequence[Message], last: str, logged: Sequence[Message]) -> tuple[Message, ...]:
     """Return the window with what the log holds after the message `last`, all of the log when that is not in it.
 
-    What only the log holds was said in a turn that a process did not live to end.
+    What only the log holds was said in a turn that a process did not live to end. A thought in which a secret was
+    replaced has no seal: it would not fit, and providers refuse such a one.
     """
     known = {message.id for message in window}
     places = [number for number, message in enumerate(logged) if message.id == last]
     rest = logged[places[-1] + 1 :] if places else logged
-    return valid((*window, *(message for message in rest if message.id not in known)))
+    found = (*window, *(message for message in rest if message.id not in known))
+    return valid(tuple(map(_unsealed, found)))
 
 
 def told_in(standing: Standing, logged: Sequence[Message]) -> Standing:
@@ -57,6 +60,15 @@ def valid(window: Sequence[Message]) -> tuple[Message, ...]:
     while (arranged := _arranged(found)) != found:
         found = arranged
     return found
+
+
+def _unsealed(message: Message) -> Message:
+    parts = tuple(map(_without_broken_seal, message.parts))
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _without_broken_seal(part: Part) -> Part:
+    return replace(part, signature=None) if isinstance(part, Thinking) and MARK.search(part.text) else part
 
 
 def _arranged(window: Sequence[Message]) -> tuple[Message, ...]:

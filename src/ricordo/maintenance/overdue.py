@@ -6,14 +6,17 @@ Invariant: looking changes nothing, and taking up asks for no work that waits al
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ricordo.audit.check import Check
+from ricordo.errors import StorageError
 from ricordo.files import FileStore
 from ricordo.flush.backlog import backlog
 from ricordo.queue import Job, JobRecord, Queue
 from ricordo.queue.plan import is_same_work, not_done_since
 
-__all__ = ["Overdue", "overdue", "take_up"]
+__all__ = ["Overdue", "check_unlearned", "overdue", "take_up"]
 
 _MOST = 1_000
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,22 @@ async def overdue(queue: Queue, files: FileStore) -> Overdue:
     sessions = [Job(kind="flush", agent=agent, session=session) for agent, session in await backlog(files)]
     behind = [job for job in sessions if not any(is_same_work(job, each) for each in known)]
     return Overdue(waiting=waiting, failed=failed, behind=behind)
+
+
+async def check_unlearned(queue: Queue, files: FileStore) -> Check:
+    """Return the check of the sessions that hold more than was learned from them, for which no job waits.
+
+    One whose turn is running is among them until the turn ends. An inbox that can't be read is told elsewhere.
+    """
+    try:
+        behind = [job.session for job in (await overdue(queue, files)).behind]
+    except StorageError:
+        behind = []
+    detail = "sessions that were not learned from to their end, for which no job waits"
+    if behind:
+        more = f" and {len(behind) - _MOST_NAMED} more" if len(behind) > _MOST_NAMED else ""
+        detail += f"; `ricordo maintain` asks for them again: {', '.join(behind[:_MOST_NAMED])}{more}"
+    return Check(name="unlearned", ok=True, count=len(behind), detail=detail)
 
 
 async def take_up(queue: Queue, found: Overdue, *, retry: bool = False) -> None:

@@ -28,6 +28,7 @@ from ricordo.guard import has_secret
 from ricordo.index.contract import MEMORY_SORTS, Freshness, Query
 from ricordo.index.filters import Moment, moment_of, names_of
 from ricordo.maintenance.brought_over import check_users
+from ricordo.maintenance.overdue import check_unlearned
 from ricordo.memory.by_hand import ByHand
 from ricordo.memory.ingesting import take_in
 from ricordo.memory.results import Ingested, Session
@@ -347,7 +348,9 @@ class Memory(ByHand):
         told = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in found]
         files = self._workspace.shared or self._workspace.place.files
         users = await check_users(files, path_part(self.scope.user) if self.scope.user else "")
-        return [*own[1], await inspect_inbox(self._workspace.inbox), *([users] if users else []), *told]
+        inbox, flush = self._workspace.inbox, self._workspace.flush.config
+        unlearned = [await check_unlearned(inbox, own[0].files)] if flush.is_on else []
+        return [*own[1], await inspect_inbox(inbox), *unlearned, *([users] if users else []), *told]
 
     def freshness(self) -> Freshness:
         """Tell how far the index follows the files, as of the last search or write; each state is found by `recall`.

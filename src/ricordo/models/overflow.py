@@ -10,6 +10,8 @@ of its own or one of three unmistakable phrases for it, whatever else its text s
 
 import re
 from dataclasses import dataclass
+from functools import reduce
+from itertools import takewhile
 
 from ricordo.models.facts import Facts, chain, read_facts
 
@@ -57,6 +59,10 @@ _WINDOW = tuple(
 _SIZE = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
+        # where the reply that was asked for is told apart from the prompt, the prompt
+        rf"context limit: {_NUMBER} \+ {_NUMBER} > ",
+        rf"\({_NUMBER} (?:in the messages|of text input),",
+        rf"passed {_NUMBER} input tokens",
         rf"resulted in {_NUMBER}",
         rf"requested(?: about)?:? {_NUMBER}",
         rf"request (?:has|contains) {_NUMBER}",
@@ -68,15 +74,6 @@ _SIZE = tuple(
         rf"given: {_NUMBER}",
     )
 )
-_PROMPT = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        rf"context limit: {_NUMBER} \+ {_NUMBER} > ",
-        rf"\({_NUMBER} (?:in the messages|of text input),",
-        rf"passed {_NUMBER} input tokens",
-    )
-)
-"""What the prompt took, where the reply that was asked for is told apart from it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +104,7 @@ def find_overflow(facts: Facts) -> Overflow | None:
             return None
     return Overflow(
         window=facts.sizes.get("n_ctx") or _first(_WINDOW, facts.text),
-        size=facts.sizes.get("n_prompt_tokens") or _first(_PROMPT, facts.text) or _first(_SIZE, facts.text),
+        size=facts.sizes.get("n_prompt_tokens") or _first(_SIZE, facts.text),
     )
 
 
@@ -116,19 +113,16 @@ def overflow_in(error: BaseException) -> Overflow | None:
 
     An exception that says itself that it is about something else, such as a rate limit, hides what caused it.
     """
-    found: Overflow | None = None
-    for link in chain(error):
-        facts = read_facts(link)
-        if facts.status in _NOT_ABOUT_SIZE:
-            break
-        told = find_overflow(facts)
-        if told is not None:
-            found = Overflow(
-                window=(found and found.window) or told.window,
-                size=(found and found.size) or told.size,
-                messages=(found and found.messages) or told.messages,
-            )
-    return found
+    about_size = takewhile(lambda facts: facts.status not in _NOT_ABOUT_SIZE, map(read_facts, chain(error)))
+    told = [overflow for facts in about_size if (overflow := find_overflow(facts))]
+    return reduce(_completed, told) if told else None
+
+
+def _completed(first: Overflow, then: Overflow) -> Overflow:
+    """Return the first one with what only the other one names."""
+    return Overflow(
+        window=first.window or then.window, size=first.size or then.size, messages=first.messages or then.messages
+    )
 
 
 def was_shortened(*, reported: int, estimated: int) -> bool:
@@ -141,11 +135,5 @@ def was_shortened(*, reported: int, estimated: int) -> bool:
 
 
 def _first(patterns: tuple[re.Pattern[str], ...], text: str) -> int | None:
-    for pattern in patterns:
-        if found := pattern.search(text):
-            return _number(found[1])
-    return None
-
-
-def _number(digits: str) -> int:
-    return int(re.sub(r"\D", "", digits))
+    found = next(filter(None, (pattern.search(text) for pattern in patterns)), None)
+    return int(re.sub(r"\D", "", found[1])) if found else None

@@ -23,7 +23,7 @@ __all__ = ["doctor"]
 _WORTH_A_NOTE = frozenset(
     {
         "contradictions", "curated", "dangling", "duplicates", "journals", "junk", "profile", "stale", "states",
-        "tasks", "topics", "users",
+        "tasks", "topics", "unlearned", "users",
     }
 )  # fmt: skip
 
