@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
 
-__all__ = ["Scope", "path_part"]
+__all__ = ["Scope", "name_digest", "path_part"]
 
 _LONGEST = 200
 _PARTS = ("tenant", "user", "team", "project", "agent", "session")
@@ -59,4 +59,9 @@ def path_part(name: str) -> str:
     encoded = quote(name, safe="").replace(".", "%2E") if name.strip(".") == "" else quote(name, safe="")
     if name == name.lower() and len(encoded) <= 100:
         return encoded
-    return f"{encoded[:100]}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return f"{encoded[:100]}-{name_digest(name)}"
+
+
+def name_digest(name: str) -> str:
+    """Return eight hex digits of the SHA-256 of `name`."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -6,7 +6,6 @@ Transcripts stay as they are: what they say of it is left out of what is shown b
 Invariant: a record that can't be read stays, and hides nothing of the others.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +20,7 @@ from ricordo.messages.types import JsonValue
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.forgotten import copies, texts_of
-from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, session_of
+from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, record_of
 from ricordo.workspace.ledger import read_memory
 from ricordo.workspace.striking import says_literally, struck
 from ricordo.workspace.tombstones import Tombstone, content_digest
@@ -29,7 +28,6 @@ from ricordo.workspace.tombstones import Tombstone, content_digest
 __all__ = ["Copies", "copies_of"]
 
 _AGENTS = f"{WORKSPACE}/agents"
-_RECORDS = re.compile(rf"{_AGENTS}/[^/]+/(?:state|compactions)/([^/]+?)(?:\.cursor)?\.jsonl?")
 _ROOT = 4
 _MOST_READ = 8_000_000
 
@@ -54,14 +52,15 @@ async def copies_of(files: FileStore, entries: Sequence[Entry], *, key: bytes) -
         data = await _data(files, info)
         if data is None:
             continue
-        if known := session_of(info.path):
-            said, exchange = await run_sync(search.in_transcript, data, known[1])
-            near |= {(known[1], name) for name in exchange}
-        elif match := _RECORDS.fullmatch(info.path):
-            said = await run_sync(search.in_record, data)
-            said = [(match[1], "", text) for _, _, text in said]
-        else:
+        record = record_of(info.path)
+        if record is None or record.aside or record.kind == "tasks":
             continue
+        if record.kind == "transcript":
+            said, exchange = await run_sync(search.in_transcript, data, record.session)
+            near |= {(record.session, name) for name in exchange}
+        else:
+            said = await run_sync(search.in_record, data)
+            said = [(record.session, "", text) for _, _, text in said]
         found |= dict.fromkeys(said)
     edits = []
     for info in await files.list(LARGE_RESULTS):

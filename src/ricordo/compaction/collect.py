@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
@@ -19,7 +18,7 @@ from ricordo.clock import Clock
 from ricordo.errors import FileMissing
 from ricordo.files import FileInfo, FileStore
 from ricordo.scopes import path_part
-from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE
+from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, record_of
 
 __all__ = ["GRACE", "Collected", "Kept", "collect", "plan"]
 
@@ -29,8 +28,9 @@ GRACE = timedelta(days=1)
 _NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
 # the digest tells a file apart; a whole name would be looked for in time that grows with the square of a long word
 _REFERENCE = re.compile(rb"-[0-9a-f]{16,32}\.[A-Za-z0-9]{1,16}")
-_KEPT = re.compile(rf"{WORKSPACE}/agents/[^/]+/(state|sessions|compactions)/([^/]+)")
-_ENDINGS: Mapping[str, str] = {"state": ".json", "sessions": ".log.jsonl", "compactions": ".jsonl"}
+
+
+_REFERRING = frozenset({"state", "compactions"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def plan(files: Iterable[FileInfo], kept: Kept, mentioned: Collection[str], *, b
 
     `mentioned` are the ends of names, digest and type, that its documents refer to.
     """
-    if not {"state", "sessions"} <= kept.changed.keys() or max(kept.changed.values()) >= before:
+    if not {"state", "transcript"} <= kept.changed.keys() or max(kept.changed.values()) >= before:
         return []
     return [info for info in files if info.modified_ns < before and _reference(info.path) not in mentioned]
 
@@ -99,18 +99,14 @@ def _kept(documents: Iterable[FileInfo]) -> Mapping[str, Kept]:
     """Return what is known of each session, by the folder of its evicted files."""
     found: defaultdict[str, Kept] = defaultdict(Kept)
     for info in documents:
-        match = _KEPT.fullmatch(info.path)
-        if match is None:
+        record = record_of(info.path)
+        if record is None or record.kind not in _REFERRING | {"transcript"}:
             continue
-        role, name = match[1], match[2]
-        stem, ending, aside = name.partition(_ENDINGS[role])
-        if not ending or (role == "state" and stem.endswith(".cursor")):
-            continue
-        kept = found[path_part(unquote(stem) if role == "state" else stem)]
-        if role != "sessions":
+        kept = found[path_part(record.session)]
+        if record.kind in _REFERRING:
             kept.referring.append(info.path)
-        if role != "compactions" and not aside:
-            kept.changed[role] = max(info.modified_ns, kept.changed.get(role, 0))
+        if record.kind != "compactions" and not record.aside:
+            kept.changed[record.kind] = max(info.modified_ns, kept.changed.get(record.kind, 0))
     return found
 
 

@@ -119,6 +119,10 @@ class LocalFiles:
         """Return what `list` returns, from a thread that may wait for the disk."""
         return self._found(prefix)
 
+    async def paths(self, prefix: str) -> tuple[str, ...]:
+        """Return the paths of the files below the folder `prefix`, unsorted, without looking at the files."""
+        return await _in_thread(self._paths, safe_path(prefix))
+
     async def sweep(self) -> int:
         """Remove temporary files that a killed process left more than an hour ago; return how many."""
         return await _in_thread(self._sweep)
@@ -302,6 +306,10 @@ class LocalFiles:
         for _ in _walk(self._real(prefix), safe_path(prefix), closed):
             pass
         return tuple(sorted(set(closed)))
+
+    def _paths(self, prefix: str) -> tuple[str, ...]:
+        walked = ((os.path.relpath(top, self._root), names) for top, _, names in os.walk(self._real(prefix)))
+        return tuple(f"{folder.replace(os.sep, '/')}/{name}" for folder, names in walked for name in names)
 
     def _sweep(self) -> int:
         before = time.time() - _STALE_SECONDS

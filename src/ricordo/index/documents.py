@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from ricordo.index.contract import Sort
+from ricordo.workspace.layout import session_named
 
 __all__ = ["Document", "document_of"]
 
@@ -39,5 +40,6 @@ def document_of(path: str, folder: str) -> Document | None:
         match = pattern.fullmatch(inside)
         if match:
             named = match.groupdict()
-            return Document(path=path, sort=sort, session=named.get("session") or "", entry_id=named.get("entry") or "")
+            session = session_named(named.get("session") or "")
+            return Document(path=path, sort=sort, session=session, entry_id=named.get("entry") or "")
     return None

@@ -12,6 +12,7 @@ history is theirs and goes along.
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
 
@@ -40,6 +41,7 @@ from ricordo.workspace.layout import (
     WORKSPACE,
     is_memory,
     ledger_date,
+    session_named,
 )
 from ricordo.workspace.ledger import is_curated
 from ricordo.workspace.session_file import parse_session
@@ -203,7 +205,7 @@ class _Move:
     async def _session_of(self, path: str) -> str:
         name = path.removeprefix(f"{SESSIONS}/")
         if name.startswith(".draft-"):
-            return name.removeprefix(".draft-").removesuffix(".jsonl")
+            return session_named(unquote(name.removeprefix(".draft-").removesuffix(".jsonl")))
         data = (await self.files.read(path)).data
         found = await run_sync(parse_session, data, path.removeprefix(f"{WORKSPACE}/"))
         return found.session if found else ""

@@ -7,7 +7,6 @@ Invariant: what is done is what a dry run lists.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from ricordo.maintenance.rules import Doomed, RetentionRule, doomed
 from ricordo.scopes import path_part
 from ricordo.sessions.catalogue import Catalogue, Glance
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import LARGE_RESULTS, TRASH, USAGE, WORKSPACE
+from ricordo.workspace.layout import LARGE_RESULTS, TRASH, USAGE, WORKSPACE, record_of
 from ricordo.workspace.ledger import read_memory
 
 __all__ = ["DoomedSession", "Leaving", "leaving", "retain"]
@@ -114,20 +113,19 @@ async def _sessions(files: FileStore, rules: Sequence[RetentionRule], now: datet
 
 async def _files_of(files: FileStore, glance: Glance, others: Sequence[Glance]) -> tuple[str, ...]:
     """Return every file of a session, evicted results that another session refers to left out."""
-    own = re.compile(
-        rf"{WORKSPACE}/agents/{re.escape(glance.agent)}/(?:sessions|state|compactions|tasks)/"
-        rf"{re.escape(glance.session)}(?:\.cursor)?(?:\.log)?\.jsonl?"
-    )
     listed = [info.path for info in await files.list(f"{WORKSPACE}/agents/{glance.agent}")]
+    own = [
+        path for path in listed if (record := record_of(path)) and record.session == glance.session and not record.aside
+    ]
     shared = any(each.session == glance.session for each in others)
     evicted = [] if shared else await files.list(f"{LARGE_RESULTS}/{path_part(glance.session)}")
-    return (*(path for path in listed if own.fullmatch(path)), *(info.path for info in evicted))
+    return (*own, *(info.path for info in evicted))
 
 
 async def _trash(files: FileStore, changes: ChangeSets, session: DoomedSession, now: datetime) -> None:
     """Move the files of a session, on record first, so that a kill in between leaves them in one of the two places."""
     folder = f"{TRASH}/{now.date().isoformat()}"
-    listing = f"{folder}/sessions/{session.session}.json"
+    listing = f"{folder}/sessions/{path_part(session.session)}.json"
     data = json.dumps({"session": session.session, "files": session.files}, indent=1).encode() + b"\n"
     if await files.info(listing) is None:
         edit = Edit(path=listing, expected=ABSENT, data=data)

@@ -48,6 +48,7 @@ from ricordo.stores.place import SHARED_LABEL, Place
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import INDEX, USERS
+from ricordo.workspace.renaming import AGENTS, rename_records
 
 __all__ = [
     "Parts",
@@ -311,6 +312,7 @@ async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts) -> P
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()
+        await rename_records(files, await files.paths(AGENTS))
     embedder = None if isinstance(parts.embedder, str) else parts.embedder
     redactor = Redactor(key)
     index_path = _index_path(layer.folder, parts)

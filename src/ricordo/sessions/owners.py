@@ -28,9 +28,11 @@ _USER = re.compile(rf'\{{"v":\d+,"agent":{_STRING},"session":{_STRING},"user":({
 def state_of(transcript: str, session: str, listed: Mapping[str, FileInfo]) -> FileInfo | None:
     """Return the state of the session with this transcript, or what was set aside as unreadable; None for neither."""
     with suppress(InvalidMessage):
-        name = state_path("any", session).rpartition("/")[2]
-        path = f"{transcript.rpartition('/sessions/')[0]}/state/{name}"
-        return listed.get(path) or listed.get(f"{path}.broken-1")
+        folder = f"{transcript.rpartition('/sessions/')[0]}/state"
+        # the second is the name from before, in a root that can only be read
+        for name in (state_path("any", session).rpartition("/")[2], f"{session}.json"):
+            if found := listed.get(f"{folder}/{name}") or listed.get(f"{folder}/{name}.broken-1"):
+                return found
     return None
 
 

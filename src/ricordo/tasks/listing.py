@@ -6,12 +6,13 @@ document that can't be read hides no other.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from anyio.to_thread import run_sync
 
-from ricordo.errors import FileMissing, StorageError, TaskNotFound
+from ricordo.errors import FileMissing, InvalidMessage, StorageError, TaskNotFound
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.scopes import path_part
@@ -19,14 +20,12 @@ from ricordo.tasks.codec import decode
 from ricordo.tasks.contract import Task
 from ricordo.tasks.files import FileTasks, is_no_file
 from ricordo.tasks.plan import named, oldest_first, stopped, swept
-from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, session_of
+from ricordo.workspace.layout import ROOT_TASKS, WORKSPACE, record_of, tasks_path
 
 __all__ = ["Listed", "ask_to_stop", "find_task", "list_tasks", "no_documents"]
 
 _AGENTS = f"{WORKSPACE}/agents"
-_DOCUMENT = re.compile(rf"{_AGENTS}/([^/]+)/tasks/([^/]+)\.json")
 _BELOW = re.compile(rf"({_AGENTS}/[^/]+/tasks/[^/]+\.json)/.+")
-_STATE = re.compile(rf"{_AGENTS}/([^/]+)/state/([^/]+)\.json")
 _FOLDER = re.compile(rf"{_AGENTS}(?:/[^/]+(?:/tasks)?)?")
 
 
@@ -102,10 +101,11 @@ async def no_documents(files: FileStore, paths: Sequence[str]) -> list[str]:
     for path in paths:
         if below := _BELOW.fullmatch(path):
             places.add(below[1])
-        state = _STATE.fullmatch(path)
-        session = (state[1], state[2]) if state else session_of(path)
-        if session is not None:
-            places.add(f"{_AGENTS}/{session[0]}/tasks/{session[1]}.json")
+        record = record_of(path)
+        if record is not None and record.kind in {"state", "transcript"} and not record.aside:
+            with suppress(InvalidMessage):
+                name = tasks_path("any", record.session).rpartition("/")[2]
+                places.add(f"{_AGENTS}/{record.folder}/tasks/{name}")
     return [place for place in sorted(places.difference(paths)) if await _is_no_file(files, place)]
 
 
@@ -136,7 +136,7 @@ async def _read(files: FileStore, agent: str | None, session: str | None) -> lis
 
 
 def _is_wanted(path: str, agent: str | None, session: str | None) -> bool:
-    match = _DOCUMENT.fullmatch(path)
-    if match is None:
+    record = record_of(path)
+    if record is None or record.kind != "tasks" or record.aside:
         return False
-    return (agent is None or match[1] == path_part(agent)) and (session is None or match[2] == session)
+    return (agent is None or record.folder == path_part(agent)) and session in {None, record.session}

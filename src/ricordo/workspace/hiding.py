@@ -4,7 +4,6 @@ Transcripts, states and journals of compactions stay as they are; what is read o
 A line keeps its length, so a place in the file that is shown is a place in the file that lies there.
 """
 
-import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -16,12 +15,11 @@ from ricordo.files import Appended, FileInfo, FileStore, Stored
 from ricordo.messages import codec
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.workspace.forgotten import Forgotten
-from ricordo.workspace.layout import TOMBSTONES, WORKSPACE, session_of
+from ricordo.workspace.layout import TOMBSTONES, record_of, session_of
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["HidingFiles"]
 
-_RECORD = re.compile(rf"{WORKSPACE}/agents/[^/]+/(?:state|compactions)/(.+?)\.jsonl?")
 _HELD = 4
 
 
@@ -95,9 +93,8 @@ class HidingFiles:
 
 def _session(path: str) -> str | None:
     """Return the session of a record; None for any other file."""
-    known = session_of(path.lstrip("/"))
-    match = _RECORD.fullmatch(path.lstrip("/"))
-    return known[1] if known else match[1].removesuffix(".cursor") if match else None
+    record = record_of(path.lstrip("/"))
+    return record.session if record and record.kind != "tasks" and not record.aside else None
 
 
 def _hidden(data: bytes, forgotten: Forgotten, session: str, *, messages: bool) -> bytes:

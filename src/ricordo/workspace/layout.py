@@ -1,12 +1,13 @@
 """Names: where every document of a root lies, as paths below the root. Pure; nothing here touches a disk."""
 
 import re
+from dataclasses import dataclass
 from datetime import date
 from urllib.parse import unquote
 
 from ricordo.errors import InvalidMessage
 from ricordo.guard.redact import has_secret
-from ricordo.scopes import Scope, path_part
+from ricordo.scopes import Scope, name_digest, path_part
 
 __all__ = [
     "AGENT_NOTES",
@@ -28,6 +29,7 @@ __all__ = [
     "USAGE",
     "USERS",
     "WORKSPACE",
+    "SessionRecord",
     "agent_of",
     "archive_path",
     "compactions_path",
@@ -42,6 +44,9 @@ __all__ = [
     "plan_path",
     "profile_of",
     "profile_path",
+    "record_of",
+    "renamed_record",
+    "session_named",
     "session_of",
     "state_path",
     "tasks_path",
@@ -75,9 +80,26 @@ QUEUE = "queue.db"
 DEFAULT_AGENT = "main"
 
 _LEDGER = re.compile(rf"{LEDGERS}/(?:archive/)?(\d{{4}})-(\d\d)-(\d\d)\.md")
-_TRANSCRIPT = re.compile(rf"{WORKSPACE}/agents/([^/]+)/sessions/([^/]+)\.log\.jsonl")
+_RECORD = re.compile(
+    rf"{WORKSPACE}/agents/(?P<folder>[^/]+)/"
+    r"(?:sessions/(?P<transcript>[^/]+)\.log\.jsonl|state/(?P<cursor>[^/]+)\.cursor\.json|state/(?P<state>[^/]+?)\.json"
+    r"|compactions/(?P<compactions>[^/]+?)\.jsonl|tasks/(?P<tasks>[^/]+?)\.json)(?P<aside>\.broken-\d+)?"
+)
 _PROFILE = re.compile(rf"{WORKSPACE}/(?:users/[^/]+/)?(?:agents/[^/]+/)?profile\.json")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionRecord:
+    """What the path of a record of a session tells: the agent's folder, the kind of record and the session's id.
+
+    `kind` is transcript, cursor, state, compactions or tasks. `aside` tells that it was set aside as unreadable.
+    """
+
+    folder: str
+    kind: str
+    session: str
+    aside: bool = False
 
 
 def ledger_path(day: date) -> str:
@@ -140,12 +162,12 @@ def long_path(entry_id: str) -> str:
 
 def transcript_path(agent: str, session: str) -> str:
     """Return where the transcript of a session lies. Raises `InvalidMessage` for an id that could be none."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/sessions/{_checked(session)}.log.jsonl"
+    return f"{WORKSPACE}/agents/{path_part(agent)}/sessions/{_stem(session)}.log.jsonl"
 
 
 def cursor_path(agent: str, session: str) -> str:
     """Return where it is kept how far a session has been extracted. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_checked(session)}.cursor.json"
+    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_stem(session)}.cursor.json"
 
 
 def cursor_beside(transcript: str) -> str:
@@ -162,19 +184,17 @@ def agent_of(folder: str) -> str | None:
 
 def state_path(agent: str, session: str) -> str:
     """Return where the state of an agent in a session lies, never a cursor's place. Raises as `transcript_path`."""
-    stem, dot, end = _checked(session).rpartition(".")
-    name = f"{stem}%2E{end}" if dot and end.lower() == "cursor" else session
-    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{name}.json"
+    return f"{WORKSPACE}/agents/{path_part(agent)}/state/{_state_name(_stem(session))}.json"
 
 
 def compactions_path(agent: str, session: str) -> str:
     """Return where the journal of a session's compactions lies. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/compactions/{_checked(session)}.jsonl"
+    return f"{WORKSPACE}/agents/{path_part(agent)}/compactions/{_stem(session)}.jsonl"
 
 
 def tasks_path(agent: str, session: str) -> str:
     """Return where the background tasks of a session are recorded. Raises as `transcript_path`."""
-    return f"{WORKSPACE}/agents/{path_part(agent)}/tasks/{_checked(session)}.json"
+    return f"{WORKSPACE}/agents/{path_part(agent)}/tasks/{_stem(session)}.json"
 
 
 def plan_path(name: str) -> str:
@@ -184,14 +204,62 @@ def plan_path(name: str) -> str:
 
 def session_of(path: str) -> tuple[str, str] | None:
     """Return the folder of the agent and the session of a transcript's path; None when it is no transcript."""
-    match = _TRANSCRIPT.fullmatch(path)
-    return (match[1], match[2]) if match else None
+    record = record_of(path)
+    return (record.folder, record.session) if record and record.kind == "transcript" and not record.aside else None
 
 
-def _checked(session: str) -> str:
-    """Return the id of a session that messages are to be kept under; it becomes the name of a file."""
+def session_named(stem: str) -> str:
+    """Return the session whose records and evicted results have this name, without its ending."""
+    session, _, digest = stem.rpartition("-")
+    return session if session != session.lower() and digest == name_digest(session) else stem
+
+
+def record_of(path: str) -> SessionRecord | None:
+    """Return what the path of a session's record tells, also where it has its name from before; None for another."""
+    match = _RECORD.fullmatch(path)
+    if match is None:
+        return None
+    kind, stem = _kind_and_stem(match)
+    return SessionRecord(
+        folder=match["folder"], kind=kind, session=session_named(stem), aside=match["aside"] is not None
+    )
+
+
+def renamed_record(path: str) -> str | None:
+    """Return the path that a session's record has today; None where it has it, and for any other file.
+
+    Before, the names of sessions whose ids differ only by case did so too, and were one where case is ignored.
+    """
+    match = None if path == path.lower() else _RECORD.fullmatch(path)
+    if match is None:
+        return None
+    kind, stem = _kind_and_stem(match)
+    session = session_named(stem)
+    if session != stem or session == session.lower():
+        return None
+    name = _state_name(_stem_of(session)) if kind == "state" else _stem_of(session)
+    return f"{path[: match.start(kind)]}{name}{path[match.end(kind) :]}"
+
+
+def _kind_and_stem(match: re.Match[str]) -> tuple[str, str]:
+    kind = next(each for each in ("transcript", "cursor", "state", "compactions", "tasks") if match[each] is not None)
+    return kind, unquote(match[kind]) if kind == "state" else match[kind]
+
+
+def _stem(session: str) -> str:
+    """Return the name of the files of a session, without their endings. Raises `InvalidMessage`."""
     if not _SESSION.fullmatch(session):
         raise InvalidMessage("The id of a session has 1 to 120 letters, digits, dots, dashes, underscores.")
     if has_secret(session):
         raise InvalidMessage("The id of a session holds a secret: it would be written as the name of a file.")
-    return session
+    return _stem_of(session)
+
+
+def _stem_of(session: str) -> str:
+    """Return the id, with a digest where another one could differ from it only by case, as `path_part` does."""
+    return session if session == session.lower() else f"{session}-{name_digest(session)}"
+
+
+def _state_name(stem: str) -> str:
+    name, dot, end = stem.rpartition(".")
+    return f"{name}%2E{end}" if dot and end == "cursor" else stem
