@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 ANSWER = (
-    "They settled where the fixtures live, in testdata/golden.\nOPEN: rename the old folder\nTAGS: Fixtures, testing"
+    "They settled where the fixtures live, in testdata/golden.\nTAGS: were of no help.\n\nOPEN: rename the old folder\n"
+    "TAGS: Fixtures , , TESTING,"
 )
 LONG = "And so on, for a while, as people talk. " * 40
 
@@ -84,7 +85,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-@pytest.mark.req("GO-G24")
+@pytest.mark.req("GO-G24", "GO-G25")
 async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_no_other_is(bench: Bench) -> None:
     async with bench.agent("one") as agent:
         await agent.send("Our fixtures live in testdata/golden.")
@@ -96,18 +97,23 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
     assert all(each in asked for each in told)
     assert "one paragraph" in asked.lower() or "a paragraph" in asked.lower()
     assert "3 to 5 single words" in asked
-    assert "tags: fixtures, testing" in bench.file
-    assert "They settled where the fixtures live, in testdata/golden." in bench.file
+    assert "tags: fixtures, testing" in bench.file.splitlines()
+    told = "They settled where the fixtures live, in testdata/golden. TAGS: were of no help."
+    assert told in bench.file.splitlines(), "of several markers the last one counts"
     async with bench.agent("two"):
         pass
     async with bench.agent("one"):
         pass
     assert len(bench.asked) == 1, "nothing was said"
     assert len(bench.files) == 1
+    bench.closing = lambda: Say("One thing was said.\nIt took a minute.\n\nNobody minded.")
     async with bench.agent("three") as agent:
         await agent.send("One turn is a conversation.")
         assert await agent.sum_up()
     assert len(bench.asked) == 2, "it was summed up before"
+    (without_marker,) = [text for text in bench.files.values() if "One thing was said." in text]
+    assert "One thing was said. It took a minute. Nobody minded." in without_marker.splitlines()
+    assert "tags:" not in without_marker
     assert len(bench.files) == 2
 
 

@@ -17,6 +17,7 @@ from ricordo.guard import unfence
 from ricordo.runtime import Settings
 from ricordo.stores.shown_index import IndexCut
 from ricordo.testing import Call, Say, ScriptedModel
+from ricordo.tokens import estimate_text
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,7 @@ HEAD = ["# Memory", "", "## Topics", "", *TOPICS, "", "## Facts", ""]
 
 def grown(root: Path, *, filling: int, lines: int = 400) -> str:
     """Let a person write a MEMORY.md of so many lines, each with so many words more, the newest last."""
-    rows = [f"- Rule {number} of the quay. {'It holds always. ' * filling}".rstrip() for number in range(lines)]
+    rows = [f"- Rule {number} of the quay. {'È così sempre. ' * filling}".rstrip() for number in range(lines)]
     text = "\n".join([*HEAD, *rows, NEWEST]) + "\n"
     place = place_of(begun(root, root.parent / "data")) / "workspace" / "memory" / "topics"
     place.mkdir(parents=True)
@@ -112,6 +113,21 @@ async def test_bounds_that_settings_name_hold_in_prompts_too(tmp_path: Path) -> 
     assert len("\n".join(index_of(await prompt(root, ConsolidationConfig(max_bytes=3_000)))).encode()) <= 3_000
     wide = index_of(await prompt(root, ConsolidationConfig(max_lines=9_000, max_bytes=900_000)))
     assert len(wide) == 400 + 30 + 4
+
+
+@pytest.mark.req("CC-INDEXCAP")
+async def test_of_a_dense_file_the_tokens_of_the_preamble_act_first_unless_they_are_raised(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    text = grown(root, filling=4)
+    assert len(text.encode()) > 25_000
+    given_by_default = replace(given(root), preamble_tokens=Settings.preamble_tokens)
+    async with Memory.open(root, scope=SCOPE, settings=given_by_default) as memory:
+        cut, said = await memory.index_cut(), await memory.preamble()
+    assert cut is not None
+    assert (cut.cap, cut.topics) == ("tokens", 0)
+    assert 3_500 < estimate_text(said) <= 4_000
+    assert f"no more than {cut.most:,} tokens are shown" in said
+    assert NEWEST in said
 
 
 @pytest.mark.req("HE-C1-index")

@@ -12,7 +12,7 @@ from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
 from ricordo.errors import CompactionNotFound, MessageNotFound, UndoRefused
-from ricordo.messages import Message, Text, Usage, is_pinned, mark_of
+from ricordo.messages import Media, Message, Text, Usage, is_pinned, mark_of
 from ricordo.models import ChatModel
 from ricordo.runtime.usage import ContextReport, apportioned
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
+IMAGE = Media(media_type="image/png", uri="data:image/png;base64,iVBORw0=")
 LONG = "some more words to fill a line, " * 5
 CONFIG = CompactionConfig(trigger_messages=8, keep_messages=2, model="offline")
 
@@ -70,6 +71,14 @@ async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_bac
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:
         (head,) = await one.record([Message(role="system", parts=(Text(text="Answer in English."),))])
+        (told,) = await one.record(
+            [
+                Message(
+                    role="user", parts=(Text(text="I am Ada."), IMAGE), name="ada", parent=head.id,
+                    metadata={"channel": "phone"},
+                )
+            ]
+        )  # fmt: skip
         before, made = one.window, await one.compactions.all()
         while len(made) < 2:
             before, known = one.window, made
@@ -91,14 +100,17 @@ async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_bac
         for each in made[1:]:
             assert (await again.compactions.undo()).handle == each.handle
         assert [message.id for message in again.window] == list(everything), "nothing is summed up any more"
+        assert again.window[1] == told, "with its picture, its name, its parent and its metadata"
         assert is_valid(again.window)
         with pytest.raises(CompactionNotFound):
             await again.compactions.undo()
     async with agent(talking(), root) as once_more:
         assert [message.id for message in once_more.window] == list(everything)
+        assert once_more.window[1] == told
     assert list(everything.values()) == list(await transcript(root))
 
 
+@pytest.mark.req("CC-UNDO")
 async def test_a_compaction_that_a_person_asked_for_is_taken_back_exactly(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, compaction=None) as one:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
@@ -189,8 +189,14 @@ def test_what_can_not_be_done_is_a_wrong_use(options: list[str]) -> None:
 
 
 @pytest.mark.req("HE-O-audit-list")
-def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_command_line() -> None:
+def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_command_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ricordo("ingest", conversation(Path("chat.jsonl"), session="monday"))
+    keeps = Call("remember", {"content": "Vesna waters the plants.", "kind": "errand"})
+    with loopback_model(lambda request: keeps if request.number == 1 else Say("Noted."), monkeypatch):
+        _chat("Hello there.", options=["--session", "tuesday", "--model", "openai-chat:gpt-4o"])
+    monkeypatch.delenv("RICORDO_MODEL")
     saved = ricordo("remember", "We use uv.", "--kind", "decision", "--json").document
     ricordo("remember", "I like tea.", "--everywhere", "--reason", "so it is")
     old = ricordo("remember", "The office is in Turin.", "--json").document
@@ -198,40 +204,71 @@ def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_comma
     text = ledger.read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if "Turin" in line)
     aged = line.replace(f"[at:: {line.split('[at:: ')[1].split(']')[0]}]", "[at:: 2020-01-01T00:00:00.000Z]")
-    ledger.write_text(text.replace(line, aged), encoding="utf-8")
+    ledger.write_text(f"{text.replace(line, aged)}- The bins go out on Mondays.\n", encoding="utf-8")
 
-    everything = _listed()
-    assert {"We use uv.", "I like tea.", "The office is in Turin."} < set(everything)
-    learned = set(everything) - {"We use uv.", "I like tea.", "The office is in Turin."}
+    number, scope = saved["entry"]["id"], saved["entry"]["scope"]
+    (user,) = re.findall(r"user=\w+", scope)
+    filters = ["", f"--id {number[-14:]}", "--kind decision", "--older-than 30d", "--newer-than 30d"]
+    filters += [f"--scope {each}" for each in ("everywhere", "project", user, "user=somebody")]
+    filters += [f"--source {each}" for each in ("user", "agent", "hand", "flush", "monday", "tuesday")]
+    found = _listed(*filters)
+    everything = found[""]
+    saved_by = dict.fromkeys(("We use uv.", "I like tea.", "The office is in Turin."), "user")
+    saved_by |= {"Vesna waters the plants.": "agent", "The bins go out on Mondays.": "hand"}
+    learned = set(everything) - set(saved_by)
     assert any("5433" in content for content in learned)
     for content, entry in everything.items():
+        assert entry["id"]
         assert entry["kind"]
-        assert entry["time"]
-        assert entry["by"] in ({"flush"} if content in learned else {"user"})
+        assert entry["by"] == saved_by.get(content, "flush")
+        assert entry["time"] or entry["by"] == "hand", "nobody knows when a line was written by hand"
         assert "user=" in entry["scope"]
-    assert _listed("--id", saved["entry"]["id"]).keys() == {"We use uv."}
-    assert _listed("--kind", "decision").keys() == {each for each, of in everything.items() if of["kind"] == "decision"}
-    assert "We use uv." in _listed("--kind", "decision")
-    assert _listed("--older-than", "30d").keys() == {"The office is in Turin."}
-    assert _listed("--newer-than", "30d").keys() == set(everything) - {"The office is in Turin."}
-    assert _listed("--scope", "everywhere").keys() == {"I like tea."}
-    assert _listed("--scope", "project").keys() == set(everything) - {"I like tea."}
-    assert _listed("--source", "monday").keys() == learned
-    assert _listed("--source", "user").keys() == set(everything) - learned
-    row = next(line for line in _chat("/memory list").out.splitlines() if line.startswith(saved["entry"]["id"]))
-    assert row.split()[1] == "decision"
-    assert row.split()[3] in {"s", "min"}
-    assert row.split()[4] == "user"
-    assert "project=" in row
+
+    def those(test: Callable[[Any], object]) -> set[str]:
+        return {content for content, entry in everything.items() if test(entry)}
+
+    recent = those(lambda entry: entry["time"] and entry["content"] != "The office is in Turin.")
+    expected = {
+        "": {*everything},
+        f"--id {number[-14:]}": {"We use uv."},
+        "--kind decision": those(lambda entry: entry["kind"] == "decision"),
+        "--older-than 30d": {"The office is in Turin."},
+        "--newer-than 30d": recent,
+        "--scope everywhere": {"I like tea."},
+        "--scope project": {*everything} - {"I like tea."},
+        f"--scope {user}": {*everything},
+        "--scope user=somebody": set[str](),
+        "--source monday": learned,
+        "--source tuesday": {"Vesna waters the plants."},
+    }
+    expected |= {
+        f"--source {by}": those(lambda entry, by=by: entry["by"] == by) for by in ("user", "agent", "hand", "flush")
+    }
+    assert {each: {*found[each]} for each in expected} == expected
+    assert "We use uv." in expected["--kind decision"] != {*everything}
+    for out in (_chat("/memory list").out, ricordo("memory", "list").out):
+        row = next(line for line in out.splitlines() if line.startswith(number))
+        assert row.split()[1] == "decision"
+        assert row.split()[3] in {"s", "min"}
+        assert row.split()[4] == "user"
+        assert "project=" in row
+        assert "agent tuesday" in out
 
 
-def _listed(*filters: str) -> dict[str, Any]:
-    """Return what is listed, by content, the same on the command line and in a chat."""
-    outside = ricordo("memory", "list", *filters, "--json").document
-    inside = json.loads(_chat(f"/memory list {' '.join(filters)} --json").out)
+def _listed(*filters: str) -> dict[str, dict[str, Any]]:
+    """Return what each of these lists, by content, the same on the command line and in a chat."""
+    rest, inside = _chat(*(f"/memory list {each} --json" for each in filters)).out, []
+    while rest.strip():
+        document, end = json.JSONDecoder().raw_decode(rest.lstrip())
+        inside.append(document)
+        rest = rest.lstrip()[end:]
+    outside = [ricordo("memory", "list", *each.split(), "--json").document for each in filters]
     assert inside == outside
-    assert len(outside["entries"]) == outside["total"]
-    return {entry["content"]: entry for entry in outside["entries"]}
+    assert all(len(each["entries"]) == each["total"] for each in outside)
+    return {
+        name: {entry["content"]: entry for entry in each["entries"]}
+        for name, each in zip(filters, outside, strict=True)
+    }
 
 
 def test_a_chat_shows_searches_forgets_and_takes_back_as_the_command_line_does() -> None:

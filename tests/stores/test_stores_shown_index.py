@@ -46,7 +46,9 @@ PARTS = st.one_of(
 
 
 @pytest.mark.req("CC-INDEXCAP")
-@given(parts=st.lists(PARTS, max_size=25), times=st.integers(1, 30), room=st.integers(0, 1_500))
+@given(
+    parts=st.lists(PARTS, max_size=25), times=st.integers(1, 30), room=st.one_of(st.integers(0, 1_500), st.just(AMPLE))
+)
 def test_no_prompt_shows_more_than_each_bound_allows_whatever_grew_the_file(
     parts: list[str], times: int, room: int
 ) -> None:
@@ -111,11 +113,12 @@ def test_the_bound_that_acted_is_named_and_what_it_left_out_is_counted(
 
 @pytest.mark.req("CC-INDEXCAP")
 def test_the_newest_and_what_a_person_added_last_are_shown_wherever_they_stand() -> None:
-    facts = [bullet(f"Fact {number} of the shop.", number) for number in range(300)]
+    facts = [bullet(f"Fact {number} of the shop.", number, kind="preference", by="user") for number in range(300)]
+    facts.insert(150, bullet("What was said last is of less use.", 999))
     by_hand = [f"- Rule {number} of mine.\n" for number in range(300)]
     document = "# Memory\n\n## Facts\n\n" + "".join(facts) + "\n## Mine\n\n" + "".join(by_hand)
     lines, cut = shown(document)
-    assert "- Fact 299 of the shop." in lines
+    assert "- What was said last is of less use." in lines
     assert "- Rule 299 of mine." in lines
     assert cut is not None
     assert cut.cap == "lines"
