@@ -12,6 +12,7 @@ import pytest
 
 from hand_clock import HandClock
 from ricordo.audit import history, undo
+from ricordo.audit.history_retention import HistoryConfig, retain_history
 from ricordo.clock import MonotonicIds
 from ricordo.consolidation.asking import Adviser
 from ricordo.consolidation.config import ConsolidationConfig
@@ -121,15 +122,21 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
     )
     once, twice = root.entry("We deploy only from main."), root.entry("We deploy from main only.")
     thrice = root.entry("We deploy only from main!")
-    await curated(root, old, new, once, twice, topic=(thrice, root.entry("The retro is on Fridays.")))
+    retro = (root.entry("The retro is on Fridays."), root.entry("On Fridays is the retro."))
+    past, now = (
+        root.entry("We use Jenkins for the builds."),
+        root.entry("We switched the builds from Jenkins to Drone."),
+    )
+    await curated(root, new, once, twice, past, topic=(thrice, old, *retro, now))
     before = (await root.files.read(MEMORY)).data
-    assert len(await root.lines()) + len(await root.lines(TOPIC)) == 6
+    assert len(await root.lines()) + len(await root.lines(TOPIC)) == 9
     done = await root.dream()
     held = [*await root.lines(), *await root.lines(TOPIC)]
     assert sum("deploy" in line for line in held) == 1
     assert [line for line in held if "orders" in line] == [f"- {new.content}"]
-    assert "- The retro is on Fridays." in held
-    assert (done.merged, done.superseded, done.deep) == (2, 1, True)
+    assert sum("retro" in line for line in held) == 1
+    assert [line for line in held if "builds" in line] == [f"- {now.content}"]
+    assert (done.merged, done.superseded, done.deep) == (3, 2, True)
     after = (await root.files.read(MEMORY)).data
     assert after.count(b"\n") <= before.count(b"\n")
     assert after.count(b"](memory/topics/") <= before.count(b"](memory/topics/")
@@ -247,12 +254,14 @@ async def test_a_dream_retires_twenty_at_most_never_what_is_a_persons_and_for_th
     assert {"- The gate code is on paper.", "- I like rain."} <= {*held}
     assert len(held) == 42
     root.clock.turn(days=30)
+    await retain_history(root.files, root.changes, now=root.clock.now(), config=HistoryConfig(most_bytes=0))
     (item,) = [each for each in await history(root.files, root.changes) if each.id == done.change_id]
     await undo(root.files, root.changes, item, who="me")
     after = await root.contents()
     assert (after[MEMORY], after[LEDGER]) == (before[MEMORY], before[LEDGER])
 
 
+@pytest.mark.req("HE-C3-guard")
 def test_the_share_that_may_be_retired_grows_with_memory() -> None:
     from ricordo.consolidation.settle import settle
     from ricordo.consolidation.types import Fresh

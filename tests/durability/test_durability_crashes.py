@@ -125,6 +125,7 @@ def test_a_kill_at_any_write_point_costs_at_most_the_save_that_had_not_returned(
         assert len(unknown) <= case["half"], where
         assert len(left["memories"]) - len(acked) <= 1, where
         assert set(everything) <= set(case["again"]["memories"]), where
+        assert len(case["again"]["memories"]) == len(left["memories"]) + 2, where
 
 
 def _check_all_or_nothing(told: list[dict[str, Any]], *, ack: str, act: str) -> None:

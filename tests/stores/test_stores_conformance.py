@@ -49,7 +49,7 @@ async def test_what_is_saved_comes_out_as_it_was(scheme: str, check: StoreCheck,
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I2")
+@pytest.mark.req("GO-I2", "GO-I3")
 @for_every_store("I2", "I3")
 async def test_a_recall_has_its_limit_its_order_and_no_case(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
@@ -65,12 +65,13 @@ async def test_kinds_and_fields_are_kept(scheme: str, check: StoreCheck, tmp_pat
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("GO-I6")
 @for_every_store("I6", only=_SEVERAL)
 async def test_saves_at_one_time_are_all_kept(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-G6", "GO-D1")
+@pytest.mark.req("GO-G6", "GO-D1", "GO-I7")
 @for_every_store("I7")
 async def test_a_kill_loses_nothing_that_was_saved(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
