@@ -98,8 +98,8 @@ async def test_a_session_with_any_conversation_is_summed_up_by_one_request_and_n
     assert "one paragraph" in asked.lower() or "a paragraph" in asked.lower()
     assert "3 to 5 single words" in asked
     assert "tags: fixtures, testing" in bench.file.splitlines()
-    told = "They settled where the fixtures live, in testdata/golden. TAGS: were of no help."
-    assert told in bench.file.splitlines(), "of several markers the last one counts"
+    summary = "They settled where the fixtures live, in testdata/golden. TAGS: were of no help."
+    assert summary in bench.file.splitlines(), "of several markers the last one counts"
     async with bench.agent("two"):
         pass
     async with bench.agent("one"):

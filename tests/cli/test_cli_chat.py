@@ -241,9 +241,8 @@ def test_the_list_shows_and_filters_everything_in_a_chat_as_it_does_on_the_comma
         "--source monday": learned,
         "--source tuesday": {"Vesna waters the plants."},
     }
-    expected |= {
-        f"--source {by}": those(lambda entry, by=by: entry["by"] == by) for by in ("user", "agent", "hand", "flush")
-    }
+    for by in ("user", "agent", "hand", "flush"):
+        expected[f"--source {by}"] = {content for content, entry in everything.items() if entry["by"] == by}
     assert {each: {*found[each]} for each in expected} == expected
     assert "We use uv." in expected["--kind decision"] != {*everything}
     for out in (_chat("/memory list").out, ricordo("memory", "list").out):
