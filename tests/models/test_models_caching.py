@@ -7,6 +7,7 @@ import pytest
 
 from reached_models import ASK, KEY, load_packages, reach, serving
 from ricordo.messages import JsonValue, Message, Text, ToolResult, ToolSpec, Usage
+from ricordo.models import ModelSettings
 from ricordo.models.adapter import ProviderModel
 from ricordo.models.caching import cache_key, cache_settings
 from ricordo.models.connect import connect_model
@@ -41,7 +42,7 @@ def marks(value: JsonValue) -> list[JsonValue]:
 def connected(name: str, server: LoopbackServer | None = None) -> ProviderModel:
     path = "" if name.startswith("anthropic:") else "/v1"
     url = f"{server.url}{path}" if server else None
-    return connect_model(name, base_url=url, api_key=KEY, seconds=20.0, window=None)
+    return connect_model(name, base_url=url, api_key=KEY, seconds=20.0, settings=ModelSettings())
 
 
 @pytest.mark.anyio

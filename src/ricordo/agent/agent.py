@@ -30,7 +30,7 @@ from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.turn_limits import TurnLimits
 from ricordo.messages import Message, Text
 from ricordo.middleware import TurnResult
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.runtime import Settings
 from ricordo.runtime.agent_options import AgentOptions, Refresh
 from ricordo.runtime.agents import open_session
@@ -69,6 +69,10 @@ class HarnessAgent(Standpoint):
     session that is opened again under its id goes on where it was. Each reduction of the window is off until its
     configuration is passed; `recommended` switches all of them on, and `strategies` take the place of all.
 
+    `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory.
+    `model_settings` is what one that is given by name is told, by default as the settings say. `workspace` is the root,
+    by default that of `Memory.open`.
+
     Memory: `memory_tools` gives the model `remember` and `recall`, and those of `forget` and `memory` that
     `opt_in_tools`, else the settings, name; `memory_hooks` learns from what was said. Without both, memory stays
     out of the prompt, which shows what changed in it with the next session or compaction, or, by `refresh="step"`,
@@ -91,6 +95,7 @@ class HarnessAgent(Standpoint):
         self,
         model: str | ChatModel,
         *,
+        model_settings: ModelSettings | None = None,
         workspace: str | Path | None = None,
         store: str | Store | None = None,
         scope: Scope | None,
@@ -128,11 +133,7 @@ class HarnessAgent(Standpoint):
         clock: Clock | None = None,
         disk: Disk | None = None,
     ) -> None:
-        """Describe the agent; nothing is opened, read or written before `async with`.
-
-        `model` is a name such as `anthropic:claude-sonnet-5`, a `ChatModel`, or `offline`, which quotes memory;
-        `workspace` the root, by default that of `Memory.open`. Raises: ScopeRequired; InvalidScope; InvalidSetting.
-        """
+        """Describe the agent; nothing is opened yet. Raises: ScopeRequired; InvalidScope; InvalidSetting."""
         self.scope = scope_of(scope)
         self._options = AgentOptions(
             reductions=Reductions(compaction=compaction, clear_results=clear_results, dedupe_reads=dedupe_reads,
@@ -145,7 +146,7 @@ class HarnessAgent(Standpoint):
             instructions=instructions, memory_tools=memory_tools, memory_hooks=memory_hooks, root=_folder(workspace),
             turn_limits=turn_limits, file_tools=file_tools, incognito=incognito, planning=planning, on_event=on_event,
             settings=settings, refresh=refresh, session=session, trusted=trusted, flush=flush, store=store, shell=shell,
-            clock=clock, disk=disk)  # fmt: skip
+            clock=clock, disk=disk, model_settings=model_settings)  # fmt: skip
         self._stack = AsyncExitStack()
 
     @classmethod

@@ -67,13 +67,13 @@ async def session_in(target: Target, named: str | None) -> str | None:
 
 
 def _configured(target: Target, *, asks: bool) -> "ChatModel | None":
-    from ricordo.models.provider import load_model
+    from ricordo.runtime.named_model import load_named
 
     settings = target.settings
     if settings.model is None or settings.model == _OFFLINE:
         return None
     try:
-        return load_model(settings.model, base_url=settings.base_url)
+        return load_named(settings.model, settings)
     except (ModelError, ExtraMissing) as error:
         if asks:
             raise

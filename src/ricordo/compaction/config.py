@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.naming import check_named_model
 from ricordo.tokens import Budget, Share, Tokens
 
@@ -132,9 +132,10 @@ class CompactionConfig:
 
     `window` is the reasoning model's window in tokens where the model does not know it. `summary_prompt` replaces the
     built-in prompt and holds `{messages}`; `model` is the summary's own, a name or a model, else the agent's is asked;
-    `base_url` is where the model of this name is reached. A summary takes about `summary_tokens` at most, what the
-    user asked, word for word, about `carry_tokens` beside it, and one request to the model `summary_seconds`. With
-    `combined` the request for the summary yields what was learned too, without it that is left to the inbox. After
+    `base_url` is where the model of this name is reached, `model_settings` what it is told. A summary takes about
+    `summary_tokens` at most, what the user asked, word for word, about `carry_tokens` beside it, and one request to the
+    model `summary_seconds`. With `combined` the request for the summary yields what was learned too, without it that is
+    left to the inbox. After
     `breaker` failures in a row the model is not asked for a summary for `breaker_seconds`, and rules write it; 0 never
     stops asking. Where a summary does not make enough room, whole groups of messages are dropped, unless `drop` is
     off. A request that overflows the model's window is made again `overflow_retries` times, each after a forced
@@ -164,6 +165,7 @@ class CompactionConfig:
     truncate_args: TruncateArgsConfig | None = None
     model: str | ChatModel | None = None
     base_url: str | None = None
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
     window: int | None = None
 
     def __post_init__(self) -> None:
@@ -191,7 +193,7 @@ class CompactionConfig:
             _require_text("summary_prompt", self.summary_prompt)
             if MESSAGES not in self.summary_prompt:
                 raise InvalidSetting(f"summary_prompt holds {MESSAGES} where the conversation goes; this one does not.")
-        check_named_model(self.model, self.base_url)
+        check_named_model(self.model, self.base_url, self.model_settings)
         if self.truncate_args is not None and not isinstance(self.truncate_args, TruncateArgsConfig):
             raise InvalidSetting(f"truncate_args takes a TruncateArgsConfig or None, not {self.truncate_args!r}.")
 

@@ -5,10 +5,10 @@ Invariant: a configuration that exists can be carried out; what can't be is refu
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.naming import check_named_model
 from ricordo.tokens import estimate_text
 from ricordo.workspace.index_bounds import IndexBounds
@@ -49,9 +49,9 @@ class ConsolidationConfig:
     `max_retired` out of view that no other stands for, or a tenth of the curated ones, whichever is more.
 
     `model` is consolidation's own, a name or a model, else the agent's is asked; `offline` leaves it to the rules.
-    `base_url` is where the model of this name is reached. `consolidation_prompt` replaces the built-in instructions and
-    holds `{max_memory_tokens}` and `{max_memory_characters}`, and `{memory}` and `{ledger}` where it wants them to
-    stand. A request takes at most
+    `base_url` is where the model of this name is reached, `model_settings` what it is told.
+    `consolidation_prompt` replaces the built-in instructions and holds `{max_memory_tokens}` and
+    `{max_memory_characters}`, and `{memory}` and `{ledger}` where it wants them to stand. A request takes at most
     `seconds`, and `max_input_tokens` tokens; what does not fit is asked for in further ones. After `attempts` runs in a
     row whose answers were of no use the rules do it. With `mode` `preview` a run that nobody asked for is written only
     when somebody approves of it.
@@ -76,6 +76,7 @@ class ConsolidationConfig:
     max_retired: int = 20
     model: str | ChatModel | None = None
     base_url: str | None = None
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
     consolidation_prompt: str | None = None
     max_input_tokens: int = 16_000
     seconds: float = 120.0
@@ -100,7 +101,7 @@ class ConsolidationConfig:
             raise InvalidSetting(f"seconds is a number above 0, not {self.seconds!r}.")
         if self.mode not in {APPLY, PREVIEW}:
             raise InvalidSetting(f"mode is {APPLY} or {PREVIEW}, not {self.mode!r}.")
-        check_named_model(self.model, self.base_url)
+        check_named_model(self.model, self.base_url, self.model_settings)
         if self.consolidation_prompt is not None:
             _check_prompt(self.consolidation_prompt)
         if self.max_input_tokens < self.least_tokens:

@@ -5,10 +5,10 @@ Invariant: a configuration that exists can be carried out; what can't be is refu
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ricordo.errors import InvalidSetting
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.naming import check_named_model
 from ricordo.tokens import estimate_text
 
@@ -78,7 +78,8 @@ class FlushConfig:
     `flush_trigger` is `ALWAYS`, `NEVER`, or `throttled(seconds)`: what comes sooner waits out the gap in the inbox.
     `flush_prompt` replaces the built-in instructions and holds `{messages}`, and `{memory}` and `{ledger}` where it
     wants them to stand. `model` is the flush's own, a name or a model, else the agent's is asked; `offline` lets the
-    rules extract what no summary learned from. `base_url` is where the model of this name is reached.
+    rules extract what no summary learned from. `base_url` is where the model of this name is reached, `model_settings`
+    what it is told.
 
     A request has at most `max_input_tokens` tokens in all; what does not fit is asked for in further ones. `reference`
     says which ledgers it carries beside MEMORY.md: that of `today`, or `all` as far as there is room. Of a message of
@@ -92,6 +93,7 @@ class FlushConfig:
     flush_prompt: str | None = None
     model: str | ChatModel | None = None
     base_url: str | None = None
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
     reference: str = "today"
     max_input_tokens: int = 16_000
     head_tail: int = 4_000
@@ -105,7 +107,7 @@ class FlushConfig:
             raise InvalidSetting(f"flush_trigger is always, never or throttled(seconds), not {self.flush_trigger!r}.")
         if self.min_gap == 0 and self.flush_trigger not in {ALWAYS, NEVER}:
             object.__setattr__(self, "flush_trigger", ALWAYS)
-        check_named_model(self.model, self.base_url)
+        check_named_model(self.model, self.base_url, self.model_settings)
         if self.reference not in {"today", "all"}:
             raise InvalidSetting(f"reference is today or all, not {self.reference!r}.")
         for name, least, most in (

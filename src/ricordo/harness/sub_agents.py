@@ -8,7 +8,7 @@ it reads does not become what a person is remembered by.
 import enum
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ricordo.compaction.config import (
@@ -19,7 +19,8 @@ from ricordo.compaction.config import (
     TruncateArgsConfig,
 )
 from ricordo.errors import InvalidSetting
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
+from ricordo.models.naming import check_named_model
 from ricordo.tasks import Report
 
 __all__ = ["FROM_PARENT", "Inherited", "RemoteAgent", "RemoteWork", "SubAgent", "check_max_iters"]
@@ -54,7 +55,8 @@ One that is not async runs in a thread, and can't be stopped."""
 class SubAgent:
     """An agent that runs in this process, in a session of its own, when `spawn` is called with its `name`.
 
-    `description` tells the parent's model when to use it, `instructions` are its system prompt. `tools` are the names
+    `description` tells the parent's model when to use it, `instructions` are its system prompt, `model_settings` what
+    a model that is given by name is told. `tools` are the names
     of the parent's tools that it gets; by default all but those of memory and of past sessions. `recall` or another
     one of these that is named here is switched on by that, whatever the parent has; `memory_tools` switches all of
     memory's on, and shows it memory as its parent sees it. Plans, todos and tasks are its parent's alone.
@@ -67,6 +69,7 @@ class SubAgent:
     description: str
     instructions: str | None = None
     model: str | ChatModel | None = None
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
     tools: tuple[str, ...] | None = None
     memory_tools: bool = False
     memory_hooks: bool = False
@@ -82,6 +85,7 @@ class SubAgent:
         """Refuse what names no agent, and limits that are none."""
         _check(self.name, self.description, self.seconds)
         check_max_iters(self.max_iters)
+        check_named_model(self.model, None, self.model_settings)
         if isinstance(self.tools, str) or not all(isinstance(name, str) for name in _each(self.tools)):
             raise InvalidSetting(f"The tools of a sub-agent are several names, not {self.tools!r}.")
         for name, kind in _REDUCTIONS.items():

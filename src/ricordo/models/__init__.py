@@ -4,7 +4,7 @@ What stands here is free of side effects, so that plans may speak of models. Mod
 and `embedding.load_embedder`, and wrapped by `retry.Retrying` and `timed.Timed`.
 """
 
-from ricordo.models.config import RetryConfig
+from ricordo.models.config import ModelSettings, RetryConfig
 from ricordo.models.contract import (
     ChatModel,
     Delta,
@@ -23,6 +23,7 @@ __all__ = [
     "Delta",
     "Embedder",
     "Finished",
+    "ModelSettings",
     "Overflow",
     "Reply",
     "ReplyEvent",

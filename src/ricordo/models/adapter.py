@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, NoReturn, Self
+from typing import NoReturn, Self
 
 import httpx2
 from anyio.to_thread import run_sync
@@ -44,6 +44,7 @@ from ricordo.models.rules import RequestRules, rules_of
 from ricordo.models.sendable import count_sent, sendable
 from ricordo.models.shown import RequestBody, held_back
 from ricordo.models.structured import ANSWER_TOOL, parse_answer
+from ricordo.models.thinking import thinking_settings
 from ricordo.tokens import estimate_request
 
 __all__ = ["ProviderModel", "failures_of_packages"]
@@ -85,7 +86,7 @@ class ProviderModel:
     base_url: str | None = None
     shows: bool = False
     temperature: float | None = None
-    thinking: bool | Literal["low", "medium", "high"] | None = None
+    thinking: bool | str | None = None
     _unlimited: "ProviderModel | None" = field(default=None, repr=False)
 
     def limited(self, tokens: int) -> Self:
@@ -228,14 +229,15 @@ class ProviderModel:
             settings["timeout"] = self.seconds
         if "max_retries" not in unknown:
             settings["max_retries"] = 0
-        if self.temperature is not None and "temperature" not in unknown:
-            settings["temperature"] = self.temperature
-        if self.thinking is not None and "thinking" not in unknown:
-            settings["thinking"] = self.thinking
         limit = self._reply_limit(messages, tools)
         if limit is not None and "max_tokens" not in unknown:
             settings["max_tokens"] = limit
-        return settings
+        thought = thinking_settings(
+            self.model, messages, thinking=self.thinking, temperature=self.temperature, limit=limit
+        )
+        for name in unknown:
+            thought.pop(name, None)  # type: ignore[misc]
+        return {**settings, **thought}
 
     def _reply_limit(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> int | None:
         """Return how many tokens the reply may take: no more than the window leaves beside the prompt."""

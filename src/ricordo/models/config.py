@@ -1,10 +1,42 @@
-"""How often and how long a failed call to a model is tried again."""
+"""What a model is told of its replies, and how often and how long a failed call to it is tried again."""
 
+import math
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from ricordo.errors import InvalidSetting
 
-__all__ = ["RetryConfig"]
+__all__ = ["ModelSettings", "RetryConfig"]
+
+_EFFORTS = get_args(Literal["low", "medium", "high"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """What a model that is given by name is told of each reply, and how large its window is.
+
+    None leaves each to the provider. `window` is in tokens, for a model that no table knows; `reply_tokens` is how long
+    a reply may get, thinking included. `temperature` says how freely it is worded, from 0 up. `thinking` says whether
+    the model thinks before it answers: true, false, `low`, `medium` or `high`.
+    """
+
+    window: int | None = None
+    reply_tokens: int | None = None
+    temperature: float | None = None
+    thinking: bool | str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits that are not above 0, a temperature below 0, and an unknown kind of thinking."""
+        for name in ("window", "reply_tokens"):
+            limit: object = getattr(self, name)
+            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0):
+                raise InvalidSetting(f"{name} is a whole number of tokens above 0, not {limit!r}.")
+        given: object = self.temperature
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        if given is not None and not (is_number and 0 <= self.temperature < math.inf):  # type: ignore[operator]
+            raise InvalidSetting(f"temperature is a number of at least 0, not {given!r}.")
+        if self.thinking is not None and not isinstance(self.thinking, bool) and self.thinking not in _EFFORTS:
+            raise InvalidSetting(f"thinking is true, false, or one of {', '.join(_EFFORTS)}, not {self.thinking!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from ricordo.errors import InvalidSetting, ModelError, ModelNotFound
 from ricordo.messages.jsontext import loads, record
 from ricordo.models.adapter import ProviderModel
 from ricordo.models.caching import caching_of
+from ricordo.models.config import ModelSettings
 from ricordo.models.failures import extra_missing, key_missing, missing_variable
 from ricordo.models.shown import RequestBody, held_requests
 
@@ -33,7 +34,7 @@ _SHORTEST_KEY = 12
 
 
 def connect_model(
-    name: str, *, base_url: str | None, api_key: str | None, seconds: float, window: int | None
+    name: str, *, base_url: str | None, api_key: str | None, seconds: float, settings: ModelSettings
 ) -> ProviderModel:
     """Return the adapter for the model of this name; see `load_model` for the errors."""
     providers: list[Provider[Any]] = []
@@ -48,7 +49,10 @@ def connect_model(
         model=model,
         keys=keys_of(providers, api_key),
         seconds=seconds,
-        given_window=window,
+        given_window=settings.window,
+        reply_limit=settings.reply_tokens,
+        temperature=settings.temperature,
+        thinking=settings.thinking,
         base_url=base_url,
         shortens=name.startswith("ollama:"),
         shows=all(_takes(type(provider), "http_client") for provider in providers),

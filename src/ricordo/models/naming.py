@@ -1,12 +1,23 @@
 """The name of a model in a configuration, with the address that was given for it: what can be refused at once. Pure."""
 
 from ricordo.errors import InvalidSetting
+from ricordo.models.config import ModelSettings
 
 __all__ = ["check_named_model", "provider_of"]
 
 
-def check_named_model(model: object, base_url: object) -> None:
-    """Refuse a blank name, a blank address, and an address without the name of a model. Raises: InvalidSetting."""
+def check_named_model(model: object, base_url: object, settings: object = None) -> None:
+    """Refuse a blank name, a blank address, and an address or settings without the name of a model.
+
+    Raises: InvalidSetting.
+    """
+    if not isinstance(settings, ModelSettings | None):
+        raise InvalidSetting(f"model_settings is a ModelSettings or None, not {settings!r}.")
+    if settings not in {None, ModelSettings()} and not isinstance(model, str):
+        raise InvalidSetting(
+            "model_settings are for a model that is given by name; one that is made already has its own, which "
+            "load_model takes."
+        )
     if isinstance(model, str) and not model.strip():
         raise InvalidSetting("model names a model, or is None; this name is blank.")
     if base_url is None:

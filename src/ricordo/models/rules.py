@@ -1,6 +1,6 @@
 """What a provider takes in a request: the limits of each protocol, as its documentation and its servers state them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 __all__ = ["ANTHROPIC", "CHAT_COMPLETIONS", "OTHER", "RESPONSES", "Protocol", "RequestRules", "rules_of"]
@@ -18,6 +18,8 @@ class RequestRules:
     is how many messages a request may have, None for no limit that is known; the protocol `responses` counts each
     text, call, thought and result as one. `user_last` says that a request may not end with the assistant.
     `reply_tokens` is how long a reply is asked for at most where nobody says, None where the protocol needs no number.
+    `takes_thoughts` says that the model reads its earlier thoughts; in chat completions they
+    stand in one of `thought_fields`.
     `inside` are the media types that a request may hold in itself, `fetched` those that may stand at a URL: a type, or
     all of a family such as `image`.
     """
@@ -28,6 +30,8 @@ class RequestRules:
     most_messages: int | None = None
     user_last: bool = False
     reply_tokens: int | None = None
+    takes_thoughts: bool = True
+    thought_fields: frozenset[str] = frozenset({"reasoning", "reasoning_content"})
     inside: frozenset[str] = _PICTURES | {"application/pdf"}
     fetched: frozenset[str] = frozenset({"image", "application/pdf"})
 
@@ -61,6 +65,12 @@ def rules_of(model: object) -> RequestRules:
     names = {kind.__name__ for kind in type(model).__mro__}
     if "AnthropicModel" in names:
         return ANTHROPIC
+    profile = getattr(model, "profile", {})
     if "OpenAIResponsesModel" in names:
-        return RESPONSES
-    return CHAT_COMPLETIONS if "OpenAIChatModel" in names else OTHER
+        return replace(RESPONSES, takes_thoughts=bool(profile.get("openai_supports_encrypted_reasoning_content")))
+    if "OpenAIChatModel" not in names:
+        return OTHER
+    own = profile.get("openai_chat_thinking_field")
+    takes = profile.get("openai_chat_send_back_thinking_parts", "auto") in ("auto", "field")
+    fields = frozenset({own}) if own else CHAT_COMPLETIONS.thought_fields
+    return replace(CHAT_COMPLETIONS, takes_thoughts=takes, thought_fields=fields)

@@ -48,7 +48,8 @@ _NO_REASON = "(the tool failed and did not say why)"
 _NO_RESULT = "(no result of this call is on record)"
 _BEGINNING = "(The beginning of this conversation is not shown.)"
 _GO_ON = "Go on."
-_THOUGHT_FIELDS = frozenset({"reasoning", "reasoning_content"})
+_CHAT_FIELDS = frozenset({"content", "reasoning", "reasoning_content"})
+"""What stands for the id of a thought that came by chat completions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +110,10 @@ def _turns(messages: Sequence[Message], rules: RequestRules, provider: str) -> I
                 result = results.get(Place(message=at, part=number))
                 answers.append(_result(call, result, rules))
                 pieces.append(replace(piece, part=call) if call.id == piece.part.id else _Piece(part=call))
-            elif _is_sent(piece, message, rules, provider):
+            elif _is_sent(piece, rules, provider):
                 pieces.append(piece)
+        if rules.protocol == "responses" and not any(isinstance(piece.part, Thinking) for piece in pieces):
+            pieces = [_unnamed(piece) for piece in pieces]
         if any(not isinstance(piece.part, Thinking) for piece in pieces):
             yield _built(message, "assistant", _without_last_thoughts(pieces))
         if answers:
@@ -165,7 +168,7 @@ def _request_piece(piece: _Piece, rules: RequestRules) -> _Piece | None:
     return piece if isinstance(part, Unknown) and block_of(part, _DIALECT) else None
 
 
-def _is_sent(piece: _Piece, message: Message, rules: RequestRules, provider: str) -> bool:
+def _is_sent(piece: _Piece, rules: RequestRules, provider: str) -> bool:
     """Tell whether a part of a reply is sent back: thoughts only to who thought them, with their seal."""
     part = piece.part
     if isinstance(part, Text):
@@ -176,10 +179,20 @@ def _is_sent(piece: _Piece, message: Message, rules: RequestRules, provider: str
         return False
     fields = piece.kept.get("fields")
     told = fields if isinstance(fields, dict) else {}
-    by = told.get("provider_name") or kept_of(message, _DIALECT).message.get("provider_name")
+    by, own = told.get("provider_name"), told.get("id")
+    if by != provider or not rules.takes_thoughts:
+        return False
     if rules.protocol == "chat":
-        return by == provider and told.get("id") in _THOUGHT_FIELDS
-    return by == provider and bool(part.signature or (rules.protocol == "responses" and told.get("id")))
+        return own in rules.thought_fields
+    return bool(own) and own not in _CHAT_FIELDS if rules.protocol == "responses" else bool(part.signature)
+
+
+def _unnamed(piece: _Piece) -> _Piece:
+    """Return a piece without the provider's id: an item with one is refused without the thought that it came with."""
+    fields = piece.kept.get("fields")
+    if not isinstance(fields, dict) or "id" not in fields:
+        return piece
+    return replace(piece, kept={**piece.kept, "fields": {key: each for key, each in fields.items() if key != "id"}})
 
 
 def _without_last_thoughts(pieces: Sequence[_Piece]) -> Sequence[_Piece]:

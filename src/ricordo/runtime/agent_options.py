@@ -16,7 +16,8 @@ from ricordo.guard.permissions import PermissionRule
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent, check_max_iters
 from ricordo.harness.turn_limits import TurnLimits
 from ricordo.middleware import StepMiddleware
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
+from ricordo.models.naming import check_named_model
 from ricordo.runtime.closing import ClosingMode
 from ricordo.runtime.given import require, shortened
 from ricordo.runtime.reductions import Reductions
@@ -58,6 +59,7 @@ class AgentOptions:
     """
 
     model: str | ChatModel
+    model_settings: ModelSettings | None = None
     scope: Scope
     root: Path | None = None
     store: str | Store | None = None
@@ -96,6 +98,7 @@ class AgentOptions:
         """Refuse a turn of no request, an unknown refresh, no address of a store, and secrets in names of files."""
         check_max_iters(self.max_iters)
         self._check_kinds()
+        check_named_model(self.model, None, self.model_settings)
         if isinstance(self.store, str):
             parse_address(self.store)
         if self.closing_summary not in {None, *get_args(ClosingMode)}:

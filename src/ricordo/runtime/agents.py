@@ -22,11 +22,11 @@ from ricordo.errors import (
 from ricordo.events import Event, Sink
 from ricordo.harness.offline import OFFLINE
 from ricordo.models import ChatModel
-from ricordo.models.provider import load_model
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore, opened_store, remembers_in_root
 from ricordo.runtime.assembly import Parts, Workspace, open_workspace
 from ricordo.runtime.making import Making
+from ricordo.runtime.named_model import load_named
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.session import Session
 from ricordo.runtime.settings import Settings
@@ -70,7 +70,7 @@ async def open_session(options: AgentOptions) -> AsyncIterator[Session]:
         disk=options.disk,
         sink=prompts.told_too(options.on_event),
     )
-    options = replace(options, model=await _loaded(options, settings))
+    options = replace(options, model=await _loaded(options, settings), model_settings=None)
     parts = replace(parts, model=None if isinstance(options.model, str) else options.model)
     async with AsyncExitStack() as stack:
         workspace = None
@@ -161,7 +161,7 @@ async def _loaded(options: AgentOptions, settings: Settings) -> str | ChatModel:
     """Return the model of the agent, which is asked for what memory does too; `offline` stays a name."""
     if not isinstance(options.model, str) or options.model == OFFLINE:
         return options.model
-    return await run_sync(partial(load_model, options.model, base_url=settings.base_url))
+    return await run_sync(partial(load_named, options.model, settings, options.model_settings))
 
 
 async def _memory(

@@ -1,7 +1,7 @@
 """Learning: what extracts a root's sessions, put together: by the rules, or by a model where there is one to ask."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from anyio.to_thread import run_sync
@@ -78,7 +78,11 @@ def _extraction(
     """Return who asks a model; None where the rules do it all."""
     if isinstance(config.model, str) and config.model != OFFLINE:
         address = settings.address(config.model, setting="flush.base_url", own=config.base_url, agent=model)
-        return _Named(load=partial(load_model, config.model, base_url=address), made=made, rules=rules)
+        return _Named(
+            load=partial(load_model, config.model, base_url=address, **asdict(config.model_settings)),
+            made=made,
+            rules=rules,
+        )
     asked = model if config.model is None else config.model
     return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
 

@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from ricordo.middleware.remind import Remind
 from ricordo.middleware.tally import Tally
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.middleware.update import UpdateMemory
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.models.limits import declared_window
 from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
@@ -41,6 +41,7 @@ from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, scratch_files
 from ricordo.runtime.closing import ClosingMode, SessionClosing
+from ricordo.runtime.named_model import load_named
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal, prompt_room, written_in
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
@@ -340,7 +341,8 @@ class Making:
         for each in self.options.sub_agents:
             if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
                 url = self.parts.settings.address(each.model, setting="", own=None, agent=self.parts.model)
-                found.append(replace(each, model=await run_sync(partial(load_model, each.model, base_url=url))))
+                load = partial(load_model, each.model, base_url=url, **asdict(each.model_settings))
+                found.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
             else:
                 found.append(each)
         return tuple(found)
@@ -378,7 +380,7 @@ class Making:
     async def _model(self) -> ChatModel:
         model = self.options.model
         if isinstance(model, str) and model != OFFLINE:
-            return await run_sync(partial(load_model, model, base_url=self.parts.settings.base_url))
+            return await run_sync(partial(load_named, model, self.parts.settings))
         found = QuotingModel() if isinstance(model, str) else model
         if isinstance(found, QuotingModel):
             found.look_with(self._found, keeps=self.keeps)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from types import NoneType
 
@@ -208,7 +208,7 @@ async def _summary(config: CompactionConfig, model: ChatModel, around: Surroundi
         return DigestSummary()
     if isinstance(config.model, str):
         address = around.address(config.model, setting="compaction.base_url", own=config.base_url)
-        model = await run_sync(partial(load_model, config.model, base_url=address))
+        model = await run_sync(partial(load_model, config.model, base_url=address, **asdict(config.model_settings)))
     elif config.model is not None:
         model = config.model
     model = around.metered(model) if around.metered else model

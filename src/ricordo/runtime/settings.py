@@ -33,7 +33,7 @@ from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.language.signals import SignalDetector, bundled
 from ricordo.maintenance.config import MaintenanceConfig
 from ricordo.maintenance.rules import RetentionConfig
-from ricordo.models import ChatModel
+from ricordo.models import ChatModel, ModelSettings
 from ricordo.profile.config import ProfileConfig
 from ricordo.profile.injection import InjectionConfig
 from ricordo.queue import InboxConfig
@@ -86,7 +86,8 @@ class Settings:
     they are searched by an approximate index, where the extra `ann` is installed; 0 is never. With `usage`
     (RICORDO_USAGE) it is noted when a memory is shown, used and confirmed.
 
-    `model` is the agent's model, None where none was named, and `base_url` where it is reached. `compaction`,
+    `model` is the agent's model, None where none was named, `base_url` where it is reached, and `model_settings` what
+    it is told where it is given by name. `compaction`,
     `tool_result_eviction`, `clear_results`, `dedupe_reads`, `truncate_args` and `consolidation` are off when None.
     So is `turn_recall`, which reminds each turn of a few memories, but for a recommended agent, where None is its
     default. All that is put into the prompt beside the agent's own instructions has at most `workspace_tokens`
@@ -109,6 +110,7 @@ class Settings:
     opt_in_tools: tuple[str, ...] = ()
     model: str | None = None
     base_url: str | None = None
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
     embedder: str | None = None
     embedder_base_url: str | None = None
     reranker: str | None = None

@@ -5,7 +5,7 @@ Without consolidation no ledger expires, as nothing of it was consolidated.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import partial
 
@@ -134,7 +134,8 @@ def _adviser(settings: Settings, scope: Scope, model: ChatModel | None, meter: M
 
     if isinstance(config.model, str) and config.model != OFFLINE:
         address = settings.address(config.model, setting="consolidation.base_url", own=config.base_url, agent=model)
-        return _Named(load=partial(load_model, config.model, base_url=address), made=made)
+        load = partial(load_model, config.model, base_url=address, **asdict(config.model_settings))
+        return _Named(load=load, made=made)
     asked = model if config.model is None else config.model
     return made(asked) if not isinstance(asked, str | None) and asked.name != OFFLINE else None
 

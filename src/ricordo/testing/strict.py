@@ -18,6 +18,7 @@ __all__ = ["MOST_MESSAGES", "objection", "window_refusal"]
 MOST_MESSAGES = 2_048
 """The most messages that OpenAI takes in one request."""
 
+_LEAST_BUDGET = 1_024
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONG_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -196,6 +197,30 @@ def _anthropic(body: Body) -> Iterator[str]:
         waiting = calls
     if waiting:
         yield f"`tool_use` ids were found without `tool_result` blocks immediately after: {waiting}"
+    yield from _thinking_objections(body, messages)
+
+
+def _thinking_objections(body: Body, messages: Sequence[Body]) -> Iterator[str]:
+    thinking, most = _inside(body, "thinking"), body.get("max_tokens")
+    if thinking.get("type") not in ("enabled", "adaptive"):
+        return
+    if body.get("temperature", 1) != 1:
+        yield "`temperature` may only be set to 1 when thinking is enabled."
+    if thinking.get("type") == "adaptive":
+        return
+    if _inside(body, "tool_choice").get("type") in ("any", "tool"):
+        yield "Thinking may not be enabled when tool_choice forces tool use."
+    budget = thinking.get("budget_tokens")
+    if not isinstance(budget, int) or budget < _LEAST_BUDGET:
+        yield f"thinking.enabled.budget_tokens: Input should be greater than or equal to {_LEAST_BUDGET}"
+    elif isinstance(most, int) and most <= budget:
+        yield "`max_tokens` must be greater than `thinking.budget_tokens`."
+    for at in range(len(messages) - 1, -1, -1):
+        kinds = [block.get("type") for block in _records(messages[at].get("content"))]
+        if messages[at].get("role") == "user" and kinds[:1] != ["tool_result"]:
+            return
+        if "tool_use" in kinds and kinds[0] not in ("thinking", "redacted_thinking"):
+            yield f"messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kinds[0]}`."
 
 
 def _block_objections(block: Body, where: str) -> Iterator[str]:

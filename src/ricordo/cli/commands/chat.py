@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["chat"]
 
 _OFFLINE = "offline"
+_SWITCHES = {"on": True, "off": False}
 _MISUSED, _INTERRUPTED = 2, 130
 
 _Message = Annotated[str | None, typer.Argument(metavar="MESSAGE", show_default=False, help="Say only this, and end.")]
@@ -30,6 +31,24 @@ _ModelName = Annotated[
         metavar="MODEL",
         show_default=False,
         help="The model, such as anthropic:claude-sonnet-5, or offline; else RICORDO_MODEL, else config.toml.",
+    ),
+]
+_Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        metavar="NUMBER",
+        show_default=False,
+        help="How freely the model words its replies, from 0 up; else model_settings.temperature.",
+    ),
+]
+_Thinking = Annotated[
+    str | None,
+    typer.Option(
+        "--thinking",
+        metavar="LEVEL",
+        show_default=False,
+        help="Whether the model thinks first: on, off, low, medium or high; else model_settings.thinking.",
     ),
 ]
 _StoreAddress = Annotated[
@@ -62,6 +81,8 @@ def chat(
     *,
     message: _Message = None,
     model: _ModelName = None,
+    temperature: _Temperature = None,
+    thinking: _Thinking = None,
     store: _StoreAddress = None,
     session: _SessionId = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the newest session.")] = False,
@@ -90,7 +111,11 @@ def chat(
     _refuse(two=bool(session) and resume, json=as_json and message is None, files=files and not source.is_terminal)
     if incognito and (session or resume):
         raise typer.BadParameter("An incognito chat is a new one: leave --session and --resume out.")
-    settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user})
+    told = {
+        "model_settings.temperature": temperature,
+        "model_settings.thinking": _SWITCHES.get(thinking or "", thinking),
+    }
+    settings = Settings.load(target.root, None, {"model": model, "store": store, "user": user, **told})
     wishes = Wishes(
         target=target,
         settings=settings,
@@ -127,10 +152,10 @@ def _refuse(*, two: bool, json: bool, files: bool) -> None:
 
 def _model(settings: "Settings", *, memory: bool) -> "ChatModel | None":
     """Return the model, connected, or None when there is none, which is said."""
-    from ricordo.models.provider import load_model
+    from ricordo.runtime.named_model import load_named
 
     if settings.model is not None and settings.model != _OFFLINE:
-        return load_model(settings.model, base_url=settings.base_url)
+        return load_named(settings.model, settings)
     if not memory:
         raise typer.BadParameter(
             "Without a model only memory can answer: name a --model, or leave --no-memory and --incognito out."

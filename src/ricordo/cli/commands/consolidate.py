@@ -88,10 +88,10 @@ async def _with_model(parts: "Parts") -> "tuple[Parts, str]":
     config, name = parts.settings.consolidation, parts.settings.model
     if name is None or name == OFFLINE or config is None or config.model is not None:
         return parts, ""
-    from ricordo.models.provider import load_model
+    from ricordo.runtime.named_model import load_named
 
     try:
-        model = await run_sync(partial(load_model, name, base_url=parts.settings.base_url))
+        model = await run_sync(partial(load_named, name, parts.settings))
     except (ModelError, ExtraMissing) as error:
         return parts, f"the rules decided: {type(error).__name__}"
     return replace(parts, model=model), ""
