@@ -11,6 +11,7 @@ from agents_at_work import SCOPE, settings, transcript
 from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.models import ChatModel
+from ricordo.stores import Forgets, Lists
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel
 from ricordo.workspace.profile import Fact, FactSource
 
@@ -136,6 +137,40 @@ async def test_the_next_request_of_a_running_conversation_says_nothing_of_it(tmp
     window = [message for message in model.requests[1].messages if message.role != "system"]
     later = [message for message in model.requests[2].messages if message.role != "system"]
     assert later[: len(window)] == window
+
+
+@pytest.mark.parametrize("scheme", ["jsonl", "sessions"])
+async def test_what_is_forgotten_in_a_store_beside_the_root_is_told_by_no_record_of_the_root(
+    tmp_path: Path, scheme: str
+) -> None:
+    root, store = tmp_path / ".ricordo", f"{scheme}:{tmp_path / 'kept'}"
+    model = ScriptedModel([
+        Call("remember", {"content": SALARY}),
+        Say("Noted: you earn 5000 EUR a month."),
+        Say("Hello again."),
+        Call("session_history", {"session_id": "one", "last_n": 50}),
+        Say("Nothing else."),
+        Say(f"{SALARY} They said hello."),
+    ])  # fmt: skip
+    async with agent(model, root, store=store) as one:
+        await one.send("Remember that I earn 5000 EUR a month.")
+        await one.send("Hello again.")
+        assert "5000 EUR" in told(model.requests[2])
+        lists, forgets = one.store.offers(Lists), one.store.offers(Forgets)
+        assert lists is not None
+        assert forgets is not None
+        [kept] = await lists.entries()
+        await forgets.forget(kept.id, who="user")
+        await one.send("What else was said?")
+    for request in model.requests[3:]:
+        assert "5000 EUR" not in told(request)
+        assert "Hello again." in told(request)
+    assert len(model.requests) == (6 if scheme == "sessions" else 5)
+    for path in (tmp_path / "kept").rglob("*"):
+        assert not path.is_file() or b"5000 EUR" not in path.read_bytes(), path
+    if scheme == "sessions":
+        [file] = (tmp_path / "kept" / "sessions").glob("*.md")
+        assert "They said hello." in file.read_text()
 
 
 async def test_a_profile_says_it_in_no_other_words_and_all_else_as_before(tmp_path: Path) -> None:

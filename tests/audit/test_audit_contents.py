@@ -13,6 +13,7 @@ from ricordo.audit.entry_checks import inspect_entries
 from ricordo.audit.usage import Counted, MemoryUsage
 from ricordo.guard import Quoted, Trust, fence
 from ricordo.runtime.stores import open_store
+from ricordo.stores import Forgets
 from ricordo.workspace.entry import Entry
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -93,12 +94,16 @@ def test_the_memories_of_another_store_are_looked_at_and_a_store_that_lists_none
         async with open_store("jsonl:notes", scope=Scope(user="me", project="shop")) as store:
             for text in ("We deploy only from main.", "We only deploy from main.", "Thanks!"):
                 await store.save(Entry(content=text))
+            forgets = store.offers(Forgets)
+            assert forgets is not None
+            await forgets.forget((await store.save(Entry(content="Gone."))).id, who="user")
 
     anyio.run(saved)
     given = ("--store", "jsonl:notes", "--user", "me", "--project", "shop")
     found = counts(*given)
     assert found == {
         "entries": (True, 3), "junk": (True, 1), "duplicates": (True, 1), "stale": (True, 0), "secrets": (True, 0),
+        "forgotten": (True, 1),
     }  # fmt: skip
     assert ricordo("doctor", *given).out.splitlines()[0] == "jsonl:notes"
     refused = ricordo("doctor", "--store", "none")

@@ -126,6 +126,7 @@ ACTS: dict[str, tuple[Root, Callable[[FileStore], Awaitable[object]]]] = {
 }
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 @pytest.mark.parametrize("name", ACTS)
 async def test_what_is_forgotten_before_any_step_of_another_act_is_not_brought_back_by_it(name: str) -> None:
     root, act = ACTS[name]
@@ -140,6 +141,7 @@ async def test_what_is_forgotten_before_any_step_of_another_act_is_not_brought_b
     assert back == {}
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 @pytest.mark.parametrize("name", ACTS)
 async def test_what_another_act_writes_before_any_step_of_a_forget_is_forgotten_too(name: str) -> None:
     root, act = ACTS[name]

@@ -65,6 +65,20 @@ def test_a_dry_run_says_what_it_would_copy_and_makes_nothing() -> None:
 
 
 @pytest.mark.usefixtures("remembered")
+def test_what_was_forgotten_in_a_store_is_not_copied_back_into_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    ricordo("store", "migrate", "layered", "jsonl:./notes")
+    gone = ricordo("memory", "list", "--json").document["entries"][0]["id"]
+    ricordo("forget", gone)
+    dry = ricordo("store", "migrate", "jsonl:./notes", "layered", "--dry-run")
+    assert "0 memories of 3 would be copied" in dry.out
+    assert "1 was forgotten there" in dry.out
+    done = ricordo("store", "migrate", "jsonl:./notes", "layered", "--json")
+    assert (done.code, done.document["forgotten"], done.document["copied"], done.document["failed"]) == (0, 1, 0, [])
+    assert gone not in ricordo("memory", "list", "--json").out
+
+
+@pytest.mark.usefixtures("remembered")
 def test_a_memory_that_can_not_be_copied_is_named_and_the_exit_code_says_so() -> None:
     ricordo("store", "migrate", "layered", "jsonl:./notes")
     file = Path("notes/memory.jsonl")

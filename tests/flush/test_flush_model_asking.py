@@ -505,6 +505,7 @@ async def test_trouble_of_a_section_costs_no_lesson_and_is_told() -> None:
     assert await desk.contents() == [DEPLOY["content"]]
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_what_was_forgotten_is_not_learned_again_from_a_model() -> None:
     desk = NotingDesk(ScriptedModel([Say(lessons(DEPLOY, ANA))]))
     digest = content_digest(str(DEPLOY["content"]), KEY)

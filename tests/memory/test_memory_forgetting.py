@@ -1,12 +1,15 @@
 """What is forgotten is gone from answers too, an id can be named by its end, and what is closed says so."""
 
+import json
+import sqlite3
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from concepts import Concepts
 from places import place_of
 from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
@@ -38,6 +41,42 @@ async def test_a_forgotten_statement_is_not_quoted_from_its_transcript_until_it_
         assert not (await memory.answer("Who owns the staging database?")).found
         await memory.undo()
         assert "Nadia" in (await memory.answer("Who owns the staging database?")).text
+
+
+def rows_in(database: Path) -> list[tuple[object, ...]]:
+    """Return every row of a database that can be read as it stands."""
+    with closing(sqlite3.connect(database)) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return [row for table in tables for row in connection.execute(f'SELECT * FROM "{table}"')]
+
+
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
+async def test_what_is_forgotten_leaves_files_index_vectors_and_preamble_at_once_and_all_else_stays(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "root"
+    async with Memory.open(root, scope=Scope(user="me", project="shop"), embedder=Concepts()) as memory:
+        gone = await memory.remember("The puppy sleeps in the kitchen.")
+        kept = await memory.remember("We sail on Sundays.")
+        assert next(hit.entry.id for hit in await memory.recall("hound")) == gone.id
+        indexes = [*place_of(root).glob("memory_index*.db")]
+        assert len(indexes) == 2
+        assert b"puppy" in repr([rows_in(path) for path in indexes]).encode()
+        vectors = len(rows_in(indexes[0])) + len(rows_in(indexes[1]))
+        await memory.forget(gone.id)
+        for query in ("hound", "puppy kitchen", ""):
+            assert gone.id not in {hit.entry.id for hit in await memory.recall(query)}
+        assert "puppy" not in await memory.preamble()
+        assert await memory.entries() == [kept]
+        left = [rows_in(path) for path in indexes]
+        assert "puppy" not in repr(left)
+        assert sum(map(len, left)) < vectors
+        said = {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
+        assert [path for path, data in said.items() if b"puppy" in data] == []
+        [stones] = [data for path, data in said.items() if path.name == ".tombstones.jsonl"]
+        [stone] = [json.loads(line) for line in stones.splitlines()]
+        assert stone.keys() == {"id", "digest", "at", "by"}
+        assert (stone["id"], stone["by"]) == (gone.id, "user")
 
 
 async def test_a_forgotten_statement_is_gone_from_curated_memory_too_and_comes_back_to_it(

@@ -300,6 +300,7 @@ async def test_the_preamble_stays_within_its_budget_whatever_is_kept(
         assert estimate_text(await memory.preamble()) <= 4000
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_a_forgotten_thing_is_not_learned_again_from_the_same_words(opened: Opened) -> None:
     fact = "I prefer oolong over any coffee."
     async with opened() as memory:

@@ -28,8 +28,9 @@ from ricordo.errors import (
 )
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
-from ricordo.runtime import Settings
+from ricordo.runtime import Settings, built_in_stores
 from ricordo.runtime import stores as registry
+from ricordo.runtime.built_in_stores import BUILT_IN
 from ricordo.runtime.stores import (
     default_store,
     open_backend,
@@ -241,7 +242,7 @@ async def test_nothing_is_opened_without_a_scope_or_for_one_that_holds_a_secret(
 def test_importing_the_registry_loads_no_plain_backend_and_no_heavy_package() -> None:
     code = "import ricordo.runtime.stores, sys; print([m for m in sys.modules if m.startswith('ricordo.stores.')])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    backends = {built_in.home.partition(":")[0] for built_in in registry._BUILT_IN.values()} - {"nothing"}
+    backends = {built_in.home.partition(":")[0] for built_in in BUILT_IN.values()} - {"nothing"}
     assert backends
     assert [name for name in backends if f"'ricordo.stores.{name}'" in told] == []
 
@@ -284,7 +285,7 @@ anyio.run(used)
 
 @pytest.mark.req("GO-LAYOUT")
 def test_the_contract_each_backend_each_tool_and_the_closing_summary_are_used_without_a_harness() -> None:
-    backends = [f"ricordo.stores.{built_in.home.partition(':')[0]}" for built_in in registry._BUILT_IN.values()]
+    backends = [f"ricordo.stores.{built_in.home.partition(':')[0]}" for built_in in BUILT_IN.values()]
     tools = [
         f"ricordo.tools.{name}"
         for name in ("remember", "recall", "memory_search", "memory_get", "memory_files", "forget")
@@ -404,7 +405,7 @@ async def test_a_package_that_is_not_installed_is_named_with_what_installs_it(mo
     def missing(name: str) -> object:
         raise ModuleNotFoundError("No module named 'lmdb'", name="lmdb")
 
-    monkeypatch.setattr(registry, "import_module", missing)
+    monkeypatch.setattr(built_in_stores, "import_module", missing)
     with pytest.raises(ExtraMissing, match=r"kv needs lmdb: pip install 'ricordo\[kv\]'"):
         async with open_store("kv:./notes", scope=SCOPE):
             pass

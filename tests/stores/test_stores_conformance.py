@@ -88,7 +88,13 @@ async def test_a_bad_disk_is_a_typed_error(scheme: str, check: StoreCheck, tmp_p
     await held(scheme, check, tmp_path)
 
 
-@for_every_store("I10", "capacity", "privacy", "scope")
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
+@for_every_store("I10")
+async def test_what_is_forgotten_is_gone_and_leaves_a_record(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
+    await held(scheme, check, tmp_path)
+
+
+@for_every_store("capacity", "privacy", "scope")
 async def test_what_may_not_stay_is_gone(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 

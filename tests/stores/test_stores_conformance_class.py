@@ -52,7 +52,7 @@ async def test_a_capability_that_is_declared_has_to_be_there(tmp_path: Path) -> 
     declared.forgets = True  # type: ignore[misc]
     with pytest.raises(AssertionError, match="declares"):
         await forgetting(declared, tmp_path)
-    assert await offered(Held(), tmp_path) == ("Lists", "Forgets")
+    assert await offered(Held(), tmp_path) == ("Lists", "Forgets", "KeepsTombstones")
 
 
 def test_the_table_has_a_row_for_each_store_and_a_reason_for_what_is_left_out() -> None:

@@ -77,6 +77,7 @@ async def test_without_its_index_the_store_gives_the_same_answers(damage: str, t
         assert [await store.recall(query, 20) for query in asked] == before
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_edits_by_hand_are_found_and_what_is_forgotten_is_cut_out_alone(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     async with open_store(f"fulltext:{folder}", scope=SHOP) as store:

@@ -208,6 +208,7 @@ async def test_a_save_that_is_cancelled_while_it_embeds_has_saved(tmp_path: Path
         assert (await store.recall("green", 1))[0].why == "cosine 1.00"
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_what_is_kept_by_another_process_is_found_without_embedding_it_again(tmp_path: Path) -> None:
     one, other = Colours(), Colours()
     async with opened(tmp_path, one) as first, opened(tmp_path, other) as second:

@@ -4,9 +4,10 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from secrets import token_bytes
 from typing import ClassVar
 
 import anyio
@@ -15,6 +16,7 @@ from ricordo.clock import Clock, MonotonicIds, SystemClock
 from ricordo.errors import FileMissing, StorageError
 from ricordo.events import Emitter
 from ricordo.files.disk import Disk
+from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.index.contract import Query
@@ -22,21 +24,24 @@ from ricordo.messages.jsontext import dumps, loads, record
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
-from ricordo.stores.plain import PlainDriver
+from ricordo.stores.plain import Home, PlainDriver
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.testing import StoreConformance
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import from_json, to_json
+from ricordo.workspace.tombstones import Tombstone
 
 __all__ = ["HELD_FAULTS", "LINES_FAULTS", "Held", "Lines"]
 
 _COUNTER = count()
 
 
-class HeldDriver(PlainDriver):
+class HeldDriver(ForgettingDriver):
     """Keeps rows in a list that outlives the backend."""
 
-    def __init__(self, rows: list[Entry], everybodys: list[Entry]) -> None:
+    def __init__(self, rows: list[Entry], everybodys: list[Entry], tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self.rows, self.everybodys = rows, everybodys
 
     async def write(self, entry: Entry) -> Entry:
@@ -47,10 +52,8 @@ class HeldDriver(PlainDriver):
     async def entries(self) -> list[Entry]:
         return self.rows[::-1]
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        gone = await self.get(entry_id)
-        self.rows.remove(gone)
-        return gone
+    async def remove(self, entry: Entry) -> None:
+        self.rows.remove(entry)
 
 
 class LosesTags(HeldDriver):
@@ -148,25 +151,53 @@ class ChangingPreamble(HeldDriver):
 
 
 class ForgetsNothing(HeldDriver):
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        return await self.get(entry_id)
+    async def remove(self, entry: Entry) -> None:
+        pass
 
 
 class ForgetsAll(HeldDriver):
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        gone = await self.get(entry_id)
+    async def remove(self, entry: Entry) -> None:
         self.rows.clear()
-        return gone
+
+
+class RecordsNothing(HeldDriver):
+    async def tombstones(self) -> tuple[Tombstone, ...]:
+        return ()
+
+
+class RecordsContent(HeldDriver):
+    async def tombstones(self) -> tuple[Tombstone, ...]:
+        return tuple(replace(row, message="The cobalt door") for row in await super().tombstones())
+
+
+class RecordsWhatCanBeGuessed(HeldDriver):
+    async def tombstones(self) -> tuple[Tombstone, ...]:
+        return tuple(replace(row, digest="the same for all") for row in await super().tombstones())
+
+
+class KnowsIdsAlone(HeldDriver):
+    async def tombstone_of(self, entry: Entry) -> Tombstone | None:
+        return next((row for row in await self.tombstones() if row.id == entry.id), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Folder:
+    """What a folder of a store that keeps its rows in this process would hold."""
+
+    rows: dict[object, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    records: InMemoryFiles = field(default_factory=InMemoryFiles)
+    key: bytes = field(default_factory=lambda: token_bytes(32))
 
 
 class _HeldBackend(Backend):
-    def __init__(self, parts: StoreParts, rows: dict[object, list[Entry]], kind: type[HeldDriver]) -> None:
-        super().__init__(parts)
-        self._rows, self._kind = rows, kind
+    def __init__(self, parts: StoreParts, folder: "_Folder", kind: type[HeldDriver]) -> None:
+        super().__init__(replace(parts, key=folder.key))
+        self._rows, self._records, self._kind = folder.rows, folder.records, kind
 
     def _driver(self, scope: Scope) -> Driver:
         owner = (scope.tenant, scope.project, None if scope.project else scope.user)
-        return self._kind(self._rows[owner], self._rows[None])
+        tombstones = FileTombstones(Home(files=self._records, scope=scope), f"{hash(owner)}/", self._parts)
+        return self._kind(self._rows[owner], self._rows[None], tombstones)
 
 
 class Held(StoreConformance):
@@ -175,14 +206,13 @@ class Held(StoreConformance):
     shared = False
     through_disk = False
     driver: ClassVar[type[HeldDriver]] = HeldDriver
-    folders: ClassVar[dict[Path, dict[object, list[Entry]]]] = {}
+    folders: ClassVar[dict[Path, _Folder]] = {}
 
     @asynccontextmanager
     async def opened(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
-        rows = self.folders.setdefault(folder, defaultdict(list))
-        yield _HeldBackend(_parts(clock), rows, self.driver)
+        yield _HeldBackend(_parts(clock), self.folders.setdefault(folder, _Folder()), self.driver)
 
 
 class LosesAll(Held):
@@ -190,7 +220,7 @@ class LosesAll(Held):
     async def opened(
         self, folder: Path, scope: Scope, *, clock: Clock | None = None, disk: Disk | None = None
     ) -> AsyncIterator[Backend]:
-        yield _HeldBackend(_parts(clock), defaultdict(list), HeldDriver)
+        yield _HeldBackend(_parts(clock), _Folder(), HeldDriver)
 
 
 class SoundLines(PlainDriver):
@@ -347,8 +377,12 @@ HELD_FAULTS: dict[type[HeldDriver], str] = {
     NoBudget: "the_preamble_of_a_store",
     NoFence: "what_is_remembered_stands",
     ChangingPreamble: "the_same_state",
-    ForgetsNothing: "what_is_forgotten",
-    ForgetsAll: "what_is_forgotten",
+    ForgetsNothing: "what_is_forgotten_is_gone",
+    ForgetsAll: "what_is_forgotten_is_gone",
+    RecordsNothing: "what_is_forgotten_leaves",
+    RecordsContent: "what_is_forgotten_leaves",
+    RecordsWhatCanBeGuessed: "what_is_forgotten_leaves",
+    KnowsIdsAlone: "what_is_forgotten_leaves",
 }
 """Faults of a driver, and the beginning of the check that finds each."""
 

@@ -29,7 +29,7 @@ async def test_what_is_forgotten_is_said_and_gone_and_nothing_else(yes: Person) 
     forget = forget_tool(store, approve=yes)
     assert effect_of(forget) == "acts"
     told = await forget({"entry_id": wrong.id[-8:], "why": "it was wrong"}, CONTEXT)
-    assert told == "forgotten: Pears ship on Monday."
+    assert told == f"forgotten: the fact …{wrong.id[-8:]}."
     assert [hit.entry.id for hit in await store.recall("pears")] == [kept.id]
     [asked] = yes.asked
     assert (asked.tool, asked.act) == ("forget", "forget")
@@ -65,7 +65,7 @@ async def test_an_id_that_names_none_or_several_forgets_nothing(yes: Person) -> 
             await forget({"entry_id": wrong}, CONTEXT)
     assert yes.asked == []
     assert len(await store.recall("pears")) == 2
-    assert await forget({"entry_id": "^bb1234567890"}, CONTEXT) == "forgotten: Pears bb."
+    assert await forget({"entry_id": "^bb1234567890"}, CONTEXT) == "forgotten: the fact …34567890."
 
 
 async def test_a_root_says_that_it_can_be_brought_back_and_it_can(tmp_path: Path, yes: Person) -> None:
@@ -73,7 +73,7 @@ async def test_a_root_says_that_it_can_be_brought_back_and_it_can(tmp_path: Path
         entry = await workspace.store.save(Entry(content="Pears ship on Friday."))
         forget = forget_tool(workspace.store, approve=yes)
         told = await forget({"entry_id": entry.id[-8:]}, CONTEXT)
-        assert told == "forgotten: Pears ship on Friday. It can be brought back for 30 days."
+        assert told == f"forgotten: the fact …{entry.id[-8:]}. It can be brought back for 30 days."
         assert await workspace.store.recall("pears") == []
         assert "forget" not in {tool.spec.name for tool in memory_tools(workspace.store, workspace.place.files)}
 

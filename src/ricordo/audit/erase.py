@@ -98,8 +98,11 @@ async def bury(root: Root, entries: Sequence[Entry], entry_id: str) -> None:
     copies = await copies_of(root.files, entries, key=root.key) if entries else None
     stones = await read_tombstones(root.files)
     digests = {content_digest(entry.content, root.key) for entry in entries}
-    new = [Tombstone(id=entry_id, digest=digest) for digest in sorted(digests)]
-    rows = [row for row in dict.fromkeys([*new, *(copies.stones if copies else ())]) if row not in stones.rows]
+    known = {(row.id, row.digest) for row in stones.rows}
+    at = rfc3339(root.clock.now())
+    new = [Tombstone(id=entry_id, digest=digest, at=at, by="user") for digest in sorted(digests)]
+    new = [row for row in new if (row.id, row.digest) not in known]
+    rows = [row for row in [*new, *(copies.stones if copies else ())] if row not in stones.rows]
     if rows:
         await root.files.replace(TOMBSTONES, stones.with_entries(rows), expected=stones.version)
 

@@ -5,8 +5,10 @@ entry goes too, the line that lists a topic and the files of sessions say nothin
 tombstone keeps extraction from learning the same again, and answers from quoting the message it rested on.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
 
 from ricordo.audit.copies import Copies, copies_of
 from ricordo.audit.find import find_entry, learned_or_like, located_by_id
@@ -26,11 +28,13 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
 from ricordo.workspace.striking import repeats
-from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones
+from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones, tombstone_for
 
 __all__ = ["Forgotten", "forget", "forget_copies"]
 
 _TOPICS = f"{TOPICS}/"
+
+_Bury: TypeAlias = Callable[[Entry], Tombstone]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +56,7 @@ async def forget(
     words again, which may be longer. Raises: EntryNotFound; StorageBusy if a consolidation does not end in time.
     """
     found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
+    bury = partial(tombstone_for, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
         located = await located_by_id(files, found.entry.id)
@@ -62,7 +67,7 @@ async def forget(
         if alike := await _alike(files, standing, copies.near, key):
             standing += alike
             copies = await copies_of(files, [one.entry for one in standing], key=key)
-        return await with_room(files, await _removal(files, standing, copies, key, bounds), bounds, must=True)
+        return await with_room(files, await _removal(files, standing, copies, bury, bounds), bounds, must=True)
 
     # what others make of the entry is written before this, and so found here, or after it, and then it is left out
     async with files.lock(CURATION_LOCK):
@@ -78,9 +83,11 @@ async def forget_copies(
     None where it says nothing of it. Raises: StorageBusy.
     """
 
+    bury = partial(tombstone_for, key=key, at=changes.clock.now(), by=who)
+
     async def plan() -> list[Edit]:
         copies = await copies_of(files, [entry], key=key)
-        return await _told(files, [entry], copies, key)
+        return await _told(files, [entry], copies, bury)
 
     async with files.lock(CURATION_LOCK):
         says = (await copies_of(files, [entry], key=key)).stones or len(await plan()) > 1
@@ -108,7 +115,7 @@ async def _alike(
 
 
 async def _removal(
-    files: FileStore, standing: Sequence[Located], copies: Copies, key: bytes, config: ConsolidationConfig
+    files: FileStore, standing: Sequence[Located], copies: Copies, bury: _Bury, config: ConsolidationConfig
 ) -> list[Edit]:
     """Return the edits that cut an entry out wherever it stands now."""
     edits = []
@@ -119,7 +126,7 @@ async def _removal(
         edits.append(Edit(path=path, expected=stored.version, data=cut))
     edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
     edits = await with_listing(files, edits, config)
-    edits += await _told(files, [found.entry for found in standing], copies, key)
+    edits += await _told(files, [found.entry for found in standing], copies, bury)
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
     # what a model proposed may tell of it
     longs |= {PROPOSAL: None}
@@ -127,10 +134,10 @@ async def _removal(
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
 
 
-async def _told(files: FileStore, entries: Sequence[Entry], copies: Copies, key: bytes) -> list[Edit]:
+async def _told(files: FileStore, entries: Sequence[Entry], copies: Copies, bury: _Bury) -> list[Edit]:
     """Return the edits that take what entries say out of all that is not memory itself, and the tombstones."""
     stones = await read_tombstones(files)
-    buried = [*dict.fromkeys(_tombstone(entry, key) for entry in entries), *copies.stones]
+    buried = [*map(bury, entries), *copies.stones]
     edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(dict.fromkeys(buried)))]
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
@@ -156,9 +163,3 @@ async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[
             own = {one.entry.id: one.entry.content for one in ledgers}
             known[path] = replace(edit, data=with_own_words(edit.data, path, gone, own))
     return list(known.values())
-
-
-def _tombstone(entry: Entry, key: bytes) -> Tombstone:
-    stating = entry.source.messages[0] if entry.source.messages else ""
-    digest = content_digest(entry.content, key)
-    return Tombstone(id=entry.id, digest=digest, session=entry.source.session or "", message=stating)

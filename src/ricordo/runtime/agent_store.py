@@ -1,19 +1,21 @@
 """The store of an agent: the memory of its root, unless another one was named, and nothing where neither can be opened.
 
-Transcripts, state and the inbox stay in the root whichever store it is. What is learned from messages and consolidated
-goes to the root's own memory, so both are off with another store.
+Transcripts, state and the inbox stay in the root whichever store it is, and what is forgotten is hidden in them too.
+What is learned from messages and consolidated goes to the root's own memory, so both are off with another store.
 """
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeAlias
 
 from anyio.to_thread import run_sync
 
+from ricordo.audit import forget_copies
 from ricordo.errors import InvalidInput, RicordoError, ScopeError, ScopeMismatch, StorageError, StorageFailed
 from ricordo.guard import Redactor
 from ricordo.harness.prompt import MEMORY_FILES
@@ -26,7 +28,9 @@ from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.nothing import NoMemory
 from ricordo.stores.opening import Address, parse_address
+from ricordo.stores.place import Place
 from ricordo.stores.plain import refuse_place
+from ricordo.workspace.entry import Entry
 
 __all__ = ["AgentStore", "opened_store", "remembers_in_root"]
 
@@ -89,6 +93,8 @@ async def opened_store(
             found = AgentStore(store=given, standing="other")
         else:
             found = await _at_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
+        if found.standing == "other" and workspace:
+            found.store.tell_forgotten(partial(_hide_copies, workspace.place))
         try:
             yield found
         finally:
@@ -171,6 +177,12 @@ def _refuse_other_scope(store: Store, scope: Scope) -> None:
     mine = scope.parts()
     if any(name in mine and mine[name] != value for name, value in store.scope.parts().items()):
         raise ScopeMismatch(f"The store is bound to {store.scope}: an agent for {scope} can't use it.")
+
+
+async def _hide_copies(place: Place, gone: Entry, who: str) -> None:
+    """Hide what the conversations in the root of an agent say of what was forgotten in another store."""
+    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who):
+        await place.index.refresh()
 
 
 async def _closed(store: Store) -> None:

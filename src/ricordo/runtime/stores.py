@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from hashlib import blake2b
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import NoneType
@@ -33,9 +32,10 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.index.keyword import KeywordIndex
 from ricordo.models import Embedder
 from ricordo.runtime.assembly import Parts, open_workspace, trusted_files
+from ricordo.runtime.built_in_stores import BUILT_IN, imported
 from ricordo.runtime.claiming import claimed_root
 from ricordo.runtime.given import require, scope_of
-from ricordo.runtime.guard_key import new_key
+from ricordo.runtime.guard_key import digest_key, guard_key, new_key
 from ricordo.runtime.roots import nearest_root, workspace_in
 from ricordo.runtime.serving import named_embedder
 from ricordo.runtime.settings import Settings
@@ -79,33 +79,6 @@ class Scheme:
     origin: str = "Ricordo"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _BuiltIn:
-    """Where a backend is found: `module:function`."""
-
-    home: str
-    keeps: str
-    extra: str = ""
-
-
-_BUILT_IN = {
-    "none": _BuiltIn(home="nothing:open_nothing", keeps="nothing"),
-    "sessions": _BuiltIn(
-        home="session_files:open_session_files", keeps="a Markdown file for each session, and their index"
-    ),
-    "markdown": _BuiltIn(home="markdown:open_markdown", keeps="one Markdown file"),
-    "jsonl": _BuiltIn(home="jsonl:open_jsonl", keeps="one file with a JSON document a line"),
-    "json": _BuiltIn(home="json_document:open_json", keeps="one JSON document"),
-    "kv": _BuiltIn(home="kv:open_kv", keeps="an embedded key-value database", extra="kv"),
-    "fulltext": _BuiltIn(home="fulltext:open_fulltext", keeps="a file of entries, and a full-text index"),
-    "vector": _BuiltIn(home="vector:open_vector", keeps="a file of entries, and their vectors", extra="vector"),
-    "folder": _BuiltIn(
-        home="memory_folder:open_memory_folder", keeps="an existing folder of MEMORY.md and topic files, as it is"
-    ),
-    "ring": _BuiltIn(home="ring:open_ring", keeps="the newest entries, in this process"),
-    "mock": _BuiltIn(home="mock:open_mock", keeps="a list, in this process"),
-    "fanout": _BuiltIn(home="fanout:open_fanout", keeps="what it is given, in several stores"),
-}
 _PLACELESS = frozenset({"none", "ring", "mock", "fanout"})
 """Schemes of which what stands after the colon is no folder."""
 
@@ -259,15 +232,16 @@ class Opener:
         folder = await run_sync(self._place, address)
         factory = await run_sync(self._factory, address.scheme)
         claimed = await run_sync(self._claim, address.scheme, folder)
-        key = (await self._claimed(claimed))[1] if claimed else new_key()
+        key = await self._key(address.scheme, claimed)
         parts = StoreParts(
-            redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter
+            redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter, key=key
         )
         opening = Opening(
             address=address, scope=self.scope, parts=parts, another=self.backend, folder=folder,
             files=self._files_of_others if address.scheme in _AS_IT_IS else self._files,
             embedder=self.embedder, index=partial(KeywordIndex.open, redactor=parts.redactor),
             named_embedder=partial(named_embedder, settings=self.parts.settings, agent=self.parts.model),
+            records=self._records if address.scheme in _AS_IT_IS else None,
         )  # fmt: skip
         async with factory(opening) as backend:
             yield backend
@@ -278,8 +252,8 @@ class Opener:
             return self._open_layered
         if scheme in _REGISTRY.factories:
             return _REGISTRY.factories[scheme]
-        if scheme in _BUILT_IN:
-            return _imported(scheme, _BUILT_IN[scheme])
+        if scheme in BUILT_IN:
+            return imported(scheme, BUILT_IN[scheme])
         return _installed(scheme)
 
     def folder(self, address: Address) -> Path | None:
@@ -295,7 +269,7 @@ class Opener:
                 f"A config.toml can't name the store {address}, only Ricordo's own: set RICORDO_STORE."
             )
         has_place = scheme not in _PLACELESS
-        if has_place and scheme in _BUILT_IN and (not place or _SLASHES.match(place)):
+        if has_place and scheme in BUILT_IN and (not place or _SLASHES.match(place)):
             raise InvalidSetting(f"{str(address)!r} names no folder: write one, such as {scheme}:./notes.")
         if not has_place or not place or _SLASHES.match(place):
             return None
@@ -338,7 +312,15 @@ class Opener:
             refuse_no_memory(folder, beside / PROJECT)
             return beside
         refuse_file(folder)
-        return folder if scheme in _BUILT_IN else None
+        return folder if scheme in BUILT_IN else None
+
+    async def _key(self, scheme: str, claimed: Path | None) -> bytes:
+        """Return the secret for the digests of a store: that of its folder, or the user's for stores of others."""
+        if claimed:
+            return (await self._claimed(claimed))[1]
+        if scheme in SCHEMES:
+            return new_key()
+        return digest_key(await guard_key(LocalFiles(self.parts.settings.data / "stores", disk=self.parts.disk)))
 
     def _beside(self, folder: Path) -> Path:
         """Return where it is kept whose a folder is that stays as it is, with its locks."""
@@ -351,6 +333,10 @@ class Opener:
         beside = await run_sync(self._beside, folder)
         await self._claimed(beside)
         yield await run_sync(partial(KnownFolder, folder, locks=beside / "locks", disk=self.parts.disk))
+
+    def _records(self, folder: Path) -> FileStore:
+        """Return the files for what is noted of a folder that is the user's own."""
+        return LocalFiles(self._beside(folder), disk=self.parts.disk)
 
     @asynccontextmanager
     async def _open_layered(self, opening: Opening) -> AsyncIterator[Backend]:
@@ -365,21 +351,8 @@ class Opener:
 def _described(name: str) -> Scheme:
     if name == _LAYERED.name:
         return _LAYERED
-    built_in = _BUILT_IN[name]
+    built_in = BUILT_IN[name]
     return Scheme(name=name, keeps=built_in.keeps, needs=f"ricordo[{built_in.extra}]" if built_in.extra else "")
-
-
-def _imported(scheme: str, built_in: _BuiltIn) -> StoreFactory:
-    module, _, function = built_in.home.partition(":")
-    try:
-        factory: StoreFactory = getattr(import_module(f"ricordo.stores.{module}"), function)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("ricordo"):
-            raise
-        raise ExtraMissing(
-            f"The store {scheme} needs {error.name}: pip install 'ricordo[{built_in.extra}]' installs it."
-        ) from error
-    return factory
 
 
 def _installed(scheme: str) -> StoreFactory:

@@ -10,8 +10,20 @@ from ricordo.audit import HistoryItem, MarkAct, MemoryUsage, UsageAct
 from ricordo.messages import Usage
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.tombstones import Tombstone
 
-__all__ = ["Closes", "Forgets", "KeepsSessions", "Layers", "Lists", "Marks", "NotesUse", "SessionNotes", "Undoes"]
+__all__ = [
+    "Closes",
+    "Forgets",
+    "KeepsSessions",
+    "KeepsTombstones",
+    "Layers",
+    "Lists",
+    "Marks",
+    "NotesUse",
+    "SessionNotes",
+    "Undoes",
+]
 
 
 @runtime_checkable
@@ -33,6 +45,25 @@ class Forgets(Protocol):
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry everywhere and return it. Raises `EntryNotFound`."""
+        ...
+
+
+@runtime_checkable
+class KeepsTombstones(Protocol):
+    """A backend that keeps a record without content of each entry that was forgotten; each that forgets has to.
+
+    Such an entry is not taken in again: `Store.save` asks for it when an entry comes with an id or a time of its own.
+    """
+
+    async def tombstones(self) -> tuple[Tombstone, ...]:
+        """Return the record of each entry that was forgotten, oldest first. Raises `StorageError`."""
+        ...
+
+    async def tombstone_of(self, entry: Entry) -> Tombstone | None:
+        """Return the record by which an entry is known as forgotten: by its id, or by words that are older.
+
+        None for an entry that was not forgotten. Raises `StorageError`.
+        """
         ...
 
 

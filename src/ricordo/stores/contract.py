@@ -7,8 +7,10 @@ nothing more, so what writes without the guard stays out of reach.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from secrets import token_bytes
 from typing import Protocol, TypeVar, cast, final
 
 from ricordo.clock import Clock, Ids, milliseconds
@@ -18,6 +20,7 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
+from ricordo.stores.capabilities import Forgets, KeepsTombstones
 from ricordo.stores.preamble import CutsIndex
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
@@ -46,12 +49,17 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class StoreParts:
-    """What every bound store needs besides its backend."""
+    """What every bound store needs besides its backend.
+
+    `key` is 32 secret bytes for digests, the same each time that the store is opened; without one they hold for this
+    process.
+    """
 
     redactor: Redactor
     clock: Clock
     ids: Ids
     emitter: Emitter
+    key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)
 
 
 class Backend(ABC):
@@ -82,13 +90,15 @@ class Store:
         self._bound = driver
         self._parts = parts
         self._views: dict[type, object] = {}
+        self._acts_of_forgetting: list[Callable[[Entry, str], Awaitable[object]]] = []
         self.scope = scope
 
     async def save(self, entry: Entry) -> Entry:
         """Keep `entry` and return it with its id, time and scope; it is durable when this returns.
 
         Without a scope the entry gets the store's own. A session is no border: it is kept as where the entry comes
-        from, `source.session`. Raises: InvalidEntry; ScopeMismatch for a scope that is not the store's;
+        from, `source.session`. An entry that comes with an id or a time was said before, and is refused if it was
+        forgotten here. Raises: InvalidEntry; ScopeMismatch for a scope that is not the store's;
         ReasonRequired for one beyond the project without a reason; StorageFull and its siblings.
         """
         with self._parts.emitter.stage("save", self.scope) as progress:
@@ -106,7 +116,10 @@ class Store:
             if entry.id:
                 self._parts.ids.follow(entry.id)
             progress.counts["entries"] = 1
-            return await self._bound.write(redacted_entry(stamped, self._parts.redactor))
+            clean = redacted_entry(stamped, self._parts.redactor)
+            if entry.id or entry.time:
+                await self._refuse_forgotten(replace(clean, time=entry.time))
+            return await self._bound.write(clean)
 
     async def recall(self, query: str | Query, limit: int = 5) -> list[Hit]:
         """Return at most `limit` hits, best first; the newest for an empty query; empty when nothing matches.
@@ -145,9 +158,34 @@ class Store:
             names = _methods_of(capability)
             if not names or names & _methods_of(Driver) or not isinstance(self._bound, capability):
                 return None
-            view = {name: _forwarding(getattr(self._bound, name)) for name in names}
+            view = {name: _forwarding(self._method(name)) for name in names}
             self._views[capability] = type(capability.__name__, (), {**view, "__slots__": ()})()
         return cast("_C", self._views[capability])
+
+    def tell_forgotten(self, act: Callable[[Entry, str], Awaitable[object]]) -> None:
+        """Do `act` with each entry that is forgotten through this store from now on, and with who forgets it."""
+        self._acts_of_forgetting.append(act)
+
+    def _method(self, name: str) -> Callable[..., object]:
+        """Return a method of the backend; forgetting is told once it is done."""
+        method: Callable[..., object] = getattr(self._bound, name)
+        if name != "forget" or not isinstance(self._bound, Forgets):
+            return method
+        return partial(self._forgotten, self._bound)
+
+    async def _forgotten(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
+        gone = await bound.forget(entry_id, who=who, why=why)
+        for act in self._acts_of_forgetting:
+            await act(gone, who)
+        return gone
+
+    async def _refuse_forgotten(self, entry: Entry) -> None:
+        if isinstance(self._bound, KeepsTombstones) and (stone := await self._bound.tombstone_of(entry)):
+            when = f" at {stone.at}" if stone.at else ""
+            raise InvalidEntry(
+                f"The memory {stone.id} was forgotten{when} and is not taken in again: save its words without an id "
+                "and a time, as a new memory."
+            )
 
     def _scope_of(self, entry: Entry) -> Scope:
         if entry.scope is None:

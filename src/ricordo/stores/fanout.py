@@ -16,13 +16,14 @@ from ricordo.errors import EntryNotFound, InvalidSetting, RicordoError, StorageE
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, SessionNotes
+from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, KeepsTombstones, Lists, SessionNotes
 from ricordo.stores.contract import Backend, Driver, Store, StoreParts
 from ricordo.stores.fanout_parts import BoundPart, Part
 from ricordo.stores.opening import Opening, several
 from ricordo.stores.plain import options
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.tombstones import Tombstone
 
 __all__ = ["FanoutStore", "open_fanout"]
 
@@ -112,6 +113,17 @@ class _Forgetting:
         return gone[0]
 
 
+class _KeepingTombstones:
+    async def tombstones(self: _Whole) -> tuple[Tombstone, ...]:
+        return await _first(_those(self, KeepsTombstones), lambda store: _asked(store, KeepsTombstones).tombstones())
+
+    async def tombstone_of(self: _Whole, entry: Entry) -> Tombstone | None:
+        for part in _those(self, KeepsTombstones):
+            if stone := await _asked(part.opened_store(), KeepsTombstones).tombstone_of(entry):
+                return stone
+        return None
+
+
 class _Closing:
     async def close(self: _Whole) -> None:
         await _at_all(_those(self, Closes), lambda store: _asked(store, Closes).close())
@@ -135,6 +147,7 @@ class _KeepingSessions:
 _PARTS: dict[type, type] = {
     _Listing: Lists,
     _Forgetting: Forgets,
+    _KeepingTombstones: KeepsTombstones,
     _Closing: Closes,
     _KeepingSessions: KeepsSessions,
 }

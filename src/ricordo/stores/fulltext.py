@@ -22,7 +22,8 @@ from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.ledgers import DEFAULT_NEWEST, Ledgers, newest_option, newest_text, seen_path, standing
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.stores.plain import Home, found, opened_home, options
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
 from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry
@@ -65,14 +66,18 @@ class FulltextStore(Backend):
         if folder not in self._drivers:
             ledgers = Ledgers(self._home.files, folder)
             index = partial(self._index, self._folder / f"{folder}{_INDEX}", ledgers.view)
-            self._drivers[folder] = _FulltextDriver(ledgers, index, self._newest)
+            tombstones = FileTombstones(self._home, folder, self._parts)
+            self._drivers[folder] = _FulltextDriver(ledgers, index, self._newest, tombstones)
         return self._drivers[folder]
 
 
-class _FulltextDriver(PlainDriver):
+class _FulltextDriver(ForgettingDriver):
     path = "memory/"
 
-    def __init__(self, ledgers: Ledgers, index: Callable[[], Awaitable[SearchIndex]], newest: int) -> None:
+    def __init__(
+        self, ledgers: Ledgers, index: Callable[[], Awaitable[SearchIndex]], newest: int, tombstones: StoreTombstones
+    ) -> None:
+        super().__init__(tombstones)
         self._ledgers = ledgers
         self._open_index = index
         self._newest = newest
@@ -102,11 +107,9 @@ class _FulltextDriver(PlainDriver):
     async def preface(self, budget: Tokens | None) -> str:
         return await run_sync(newest_text, await self.entries(), self._newest, budget)
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
-        gone = await self._ledgers.forget(entry_id)
+    async def remove(self, entry: Entry) -> None:
+        await self._ledgers.forget(entry.id)
         await (await self._index()).refresh()
-        return gone
 
     async def close_index(self) -> None:
         opened, self._opened = self._opened, None

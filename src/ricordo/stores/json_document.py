@@ -27,7 +27,8 @@ from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.held_file import HeldFile, rewritten
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, named, opened_home, options
+from ricordo.stores.plain import Home, named, opened_home, options
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import from_json, to_json
 
@@ -73,11 +74,13 @@ class JsonStore(Backend):
 
     def _driver(self, scope: Scope) -> Driver:
         folder = self._home.folder(scope)
-        return self._drivers.setdefault(folder, _JsonDriver(self._home, f"{folder}{_NAME}"))
+        tombstones = FileTombstones(self._home, folder, self._parts)
+        return self._drivers.setdefault(folder, _JsonDriver(self._home, f"{folder}{_NAME}", tombstones))
 
 
-class _JsonDriver(PlainDriver):
-    def __init__(self, home: Home, path: str) -> None:
+class _JsonDriver(ForgettingDriver):
+    def __init__(self, home: Home, path: str, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self.path = path
         self.damaged = 0
         self._files = home.files
@@ -107,13 +110,11 @@ class _JsonDriver(PlainDriver):
                 await self._writable(await self._files.read(self.path))
         return [*entries]
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
+    async def remove(self, entry: Entry) -> None:
+        async def without(stored: Stored) -> tuple[bytes, None]:
+            return await run_sync(_without, self.path, await self._writable(stored), entry.id), None
 
-        async def without(stored: Stored) -> tuple[bytes, Entry]:
-            return await run_sync(_without, self.path, await self._writable(stored), entry_id)
-
-        return await rewritten(self._files, self.path, without)
+        await rewritten(self._files, self.path, without)
 
     async def _writable(self, stored: Stored) -> _Document:
         """Return what a new document begins with; one that can't be read is kept aside first."""
@@ -173,15 +174,14 @@ def _listed(value: JsonValue) -> list[JsonValue]:
     return value
 
 
-def _without(path: str, document: _Document, entry_id: str) -> tuple[bytes, Entry]:
-    """Return the document without one entry, and that entry. Raises: EntryNotFound."""
+def _without(path: str, document: _Document, entry_id: str) -> bytes:
+    """Return the document without one entry. Raises: EntryNotFound."""
     read = document.read(_Document(), [])
     places = [place for place, entry in enumerate(read) if entry is not None]
     entries = named([entry for entry in read if entry is not None], path)
     chosen = chosen_id([entry.id for entry in entries], entry_id)
-    gone = {place: entry for place, entry in zip(places, entries, strict=True) if entry.id == chosen}
-    rest = tuple(value for place, value in enumerate(document.records) if place not in gone)
-    return _written(document, rest), list(gone.values())[-1]
+    gone = {place for place, entry in zip(places, entries, strict=True) if entry.id == chosen}
+    return _written(document, tuple(value for place, value in enumerate(document.records) if place not in gone))
 
 
 def _entry(value: JsonValue) -> Entry | None:

@@ -24,7 +24,8 @@ from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.held_file import HeldFile, rewritten
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, found, kept_text, named, opened_home, options
+from ricordo.stores.plain import Home, found, kept_text, named, opened_home, options
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import from_json, to_json
@@ -87,11 +88,13 @@ class JsonlStore(Backend):
 
     def _driver(self, scope: Scope) -> Driver:
         folder = self._home.folder(scope)
-        return self._drivers.setdefault(folder, _JsonlDriver(self._home, f"{folder}{_NAME}"))
+        tombstones = FileTombstones(self._home, folder, self._parts)
+        return self._drivers.setdefault(folder, _JsonlDriver(self._home, f"{folder}{_NAME}", tombstones))
 
 
-class _JsonlDriver(PlainDriver):
-    def __init__(self, home: Home, path: str) -> None:
+class _JsonlDriver(ForgettingDriver):
+    def __init__(self, home: Home, path: str, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self.path = path
         self.damaged = 0
         self._files = home.files
@@ -113,13 +116,11 @@ class _JsonlDriver(PlainDriver):
     async def entries(self) -> list[Entry]:
         return [*(await self._lines()).entries]
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
+    async def remove(self, entry: Entry) -> None:
+        async def without(stored: Stored) -> tuple[bytes, None]:
+            return await run_sync(_without, self.path, stored.data, entry.id), None
 
-        async def without(stored: Stored) -> tuple[bytes, Entry]:
-            return await run_sync(_without, self.path, stored.data, entry_id)
-
-        return await rewritten(self._files, self.path, without)
+        await rewritten(self._files, self.path, without)
 
     async def _lines(self) -> _Lines:
         """Return what the file holds, and warn of lines that are damaged."""
@@ -138,14 +139,13 @@ async def open_jsonl(opening: Opening) -> AsyncIterator[Backend]:
         yield JsonlStore(opening.parts, home)
 
 
-def _without(path: str, data: bytes, entry_id: str) -> tuple[bytes, Entry]:
-    """Return the file without the lines of one entry, and that entry. Raises: EntryNotFound."""
+def _without(path: str, data: bytes, entry_id: str) -> bytes:
+    """Return the file without the lines of one entry. Raises: EntryNotFound."""
     lines = _taken(path, _Lines(), data).held
     chosen = chosen_id([line.entry.id for line in lines], entry_id)
-    gone = [line for line in lines if line.entry.id == chosen]
-    for line in reversed(gone):
+    for line in reversed([line for line in lines if line.entry.id == chosen]):
         data = data[: line.offset] + data[line.offset + line.length :]
-    return data, gone[-1].entry
+    return data
 
 
 def _taken(path: str, before: _Lines, data: bytes) -> _Lines:

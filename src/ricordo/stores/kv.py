@@ -18,13 +18,14 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit import chosen_id
 from ricordo.clock import rfc3339
-from ricordo.errors import DocumentInvalid, EntryNotFound, InvalidMessage
+from ricordo.errors import DocumentInvalid, InvalidMessage
 from ricordo.messages.jsontext import dumps, loads, record
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.kv_database import KvDatabase
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, kept_text, named, opened_home, options
+from ricordo.stores.plain import Home, kept_text, named, opened_home, options
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_json import from_json, to_json
@@ -62,12 +63,14 @@ class KvStore(Backend):
     def _driver(self, scope: Scope) -> Driver:
         folder = self._home.folder(scope)
         if folder not in self._drivers:
-            self._drivers[folder] = _KvDriver(self._home, self._folder, f"{folder}{_NAME}")
+            tombstones = FileTombstones(self._home, folder, self._parts)
+            self._drivers[folder] = _KvDriver(self._home, self._folder, f"{folder}{_NAME}", tombstones)
         return self._drivers[folder]
 
 
-class _KvDriver(PlainDriver):
-    def __init__(self, home: Home, folder: Path, path: str) -> None:
+class _KvDriver(ForgettingDriver):
+    def __init__(self, home: Home, folder: Path, path: str, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self.path = path
         self.damaged = 0
         self.database = KvDatabase(folder / path, within=folder)
@@ -91,11 +94,8 @@ class _KvDriver(PlainDriver):
             await self._is_there()
         return [*(found or [])]
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
-        if not await self.entries():
-            raise EntryNotFound
-        return await self._whole(partial(self.database.write, partial(_remove, entry_id, self.path)))
+    async def remove(self, entry: Entry) -> None:
+        await self._whole(partial(self.database.write, partial(_remove, entry.id, self.path)))
 
     async def _is_there(self) -> None:
         """Raise: StorageError when the folder of the database was there and is not."""
@@ -151,14 +151,12 @@ def _put(entry: Entry, value: bytes, transaction: lmdb.Transaction) -> None:
     transaction.put(b"%b/%012d" % (time, number), value)
 
 
-def _remove(entry_id: str, path: str, transaction: lmdb.Transaction) -> Entry:
-    """Take an entry out and return it. Raises: EntryNotFound."""
+def _remove(entry_id: str, path: str, transaction: lmdb.Transaction) -> None:
+    """Take an entry out. Raises: EntryNotFound."""
     rows = _rows(transaction, path)
     chosen = chosen_id([entry.id for _, entry in rows], entry_id)
-    gone = [(key, entry) for key, entry in rows if entry.id == chosen]
-    for key, _ in gone:
+    for key in [key for key, entry in rows if entry.id == chosen]:
         transaction.delete(key)
-    return gone[-1][1]
 
 
 def _rows(transaction: lmdb.Transaction, path: str) -> list[tuple[bytes, Entry]]:

@@ -46,12 +46,12 @@ from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
 from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble, said
 from ricordo.stores.session_preamble import recent_sessions
+from ricordo.stores.tombstones import PlaceTombstones
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY
 from ricordo.workspace.ledger import append_entries, read_memory
-from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["Layered", "LayeredDriver", "SeenPlaces"]
 
@@ -126,7 +126,7 @@ class Layered(Backend):
         )  # fmt: skip
 
 
-class LayeredDriver(Prefaces):
+class LayeredDriver(Prefaces, PlaceTombstones):
     """Reads and writes the visible places of one scope."""
 
     def __init__(
@@ -375,7 +375,7 @@ class LayeredDriver(Prefaces):
         return next(row for row in rows if row[1] is item)
 
     async def _forgotten(self, entry_id: str) -> bool:
-        return any([entry_id in (await read_tombstones(place.files)).ids for place in await self.places()])
+        return any(row.id == entry_id for row in await self.tombstones())
 
     async def _standing(self, entry_id: str) -> list[tuple[Place, Located]]:
         """Return where the one entry stands that this id, or its beginning, names. Raises `EntryNotFound`."""

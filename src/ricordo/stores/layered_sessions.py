@@ -5,15 +5,13 @@ saved stands in the ledgers, so a file here says no more than a conversation doe
 a change set, as every other of a root.
 """
 
-from dataclasses import replace
 from functools import partial
 
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.place import Place
-from ricordo.stores.session_closing import closed_session
+from ricordo.stores.session_closing import closed_session, without_forgotten
 from ricordo.stores.session_shelf import SessionShelf
 from ricordo.workspace.changes import CURATION_LOCK
-from ricordo.workspace.forgotten import Forgotten
 from ricordo.workspace.layout import SESSIONS, WORKSPACE
 from ricordo.workspace.session_index import SessionRow
 
@@ -42,7 +40,7 @@ class PlaceSessions:
         What was forgotten since the notes were made is no part of it. Raises: StorageError.
         """
         async with self._shelf.lock(), self._place.files.lock(CURATION_LOCK):
-            notes = _without(notes, await self._place.forgotten())
+            notes = without_forgotten(notes, await self._place.forgotten())
             row = await self._shelf.of(notes.session)
             if row is None and not notes.summary.strip():
                 return ""
@@ -56,14 +54,3 @@ class PlaceSessions:
     async def waiting(self) -> tuple[str, ...]:
         """Return the ids of the sessions that have no summary yet, oldest first."""
         return tuple(row.session for row in reversed(await self.rows()) if row.pending and row.session)
-
-
-def _without(notes: SessionNotes, forgotten: Forgotten) -> SessionNotes:
-    if not forgotten:
-        return notes
-    return replace(
-        notes,
-        summary=forgotten.struck(notes.summary),
-        decisions=tuple(each for each in notes.decisions if not forgotten.says(each)),
-        open_threads=tuple(each for each in notes.open_threads if not forgotten.says(each)),
-    )

@@ -17,7 +17,8 @@ from ricordo.stores.bullets import BulletFile
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.markdown_preamble import whole_text
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.stores.plain import Home, found, opened_home, options
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 
@@ -38,11 +39,13 @@ class MarkdownStore(Backend):
 
     def _driver(self, scope: Scope) -> Driver:
         folder = self._home.folder(scope)
-        return self._drivers.setdefault(folder, _MarkdownDriver(self._home, f"{folder}{_NAME}"))
+        tombstones = FileTombstones(self._home, folder, self._parts)
+        return self._drivers.setdefault(folder, _MarkdownDriver(self._home, f"{folder}{_NAME}", tombstones))
 
 
-class _MarkdownDriver(PlainDriver):
-    def __init__(self, home: Home, path: str) -> None:
+class _MarkdownDriver(ForgettingDriver):
+    def __init__(self, home: Home, path: str, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self.path = path
         self._file = BulletFile(home.files, path, header=_HEADER)
 
@@ -62,9 +65,8 @@ class _MarkdownDriver(PlainDriver):
     async def preface(self, budget: Tokens | None) -> str:
         return await run_sync(whole_text, await self._file.bullets(), budget, self.path)
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
-        return await self._file.forget(entry_id)
+    async def remove(self, entry: Entry) -> None:
+        await self._file.forget(entry.id)
 
 
 @asynccontextmanager

@@ -12,9 +12,8 @@ from functools import partial
 
 from anyio.to_thread import run_sync
 
-from ricordo.audit import chosen_id
 from ricordo.consolidation.topics import type_of
-from ricordo.errors import FileMissing, InvalidInput, ScopeMismatch, StorageError
+from ricordo.errors import EntryNotFound, FileMissing, InvalidInput, ScopeMismatch, StorageError
 from ricordo.files import FileStore, Stored
 from ricordo.index.contract import Query
 from ricordo.recall.hits import Hit
@@ -25,9 +24,10 @@ from ricordo.stores.folder_documents import INDEX, links_to, located_in, new_doc
 from ricordo.stores.held_file import HeldFile, rewritten
 from ricordo.stores.ledgers import standing
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.stores.plain import Home, found, opened_home, options
 from ricordo.stores.preamble import Preamble, Prefaces, preamble
 from ricordo.stores.saving_clock import SavingClock
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
@@ -47,7 +47,7 @@ class MemoryFolderStore(Backend):
         """Use the folder of `home` as it is."""
         super().__init__(parts)
         self._home = home
-        self._folder = _Folder(home.files)
+        self._folder = _Folder(home.files, FileTombstones(home, "", parts))
 
     def _driver(self, scope: Scope) -> Driver:
         """Return the driver of the folder. Raises: ScopeMismatch for anybody but its owner."""
@@ -56,8 +56,9 @@ class MemoryFolderStore(Backend):
         return self._folder
 
 
-class _Folder(Prefaces, PlainDriver):
-    def __init__(self, files: FileStore) -> None:
+class _Folder(Prefaces, ForgettingDriver):
+    def __init__(self, files: FileStore, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self._files = files
         self._documents: dict[str, HeldFile[tuple[bytes, list[Located]]]] = {}
         self._topics = {name: BulletFile(files, f"{name}.md", header=new_document(name)) for name in _TOPICS}
@@ -91,15 +92,23 @@ class _Folder(Prefaces, PlainDriver):
                 index = _with(index, path, await self._data(path))
         return await run_sync(partial(preamble, index, saved, budget, pinned=pinned))
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        """Cut a bullet out. Raises: EntryNotFound; InvalidInput for text that is none, which others wrote."""
-        del who, why
-        located = await self._located()
-        chosen = chosen_id([one.entry.id for one in located], entry_id)
-        one = next(each for each in located if each.entry.id == chosen)
-        if one.entry.by == "hand" and one.entry.id not in await self._bullets(one.path):
+    async def removable(self, entry_id: str) -> Entry:
+        """Return the entry of a bullet. Raises: EntryNotFound; InvalidInput for text that is none, of others."""
+        entry = await self.get(entry_id)
+        one = await self._one(entry.id)
+        if entry.by == "hand" and entry.id not in await self._bullets(one.path):
             raise InvalidInput(f"{one.path} was written by others, and this is no bullet of it: edit the file.")
-        return await BulletFile(self._files, one.path).forget(chosen)
+        return entry
+
+    async def remove(self, entry: Entry) -> None:
+        """Cut the bullet of an entry out. Raises `EntryNotFound`."""
+        await BulletFile(self._files, (await self._one(entry.id)).path).forget(entry.id)
+
+    async def _one(self, entry_id: str) -> Located:
+        for one in await self._located():
+            if one.entry.id == entry_id:
+                return one
+        raise EntryNotFound
 
     async def _bullets(self, path: str) -> set[str]:
         return {one.entry.id for one in (await BulletFile(self._files, path).bullets()).located}

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from ricordo.clock import milliseconds
 from ricordo.errors import InvalidInput, RicordoError, StorageError
 from ricordo.guard import has_secret
-from ricordo.stores.capabilities import Lists
+from ricordo.stores.capabilities import KeepsTombstones, Lists
 from ricordo.stores.contract import Store
 from ricordo.workspace.entry import Entry
 
-__all__ = ["Migration", "NotMoved", "listed_entries", "migrated", "planned", "verified"]
+__all__ = ["Migration", "NotMoved", "listed_entries", "migrated", "planned", "verified", "without_forgotten"]
 
 _LOST = "it was saved, and can't be read back"
 _OTHER = "another memory has this id"
@@ -34,7 +34,8 @@ class NotMoved:
 class Migration:
     """What a migration is to do, or did: `waiting` are the entries to save, oldest first; `there` were there already.
 
-    `redacted` counts entries of which a secret was replaced by its mark on the way.
+    `forgotten` counts entries that were forgotten in the target, which are not taken in again. `redacted` counts those
+    of which a secret was replaced by its mark on the way.
     """
 
     total: int
@@ -42,6 +43,7 @@ class Migration:
     there: int = 0
     moved: tuple[Entry, ...] = ()
     redacted: int = 0
+    forgotten: int = 0
     failed: tuple[NotMoved, ...] = ()
 
 
@@ -69,6 +71,15 @@ def planned(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:
         there=len(known) + len(again) - len(other),
         failed=tuple(NotMoved(id=entry.id, why=_OTHER) for entry in other),
     )
+
+
+async def without_forgotten(plan: Migration, target: Store) -> Migration:
+    """Return the plan without what was forgotten in the target. Raises `StorageError`."""
+    keeps = target.offers(KeepsTombstones)
+    if keeps is None or not await keeps.tombstones():
+        return plan
+    waiting = tuple([entry for entry in plan.waiting if await keeps.tombstone_of(entry) is None])
+    return replace(plan, waiting=waiting, forgotten=len(plan.waiting) - len(waiting))
 
 
 async def migrated(plan: Migration, target: Store, tell: Callable[[int], None]) -> Migration:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import PlainDriver, options, refuse_place, whose_folder
+from ricordo.stores.plain import options, refuse_place, whose_folder
+from ricordo.stores.tombstones import ForgettingDriver, ProcessTombstones, StoreTombstones
 from ricordo.workspace.entry import Entry
 
 __all__ = ["MockStore", "open_mock"]
@@ -20,6 +21,7 @@ class MockStore(Backend):
         super().__init__(parts)
         self._scope = scope
         self._rows: list[tuple[str, Entry]] = []
+        self._tombstones: dict[str, ProcessTombstones] = {}
 
     @property
     def saved(self) -> list[Entry]:
@@ -27,11 +29,13 @@ class MockStore(Backend):
         return [entry for _, entry in self._rows]
 
     def _driver(self, scope: Scope) -> Driver:
-        return _MockDriver(self._rows, whose_folder(scope, home=self._scope))
+        owner = whose_folder(scope, home=self._scope)
+        return _MockDriver(self._rows, owner, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
 
 
-class _MockDriver(PlainDriver):
-    def __init__(self, rows: list[tuple[str, Entry]], owner: str) -> None:
+class _MockDriver(ForgettingDriver):
+    def __init__(self, rows: list[tuple[str, Entry]], owner: str, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self._rows = rows
         self._owner = owner
 
@@ -42,11 +46,8 @@ class _MockDriver(PlainDriver):
     async def entries(self) -> list[Entry]:
         return [entry for owner, entry in reversed(self._rows) if owner == self._owner]
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
-        gone = await self.get(entry_id)
-        self._rows[:] = [row for row in self._rows if row[0] != self._owner or row[1].id != gone.id]
-        return gone
+    async def remove(self, entry: Entry) -> None:
+        self._rows[:] = [row for row in self._rows if row[0] != self._owner or row[1].id != entry.id]
 
 
 @asynccontextmanager

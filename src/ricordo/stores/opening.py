@@ -67,7 +67,7 @@ class Opening:
     `folder` is where the address points, absolute; None for a backend without a place. `another` opens a further
     address, for backends that stand on others. `embedder` is there where one is configured, and `named_embedder`
     loads one by its name. `index` opens the keyword index whose database lies at a path, over the `workspace/` of
-    files.
+    files. `records` returns the files for what is noted of a folder into which nothing may be put.
     """
 
     address: Address
@@ -79,6 +79,7 @@ class Opening:
     embedder: Embedder | None = None
     named_embedder: Callable[[str], Embedder] = load_embedder
     index: Callable[[Path, FileStore], Awaitable[SearchIndex]] | None = None
+    records: Callable[[Path], FileStore] | None = None
 
 
 StoreFactory: TypeAlias = Callable[[Opening], AbstractAsyncContextManager[Backend]]

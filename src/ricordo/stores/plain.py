@@ -56,10 +56,14 @@ _SUBFOLDERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """The folder of a plain store: its files, and whose folder it is."""
+    """The folder of a plain store: its files, and whose folder it is.
+
+    `records` are the files in which it is noted what was forgotten; None where they are the same.
+    """
 
     files: FileStore
     scope: Scope
+    records: FileStore | None = None
 
     def folder(self, scope: Scope) -> str:
         """Return the folder of `scope` below this one, with a slash at its end; empty where it is this one.
@@ -105,7 +109,8 @@ async def opened_home(opening: Opening) -> AsyncIterator[Home]:
     if opening.folder is None:
         raise InvalidSetting(f"A store {opening.address.scheme} needs a folder: {opening.address.scheme}:./notes.")
     async with opening.files(opening.folder) as files:
-        yield Home(files=files, scope=opening.scope)
+        records = await run_sync(opening.records, opening.folder) if opening.records else None
+        yield Home(files=files, scope=opening.scope, records=records)
 
 
 def options(address: Address, *known: str) -> Mapping[str, str]:

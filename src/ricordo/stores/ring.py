@@ -11,7 +11,8 @@ from ricordo.errors import InvalidSetting
 from ricordo.scopes import Scope
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import PlainDriver, options, refuse_place, whose_folder
+from ricordo.stores.plain import options, refuse_place, whose_folder
+from ricordo.stores.tombstones import ForgettingDriver, ProcessTombstones, StoreTombstones
 from ricordo.workspace.entry import Entry
 
 __all__ = ["DEFAULT_CAPACITY", "RingStore", "open_ring"]
@@ -29,14 +30,17 @@ class RingStore(Backend):
         self._scope = scope
         self._capacity = capacity
         self._rings: dict[str, deque[Entry]] = {}
+        self._tombstones: dict[str, ProcessTombstones] = {}
 
     def _driver(self, scope: Scope) -> Driver:
-        ring = self._rings.setdefault(whose_folder(scope, home=self._scope), deque(maxlen=self._capacity))
-        return _RingDriver(ring)
+        owner = whose_folder(scope, home=self._scope)
+        ring = self._rings.setdefault(owner, deque(maxlen=self._capacity))
+        return _RingDriver(ring, self._tombstones.setdefault(owner, ProcessTombstones(self._parts)))
 
 
-class _RingDriver(PlainDriver):
-    def __init__(self, ring: deque[Entry]) -> None:
+class _RingDriver(ForgettingDriver):
+    def __init__(self, ring: deque[Entry], tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self._ring = ring
 
     async def write(self, entry: Entry) -> Entry:
@@ -46,12 +50,9 @@ class _RingDriver(PlainDriver):
     async def entries(self) -> list[Entry]:
         return [*reversed(self._ring)]
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
-        gone = await self.get(entry_id)
-        for entry in [entry for entry in self._ring if entry.id == gone.id]:
-            self._ring.remove(entry)
-        return gone
+    async def remove(self, entry: Entry) -> None:
+        for each in [each for each in self._ring if each.id == entry.id]:
+            self._ring.remove(each)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from ricordo.messages import Usage
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.session_drafts import Draft
 from ricordo.workspace.entry import Entry, Source
+from ricordo.workspace.forgotten import Forgotten
 from ricordo.workspace.session_file import SessionFile, digest
 from ricordo.workspace.session_head import Amounts, tag_of
 from ricordo.workspace.striking import without_contents
@@ -75,6 +76,18 @@ def closed_session(
 def forgotten(file: SessionFile | None, *, entry: Entry, start: datetime) -> SessionFile:
     """Return what a file says without an entry; a digest is made anew, a summary gets a mark where it repeats it."""
     return without_contents(file or SessionFile(started=start), [entry.content], {entry.id})
+
+
+def without_forgotten(notes: SessionNotes, gone: Forgotten) -> SessionNotes:
+    """Return the notes without what was forgotten since they were made."""
+    if not gone:
+        return notes
+    return replace(
+        notes,
+        summary=gone.struck(notes.summary),
+        decisions=tuple(each for each in notes.decisions if not gone.says(each)),
+        open_threads=tuple(each for each in notes.open_threads if not gone.says(each)),
+    )
 
 
 def _summed_up(file: SessionFile, notes: SessionNotes, text: str, *, goes_on: bool) -> SessionFile:

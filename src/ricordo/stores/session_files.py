@@ -23,11 +23,12 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
-from ricordo.stores.session_closing import closed_session, forgotten
+from ricordo.stores.plain import Home, found, opened_home, options
+from ricordo.stores.session_closing import closed_session, forgotten, without_forgotten
 from ricordo.stores.session_drafts import Draft, RunningSessions, SessionDrafts
 from ricordo.stores.session_preamble import session_preamble
 from ricordo.stores.session_shelf import SessionShelf
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver
 from ricordo.tokens import Tokens
 from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry, Source
@@ -61,7 +62,7 @@ class SessionFilesStore(Backend):
         return SessionFilesDriver(self._home, scope, self._parts, self._running, self._busy, last=self._last)
 
 
-class SessionFilesDriver(PlainDriver):
+class SessionFilesDriver(ForgettingDriver):
     """Saves into drafts, closes them, and answers from the files and the drafts."""
 
     def __init__(
@@ -76,6 +77,7 @@ class SessionFilesDriver(PlainDriver):
     ) -> None:
         """Begin a session, which writes nothing before something is saved; this is in `busy` while one is open."""
         folder = home.folder(scope)
+        super().__init__(FileTombstones(home, folder, parts))
         self._scope, self._parts, self._running, self._last = scope, parts, running, last
         self._folder = folder
         self._shelf = SessionShelf(home.files, folder, redactor=parts.redactor)
@@ -113,17 +115,14 @@ class SessionFilesDriver(PlainDriver):
         """Return the entries of all sessions, those of the newest session first."""
         return self._all(*await self._state())
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        """Take an entry out of its file and its draft. Raises `EntryNotFound`."""
-        del who, why
-        entry = await self.get(entry_id)
+    async def remove(self, entry: Entry) -> None:
+        """Take an entry out of its file and its draft."""
         async with self._shelf.lock():
             await self._drafts.forget(entry.id)
             for row in await self._shelf.rows(locked=True):
                 if any(one.id == entry.id for one in row.entries):
                     await self._shelf.write(row, partial(forgotten, entry=entry, start=row.date), row.date)
             await self._shelf.write_index()
-        return entry
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session and return its path; empty where there is nothing. Raises `StorageError`."""
@@ -147,6 +146,7 @@ class SessionFilesDriver(PlainDriver):
         """Make the file of a session, then its row, then remove its draft; what comes meanwhile is taken in too."""
         async with self._shelf.lock():
             path = ""
+            notes = without_forgotten(notes, await self._tombstones.recognised())
             while True:
                 row = await self._shelf.of(notes.session)
                 draft = await self._drafts.of(notes.session)

@@ -24,7 +24,8 @@ from ricordo.stores.embedding import Embedding
 from ricordo.stores.ledgers import DEFAULT_NEWEST, Ledgers, newest_option, newest_text, standing
 from ricordo.stores.nearest import by_vector, merged, passes_of
 from ricordo.stores.opening import Opening
-from ricordo.stores.plain import Home, PlainDriver, found, opened_home, options
+from ricordo.stores.plain import Home, found, opened_home, options
+from ricordo.stores.tombstones import FileTombstones, ForgettingDriver, StoreTombstones
 from ricordo.tokens import Tokens
 from ricordo.uncut import finish
 from ricordo.workspace.entry import Entry
@@ -71,14 +72,17 @@ class VectorStore(Backend):
         if folder not in self._drivers:
             index = VectorIndex(self._folder / f"{folder}{_VECTORS}", self._embedder.model_id)
             ledgers = Ledgers(self._home.files, folder)
-            self._drivers[folder] = _VectorDriver(ledgers, Embedding(self._embedder, index), self._newest)
+            tombstones = FileTombstones(self._home, folder, self._parts)
+            embedding = Embedding(self._embedder, index)
+            self._drivers[folder] = _VectorDriver(ledgers, embedding, self._newest, tombstones)
         return self._drivers[folder]
 
 
-class _VectorDriver(PlainDriver):
+class _VectorDriver(ForgettingDriver):
     path = "memory/"
 
-    def __init__(self, ledgers: Ledgers, embedding: Embedding, newest: int) -> None:
+    def __init__(self, ledgers: Ledgers, embedding: Embedding, newest: int, tombstones: StoreTombstones) -> None:
+        super().__init__(tombstones)
         self.embedding = embedding
         self._ledgers = ledgers
         self._newest = newest
@@ -122,11 +126,9 @@ class _VectorDriver(PlainDriver):
         by_time = sorted(entries, key=lambda entry: entry.time.timestamp() if entry.time else 0.0, reverse=True)
         return await run_sync(newest_text, by_time, self._newest, budget)
 
-    async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
-        del who, why
-        gone = await self._ledgers.forget(entry_id)
-        await self.embedding.index.remove([gone.id])
-        return gone
+    async def remove(self, entry: Entry) -> None:
+        await self._ledgers.forget(entry.id)
+        await self.embedding.index.remove([entry.id])
 
     async def not_embedded(self) -> tuple[str, ...]:
         missing = self.embedding.missing(await self.entries(), await self.embedding.index.digests())

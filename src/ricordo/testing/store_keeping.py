@@ -11,7 +11,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import EntryNotFound, InvalidEntry, ScopeMismatch, ScopeRequired
 from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Forgets
+from ricordo.stores.capabilities import Forgets, KeepsTombstones
 from ricordo.stores.contract import Store
 from ricordo.testing.store_subject import SCOPE, SetClock, StoreCheck, StoreSubject, check, hold, kept, newest
 from ricordo.workspace.entry import Entry
@@ -177,6 +177,58 @@ async def _what_is_forgotten_is_gone_from_everywhere_and_nothing_else_is(subject
             await _hold_without(subject, store, "cobalt", [saved[0], saved[2]])
 
 
+@check("I10", "memory", "forgetting")
+async def _what_is_forgotten_leaves_a_record_without_content_and_is_not_taken_in_again(
+    subject: StoreSubject, folder: Path
+) -> None:
+    digests = set[str]()
+    for name in ("one", "two"):
+        place = folder / name
+        await run_sync(place.mkdir)
+        entries = [replace(_PLAIN, content=f"The {word} door is a walnut.") for word in ("ochre", "cobalt")]
+        async with subject.after_saving(place, entries) as (store, saved):
+            forgets = store.offers(Forgets)
+            if forgets is None:
+                return
+            gone = await forgets.forget(saved[1].id, who="user", why="It was painted.")
+            digests.add(await _hold_buried(subject, store, gone))
+            again = [saved[0], *([] if subject.keeps else [await _said_again(store, gone)])]
+            _hold_all_same(await kept(subject, store), again)
+        if subject.keeps:
+            async with subject.store(place) as store:
+                digests.add(await _hold_buried(subject, store, gone))
+                await _said_again(store, gone)
+    hold(len(digests) == 2, "who knows the words can tell the record of them: its digest needs a key of the store")
+
+
+async def _hold_buried(subject: StoreSubject, store: Store, gone: Entry) -> str:
+    """Hold that there is a record of what was forgotten, and that it is not taken in again; return its digest."""
+    keeps = store.offers(KeepsTombstones)
+    if keeps is None:
+        raise AssertionError("A store: it forgets, and keeps no record of that.")
+    found = [row for row in await keeps.tombstones() if row.id == gone.id]
+    hold(
+        [(bool(row.at), row.by) for row in found] == [(True, "user")], "it does not say what was forgotten when by whom"
+    )
+    told = repr(await keeps.tombstones()).casefold()
+    hold(not any(word in told for word in ("cobalt", "walnut", "painted")), "the record of what was forgotten tells it")
+    before = len(await kept(subject, store))
+    elsewhere = replace(gone, id=gone.id[:-1] + ("0" if gone.id[-1] != "0" else "1"))
+    for copy in (gone, replace(gone, time=None), elsewhere, replace(elsewhere, content=f" {gone.content.upper()}")):
+        try:
+            await store.save(copy)
+        except InvalidEntry:
+            continue
+        raise AssertionError("A store: what was forgotten is taken in again.")
+    hold(len(await kept(subject, store)) == before, "what was forgotten is there again, though it was refused")
+    return found[0].digest
+
+
+async def _said_again(store: Store, gone: Entry) -> Entry:
+    """Save the words of what was forgotten as something new, which is a memory of its own."""
+    return await store.save(Entry(content=gone.content, tags=gone.tags))
+
+
 async def _hold_without(subject: StoreSubject, store: Store, word: str, others: Sequence[Entry]) -> None:
     hits = [hit.entry for hit in await store.recall(word, limit=_MANY)]
     hold(not any(word in entry.content for entry in hits), "what was forgotten is recalled")
@@ -224,5 +276,6 @@ KEEPING: tuple[StoreCheck, ...] = (
     _saves_at_the_same_time_are_all_kept_and_once_each,
     _a_full_store_lets_go_of_the_oldest_and_of_no_other,
     _what_is_forgotten_is_gone_from_everywhere_and_nothing_else_is,
+    _what_is_forgotten_leaves_a_record_without_content_and_is_not_taken_in_again,
 )
 """These checks, each for a folder of its own."""

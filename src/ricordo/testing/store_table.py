@@ -6,13 +6,13 @@ It is rendered from what the stores declare and from what is found by type; that
 from collections.abc import Mapping
 from pathlib import Path
 
-from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, Lists, Marks, Undoes
+from ricordo.stores.capabilities import Closes, Forgets, KeepsSessions, KeepsTombstones, Lists, Marks, Undoes
 from ricordo.testing.store_subject import SCOPE, StoreCheck, StoreSubject
 from ricordo.testing.stores import STORE_CHECKS
 
 __all__ = ["conformance_table", "offered", "table_of_checks", "table_of_stores"]
 
-_CAPABILITIES = (Lists, Forgets, Closes, KeepsSessions, Marks, Undoes)
+_CAPABILITIES = (Lists, Forgets, KeepsTombstones, Closes, KeepsSessions, Marks, Undoes)
 
 _NO_LACK = frozenset({"it is not bounded", "it writes through the disk it is given", "it writes its files itself"})
 """Reasons for which a check does not apply that nobody needs to be told."""

@@ -14,7 +14,6 @@ from ricordo.workspace.entry import Entry
 
 __all__ = ["forget_tool"]
 
-_SHOWN = 200
 _ID_SHOWN = 8
 
 
@@ -43,7 +42,8 @@ def forget_tool(store: Store, *, approve: Approve | None = None) -> Tool:
         if not context.approved:
             await _ask(approve, entry)
         gone = await forgets.forget(entry.id, who="agent", why=why)
-        return f"forgotten: {_short(gone)}{restorable}"
+        # the text itself would stay in the conversation
+        return f"forgotten: the {gone.kind} …{gone.id[-_ID_SHOWN:]}.{restorable}"
 
     return tool(forget)
 
@@ -63,8 +63,3 @@ async def _ask(approve: Approve | None, entry: Entry) -> None:
     target = f"memory …{entry.id[-_ID_SHOWN:]}"
     if not await approve(Approval(tool="forget", act="forget", target=target, change=f"- {entry.content}\n")):
         raise ToolFailed("It was not approved: nothing was forgotten.")
-
-
-def _short(entry: Entry) -> str:
-    text = " ".join(entry.content.split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} […]"

@@ -73,8 +73,8 @@ class ChangeSets:
 
     def __init__(self, files: FileStore, *, clock: Clock, ids: Ids, user: str = "") -> None:
         """Keep the history in `files`, beside the workspace; `user` is whose acts these are unless told otherwise."""
+        self.clock = clock
         self._files = files
-        self._clock = clock
         self._ids = ids
         self._user = user
 
@@ -99,7 +99,7 @@ class ChangeSets:
             self._ids.follow(await newest_change(self._files))
             change = Change(
                 id=self._ids.new(),
-                at=self._clock.now(),
+                at=self.clock.now(),
                 who=who,
                 why=why,
                 act=act,

@@ -4,6 +4,8 @@ A tombstone keeps the id of the entry, the message it rested on, and a keyed dig
 extraction can recognise the same statement and leave it out, answers pass over the message, and nobody without the
 root's key can guess what was said. The same statement is the same words but for case, white space and the
 punctuation of sentences: C++ is not C#, and -5 is not 5.
+
+It also says when it was forgotten and by whom, as far as that is known.
 """
 
 import json
@@ -11,15 +13,20 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
 
+from ricordo.clock import rfc3339
 from ricordo.errors import FileMissing
 from ricordo.files import ABSENT, FileStore
 from ricordo.messages.jsontext import decoded
+from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import TOMBSTONES
 
-__all__ = ["Tombstone", "Tombstones", "content_digest", "parse_tombstones", "read_tombstones"]
+__all__ = [
+    "Tombstone", "Tombstones", "content_digest", "parse_tombstones", "read_tombstones", "tombstone_for", "tombstone_of",
+]  # fmt: skip
 
 _BREAK = re.compile(r"[\s\u2014]+")
 _MARKS = re.compile("[.,;:!?\u2026\u3001\u3002\uff0c\uff0e\uff1a\uff1b\uff01\uff1f\u00a1\u00bf]+")
@@ -30,12 +37,22 @@ _CLOSING_QUOTES = "\"'\u2019"
 
 @dataclass(frozen=True, kw_only=True)
 class Tombstone:
-    """One entry that was forgotten: its id, the digest of its content, and the message that stated it, if any."""
+    """One entry that was forgotten: its id, the digest of its content, and the message that stated it, if any.
+
+    `at` is when it was forgotten, as RFC 3339 in UTC, and `by` who forgot it; both are empty where that is not known.
+    """
 
     id: str
     digest: str
     session: str = ""
     message: str = ""
+    at: str = ""
+    by: str = ""
+
+    def line(self) -> bytes:
+        """Return it as a line of a file of tombstones."""
+        values = {name: value for name, value in asdict(self).items() if value or name in {"id", "digest"}}
+        return json.dumps(values).encode() + b"\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +69,7 @@ class Tombstones:
     def with_entries(self, stones: Iterable[Tombstone]) -> bytes:
         """Return the file with these tombstones more."""
         start = self.data if not self.data or self.data.endswith(b"\n") else self.data + b"\n"
-        return start + b"".join(json.dumps(asdict(stone)).encode() + b"\n" for stone in stones)
+        return start + b"".join(stone.line() for stone in stones)
 
 
 def content_digest(content: str, key: bytes) -> str:
@@ -79,10 +96,37 @@ def _word(piece: str) -> str:
     return bare[:end] or piece
 
 
-async def read_tombstones(files: FileStore) -> Tombstones:
-    """Return the tombstones of the workspace; lines that can't be read count for nothing."""
+def tombstone_for(entry: Entry, key: bytes, *, at: datetime, by: str) -> Tombstone:
+    """Return the tombstone of an entry that is forgotten now."""
+    stating = entry.source.messages[0] if entry.source.messages else ""
+    return Tombstone(
+        id=entry.id,
+        digest=content_digest(entry.content, key),
+        session=entry.source.session or "",
+        message=stating,
+        at=rfc3339(at),
+        by=by,
+    )
+
+
+def tombstone_of(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | None:
+    """Return the tombstone by which an entry is known as forgotten; None for one that is not.
+
+    It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older,
+    and so does each where it is not known when its words were forgotten.
+    """
+    digest = content_digest(entry.content, key) if stones.rows else ""
+    time = rfc3339(entry.time) if entry.time else ""
+    for row in stones.rows:
+        if row.id == entry.id or (row.digest == digest and (not row.at or time <= row.at)):
+            return row
+    return None
+
+
+async def read_tombstones(files: FileStore, path: str = TOMBSTONES) -> Tombstones:
+    """Return the tombstones of the workspace, or of the file at `path`; lines that can't be read count for nothing."""
     try:
-        stored = await files.read(TOMBSTONES)
+        stored = await files.read(path)
     except FileMissing:
         return Tombstones()
     return parse_tombstones(stored.data, stored.version)
@@ -105,7 +149,7 @@ def parse_tombstones(data: bytes, version: str = ABSENT) -> Tombstones:
 def _row(line: bytes) -> Tombstone | None:
     try:
         value = decoded(line)
-        said = {name: str(value.get(name, "")) for name in ("session", "message")}
+        said = {name: str(value.get(name, "")) for name in ("session", "message", "at", "by")}
         return Tombstone(id=str(value["id"]), digest=str(value["digest"]), **said)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -99,17 +99,23 @@ def _told(check: "Check") -> str:
 
 def _of_store(target: Target, address: str) -> "list[Check]":
     """Return the checks of what another store than the root keeps. Raises: InvalidInput where it can't list that."""
+    from ricordo.audit.doctor import Check
     from ricordo.audit.entry_checks import inspect_entries
     from ricordo.clock import SystemClock
     from ricordo.runtime.stores import open_store
     from ricordo.stores import Lists
+    from ricordo.stores.capabilities import KeepsTombstones
 
     async def look() -> "list[Check]":
         async with open_store(address, scope=await scope_of(target), settings=target.settings) as opened:
             lists = opened.offers(Lists)
             if lists is None:
                 raise InvalidInput(f"The store {address} can't list its memories, so they can't be looked at.")
-            return inspect_entries(await lists.entries(), now=SystemClock().now())
+            keeps = opened.offers(KeepsTombstones)
+            gone = {row.id for row in await keeps.tombstones()} if keeps else ()
+            detail = "memories were forgotten, and are not taken in again; a record without content says when"
+            forgotten = Check(name="forgotten", ok=True, count=len(gone), detail=detail)
+            return [*inspect_entries(await lists.entries(), now=SystemClock().now()), forgotten]
 
     return run(look)
 

@@ -122,7 +122,7 @@ def bench(
 async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry_run: bool) -> "Migration":
     from ricordo.audit.history import PERSON
     from ricordo.stores.capabilities import Layers
-    from ricordo.stores.migration import listed_entries, migrated, planned, verified
+    from ricordo.stores.migration import listed_entries, migrated, planned, verified, without_forgotten
 
     source, destination = addresses
     if str(source) == str(destination):
@@ -137,7 +137,7 @@ async def _migrated(addresses: "tuple[Address, Address]", target: Target, *, dry
     if dry_run and not is_there(destination):
         return planned(entries, [])
     async with opened_at(destination, scope, target) as store:
-        plan = planned(entries, await listed_entries(store, str(destination)))
+        plan = await without_forgotten(planned(entries, await listed_entries(store, str(destination))), store)
         if dry_run:
             return plan
         with progress_bar(len(plan.waiting), "copying") as tell:
@@ -165,14 +165,22 @@ def _lines(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: 
         return [
             f"{waiting} of {done.total:,} would be copied from {shown(str(source))} to {shown(str(destination))}.",
             *([f"{done.there:,} {'is' if done.there == 1 else 'are'} there already."] if done.there else []),
+            *_forgotten(done),
         ]
     moved = counted(len(done.moved), "memory", "memories")
     told = [f"{moved} of {done.total:,} copied from {shown(str(source))} to {shown(str(destination))}, and read back."]
     if done.there:
         told.append(f"{done.there:,} {'was' if done.there == 1 else 'were'} there already.")
+    told += _forgotten(done)
     if done.redacted:
         told.append(f"In {counted(done.redacted, 'memory', 'memories')} a secret was replaced by its mark.")
     return told
+
+
+def _forgotten(done: "Migration") -> "list[str]":
+    """Return what is said of memories that were forgotten where they would go to; nothing for none."""
+    were = "was" if done.forgotten == 1 else "were"
+    return [f"{done.forgotten:,} {were} forgotten there, and not taken in again."] if done.forgotten else []
 
 
 def _document(addresses: "tuple[Address, Address]", done: "Migration", *, dry_run: bool) -> "dict[str, JsonValue]":
@@ -184,6 +192,7 @@ def _document(addresses: "tuple[Address, Address]", done: "Migration", *, dry_ru
         "waiting": len(done.waiting) if dry_run else 0,
         "copied": len(done.moved),
         "there": done.there,
+        "forgotten": done.forgotten,
         "redacted": done.redacted,
         "failed": [{"id": each.id, "why": each.why} for each in done.failed],
     }
