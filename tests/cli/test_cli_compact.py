@@ -124,6 +124,38 @@ def test_a_chat_opens_undoes_and_pins() -> None:
     assert "not --fast" in done.err
 
 
+@pytest.mark.usefixtures("session")
+def test_a_message_is_removed_and_worded_otherwise_in_a_chat_and_by_command(session: str) -> None:
+    done = _chat(
+        "/remove 1",
+        "/edit 3 It listens nowhere.",
+        "/remove",
+        "/edit 4",
+        "/remove 99",
+        "/edit nothing x",
+        "/compact --list",
+    )
+    assert f'"{FACTS[0][1][:60]}' in done.out
+    assert 'says "It listens nowhere." now, as m:' in done.out
+    handles = re.findall(r"^(c[0-9a-f]{10})  .*  (edit|remove): 1 message", done.out, re.MULTILINE)
+    assert [act for _, act in handles] == ["edit", "remove"]
+    assert f"`/compact --undo {handles[0][0]}` brings it back" in done.out
+    assert all(
+        told in done.err for told in ("/remove takes one", "/edit takes a message", "line 99", "has the id nothing")
+    )
+    for handle, _ in handles:
+        ricordo("compact", "--undo", handle)
+    asked = ("context", "--session", session[:8])
+    sent = [each["parts"][0]["text"] for each in ricordo(*asked, "--wire").document["messages"][1:]]
+    made = ricordo(*asked, "--edit", "2", "--text", "It is not.", "--json").document["changed"]
+    assert f"`ricordo session show {session}`" in ricordo(*asked, "--remove", f"m:{made['first']}").err
+    assert "brings it back" in ricordo(*asked, "--remove", "1").out
+    left = [each["parts"][0]["text"] for each in ricordo(*asked, "--wire").document["messages"][1:]]
+    assert left == ["It is not.", *sent[2:]]
+    for wrong in (["--text", "x"], ["--edit", "1"], ["--remove", "1", "--wire"], ["--remove", "1", "--edit", "2"]):
+        assert ricordo("context", *wrong).code == 2
+
+
 def test_a_terminal_shows_letters_on_colours_and_another_one_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     report = ContextReport(session="s", model="m", messages=3, system=10, user=1, reserve=500, free=489, limit=1_000)
     plain = picture.bar(report)
@@ -273,7 +305,7 @@ def test_a_message_is_pinned_by_its_line_or_its_id(session: str) -> None:
     told = third["text"][:40]
     assert done.out.count(f'"{told}') == 3
     assert "No message stands on line 9999." in done.err
-    assert done.err.count(f"/session show {session} shows the line of each message") == 2
+    assert done.err.count(f"`/session show {session}` shows the line of each message") == 2
 
 
 def test_a_context_without_a_session_names_none() -> None:

@@ -37,6 +37,8 @@ HELP = (
         "/pin [LINE]",
         "keep a message through every compaction: its line in /session show, or your last one; also /unpin",
     ),
+    ("/remove LINE", "take a message out of the window; /compact --undo brings it back"),
+    ("/edit LINE TEXT", "let a message of the window say something else, which can be undone too"),
     ("/tasks [ID]", "what runs in the background, or all of one task; /tasks cancel ID stops it"),
     (
         "/plan",
@@ -60,6 +62,7 @@ NAMES = (
         "clear",
         "compact",
         "context",
+        "edit",
         "exit",
         "expand",
         "help",
@@ -70,7 +73,7 @@ NAMES = (
         "plan",
         "quit",
     ),
-    *("session", "tasks", "todos", "undo", "unpin"),
+    *("remove", "session", "tasks", "todos", "undo", "unpin"),
 )
 
 

@@ -16,6 +16,7 @@ from ricordo.errors import CompactionNotFound, InvalidInput, MessageNotFound, Se
 if TYPE_CHECKING:
     from ricordo.agent import HarnessAgent
     from ricordo.harness.journal import Compaction
+    from ricordo.messages import Message
     from ricordo.runtime import Settings
     from ricordo.runtime.session import Compacted
     from ricordo.runtime.usage import ContextReport
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
 __all__ = [
     "WINDOW_COMMANDS",
     "compacted_lines",
+    "edit_message",
     "expanded_lines",
     "listed_lines",
     "obeyed",
+    "remove_message",
     "undone_lines",
     "unheeded",
 ]
 
-WINDOW_COMMANDS = frozenset({"clear", "compact", "context", "expand", "pin", "unpin"})
+WINDOW_COMMANDS = frozenset({"clear", "compact", "context", "edit", "expand", "pin", "remove", "unpin"})
 """The commands of a chat that `obeyed` carries out."""
 
 _SHOWN = 80
@@ -51,6 +54,8 @@ async def obeyed(agent: "HarnessAgent", slash: Slash, settings: "Settings") -> l
                 raise InvalidInput("/expand needs a handle, and takes one: /compact --list shows them.")
             with _named_in_chat(words[0]):
                 return expanded_lines(await agent.compactions.expand(words[0]))
+        case "remove" | "edit":
+            return await _reword(agent, slash)
         case "pin" | "unpin":
             if len(words) > 1:
                 raise InvalidInput(f"/{slash.name} takes one message: its line in /session show, or its id.")
@@ -194,37 +199,100 @@ def _named_in_chat(handle: str) -> Iterator[None]:
         ) from error
 
 
+async def remove_message(
+    agent: "HarnessAgent", given: str, *, prefix: str = "/", suffix: str = ""
+) -> "tuple[Compaction, list[str]]":
+    """Take a message out of the window; return what brings it back, and what is said of it. Raises `RicordoError`."""
+    before = {message.id: message for message in agent.window}
+    named = await _named(agent, given, prefix)
+    with _with_hint(agent, prefix):
+        made = await agent.compactions.remove(named)
+    others = f" and {counted(made.messages - 1, 'message')} that it belongs to" if made.messages > 1 else ""
+    told = f'"{_start(before[named])}"{others} {"were" if others else "was"} taken out of the window.'
+    return made, [told, _back(made.handle, prefix, suffix)]
+
+
+async def edit_message(
+    agent: "HarnessAgent", given: str, text: str, *, prefix: str = "/", suffix: str = ""
+) -> "tuple[Compaction, list[str]]":
+    """Let a message of the window say `text`; return what takes that back, and what is said of it.
+
+    Raises: RicordoError.
+    """
+    known = {message.id for message in agent.window}
+    named = await _named(agent, given, prefix)
+    with _with_hint(agent, prefix):
+        made = await agent.compactions.edit(named, text)
+    new = next((message for message in agent.window if message.id not in known), None)
+    told = f'The message says "{_start(new)}" now, as {_MESSAGE}{new.id}.' if new else "The message says that already."
+    return made, [told, _back(made.handle, prefix, suffix)]
+
+
+async def _reword(agent: "HarnessAgent", slash: Slash) -> list[str]:
+    named, _, text = slash.rest.partition(" ")
+    if slash.name == "edit":
+        if not text.strip():
+            raise InvalidInput("/edit takes a message and its new words: /edit 3 We deploy from main.")
+        return (await edit_message(agent, named, text.strip()))[1]
+    if text or not named:
+        raise InvalidInput("/remove takes one message: its line in /session show, or its id.")
+    return (await remove_message(agent, named))[1]
+
+
+def _back(handle: str, prefix: str, suffix: str) -> str:
+    return f"The transcript keeps what was said; `{prefix}compact --undo {handle}{suffix}` brings it back."
+
+
 async def _pin(agent: "HarnessAgent", given: str, *, on: bool) -> list[str]:
     from ricordo.messages import mark_of
 
     said = [message.id for message in agent.window if message.role == "user" and mark_of(message) is None]
-    named = given.removeprefix(_MESSAGE) or (said[-1] if said else "")
-    if not named:
+    if not given and not said:
         raise MessageNotFound("Nothing that you said is in the window.")
-    if named.isdecimal() and all(message.id != named for message in agent.window):
-        named = await _at_line(agent, int(named))
-    try:
+    named = await _named(agent, given or said[-1])
+    with _with_hint(agent):
         marked = await (agent.compactions.pin(named) if on else agent.compactions.unpin(named))
-    except MessageNotFound as error:
-        raise MessageNotFound(f"{error} {_where(agent)}") from error
-    words = " ".join(marked.text.split())
-    start = f"{words[:_SHOWN]}{'…' if len(words) > _SHOWN else ''}"
     stays = "stays in the window through every compaction" if on else "goes with a compaction again"
-    return [f'"{shown(start)}" {stays}.']
+    return [f'"{_start(marked)}" {stays}.']
 
 
-async def _at_line(agent: "HarnessAgent", line: int) -> str:
+async def _named(agent: "HarnessAgent", given: str, prefix: str = "/") -> str:
+    """Return the id of a message that is given by it, with `m:` or without, or by its line in the transcript.
+
+    Raises: MessageNotFound.
+    """
+    named = given.removeprefix(_MESSAGE)
+    if named.isdecimal() and all(message.id != named for message in agent.window):
+        return await _at_line(agent, int(named), prefix)
+    return named
+
+
+@contextmanager
+def _with_hint(agent: "HarnessAgent", prefix: str = "/") -> Iterator[None]:
+    """Let the error for a message that is not in the window say where its line stands."""
+    try:
+        yield
+    except MessageNotFound as error:
+        raise MessageNotFound(f"{error} {_where(agent, prefix)}") from error
+
+
+def _start(message: "Message") -> str:
+    words = " ".join((message.text or "".join(result.text for result in message.tool_results)).split())
+    return shown(f"{words[:_SHOWN]}{'…' if len(words) > _SHOWN else ''}")
+
+
+async def _at_line(agent: "HarnessAgent", line: int, prefix: str) -> str:
     """Return the id of the message on a line of the transcript. Raises `MessageNotFound`."""
     with suppress(SessionNotFound):
         kept = await agent.memory.session(agent.session) if agent.memory else None
         for message, number in zip(kept.messages, kept.lines, strict=True) if kept else ():
             if number == line:
                 return message.id
-    raise MessageNotFound(f"No message stands on line {line}. {_where(agent)}")
+    raise MessageNotFound(f"No message stands on line {line}. {_where(agent, prefix)}")
 
 
-def _where(agent: "HarnessAgent") -> str:
-    return f"/session show {shown(agent.session)} shows the line of each message, which /pin and /unpin take."
+def _where(agent: "HarnessAgent", prefix: str) -> str:
+    return f"`{prefix}session show {shown(agent.session)}` shows the line of each message."
 
 
 def _words(text: str) -> list[str]:

@@ -1,18 +1,23 @@
 """`context`: what memory puts into the prompt of the next session, and what fills the window of a session."""
 
+import shlex
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ricordo.cli.agents import agent_in, session_in
+from ricordo.cli.chat_window import edit_message, remove_message
 from ricordo.cli.context import Target, existing, run, with_memory
 from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption
 from ricordo.cli.picture import usage_lines
 from ricordo.cli.render import counted, dim, emit, say, shown
-from ricordo.cli.window_documents import request_document, usage_document
+from ricordo.cli.window_documents import compaction_document, request_document, usage_document
+from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
+    from ricordo.harness.journal import Compaction
     from ricordo.memory import Memory
     from ricordo.messages import JsonValue
     from ricordo.runtime.usage import ContextReport
@@ -20,25 +25,50 @@ if TYPE_CHECKING:
 
 __all__ = ["context"]
 
+_Budget = Annotated[
+    int | None,
+    typer.Option("--budget", metavar="TOKENS", min=1, show_default=False, help="Fit it into so many tokens."),
+]
+_Session = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="ID",
+        show_default=False,
+        help="Whose window to show, or how its id begins; else the newest.",
+    ),
+]
+_Remove = Annotated[
+    str | None,
+    typer.Option(
+        "--remove",
+        metavar="MESSAGE",
+        show_default=False,
+        help="Take a message out of the window: its line in `session show`, or its id.",
+    ),
+]
+_Edit = Annotated[
+    str | None,
+    typer.Option(
+        "--edit", metavar="MESSAGE", show_default=False, help="Let a message of the window say what --text says."
+    ),
+]
+_Text = Annotated[
+    str | None, typer.Option("--text", metavar="TEXT", show_default=False, help="The new words, with --edit.")
+]
+_Wire = Annotated[
+    bool, typer.Option("--wire", help="Show the next request as JSON, just as it would be sent; nothing is sent.")
+]
+
 
 def context(
     *,
-    budget: Annotated[
-        int | None,
-        typer.Option("--budget", metavar="TOKENS", min=1, show_default=False, help="Fit it into so many tokens."),
-    ] = None,
-    session: Annotated[
-        str | None,
-        typer.Option(
-            "--session",
-            metavar="ID",
-            show_default=False,
-            help="Whose window to show, or how its id begins; else the newest.",
-        ),
-    ] = None,
-    wire: Annotated[
-        bool, typer.Option("--wire", help="Show the next request as JSON, just as it would be sent; nothing is sent.")
-    ] = False,
+    budget: _Budget = None,
+    session: _Session = None,
+    remove: _Remove = None,
+    edit: _Edit = None,
+    text: _Text = None,
+    wire: _Wire = False,
     root: RootOption = None,
     user: UserOption = None,
     project: ProjectOption = None,
@@ -47,9 +77,15 @@ def context(
     """Show the preamble, which is what a new session is told from memory, and what fills the window of a session.
 
     Curated memory comes first, then what was saved and is not curated yet. It is as long as the setting preamble_tokens
-    allows, unless a budget is given, and then only it is shown. The tokens are estimated.
+    allows, unless a budget is given, and then only it is shown. The tokens are estimated. With --remove or --edit one
+    message of the window is changed instead; the transcript keeps what was said, and `compact --undo` brings it back.
     """
     target = existing(root, user, project)
+    if remove is not None or edit is not None or text is not None:
+        if budget or wire or (remove is None) == (edit is None) or (edit is None) != (text is None):
+            raise typer.BadParameter("--remove stands alone, and --edit with --text; neither goes with other options.")
+        _change(target, session, remove or edit or "", text, as_json=as_json)
+        return
     if wire:
         emit(run(lambda: _request(target, session)))
         return
@@ -65,19 +101,35 @@ def context(
         text = await memory.preamble(most)
         return text, not text and bool(await memory.entries()), await memory.index_cut(most)
 
-    text, is_too_much, cut = with_memory(target, preamble)
-    tokens = _tokens(text)
+    shown_text, is_too_much, cut = with_memory(target, preamble)
+    tokens = _tokens(shown_text)
     if as_json:
         usage = usage_document(found[0], is_new=found[1]) if found else None
-        emit({"preamble": text, "tokens": tokens, "left_out": asdict(cut) if cut else None, "usage": usage})
+        emit({"preamble": shown_text, "tokens": tokens, "left_out": asdict(cut) if cut else None, "usage": usage})
         return
     nothing = "Nothing of what is remembered fits into so few tokens." if is_too_much else "Nothing is remembered yet."
-    say(shown(text) or nothing)
+    say(shown(shown_text) or nothing)
     say(f"\n{tokens:,} tokens")
     if cut:
         say(dim(_left_out(cut)))
     if found:
         say("\n" + "\n".join(usage_lines(found[0], is_new=found[1])))
+
+
+def _change(target: Target, session: str | None, message: str, text: str | None, *, as_json: bool) -> None:
+    """Take a message out of the window of a session, or let it say `text`, and tell what brings it back."""
+    suffix = f" --session {shlex.quote(session)}" if session else ""
+    change = partial(edit_message, text=text) if text is not None else remove_message
+
+    async def act() -> "tuple[Compaction, list[str]]":
+        named = await session_in(target, session)
+        if named is None:
+            raise SessionNotFound("There is no session yet: `ricordo chat` begins one.")
+        async with agent_in(target, named, asks=False) as agent:
+            return await change(agent, message, prefix="ricordo ", suffix=suffix)
+
+    made, lines = run(act)
+    emit({"changed": compaction_document(made)}) if as_json else say("\n".join(lines))
 
 
 def _left_out(cut: "IndexCut") -> str:
