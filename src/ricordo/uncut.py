@@ -9,17 +9,22 @@ Invariant: when `uncut` returns or raises, `act` has ended, or had not begun.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from ricordo.threads import Work
+
 __all__ = ["finish", "uncut", "uncut_in_thread"]
 
 _T = TypeVar("_T")
+
+_limiters: "WeakKeyDictionary[asyncio.AbstractEventLoop, anyio.CapacityLimiter]" = WeakKeyDictionary()
 
 
 async def uncut(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
@@ -49,34 +54,39 @@ async def finish(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
 
 
 async def uncut_in_thread(act: Callable[[], _T]) -> _T:
-    """Return what `act` returns in a thread: as `uncut` does, with fewer turns of the event loop."""
+    """Return what `act` returns in a thread: as `uncut` does, with fewer turns of the event loop.
+
+    It takes one of the threads that anyio's default limiter allows.
+    """
     if not _on_asyncio():
         return await anyio.to_thread.run_sync(act)
-    work: Future[_T] = Future()
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    loop, work = asyncio.get_running_loop(), Work(act)
+    limiter = _limiters.get(loop)
+    if limiter is None:
+        limiter = _limiters[loop] = anyio.to_thread.current_default_thread_limiter()
     try:
-        return await anyio.to_thread.run_sync(_do, work, act)
+        limiter.acquire_on_behalf_of_nowait(work)
+    except anyio.WouldBlock:
+        await limiter.acquire_on_behalf_of(work)
+    waiting = loop.create_future()
+
+    def end() -> None:
+        limiter.release_on_behalf_of(work)
+        if not waiting.done():
+            waiting.set_result(None)
+
+    work.start(partial(loop.call_soon_threadsafe, end))
+    try:
+        await waiting
     except asyncio.CancelledError as error:
-        if work.cancel():
-            raise
-        ending = asyncio.wrap_future(work)
         with anyio.CancelScope(shield=True):
-            while not ending.done():
+            while not work.has_ended:
+                waiting = loop.create_future()
                 with suppress(asyncio.CancelledError):
-                    await asyncio.wait([ending])
-        raise error from ending.exception()
-
-
-def _do(work: "Future[_T]", act: Callable[[], _T]) -> _T:
-    """Return what `act` returns and tell `work`, unless that was cancelled before."""
-    if not work.set_running_or_notify_cancel():
-        raise asyncio.CancelledError
-    try:
-        result = act()
-    except BaseException as error:
-        work.set_exception(error)
-        raise
-    work.set_result(result)
-    return result
+                    await waiting
+        raise error from work.error
+    return work.result()
 
 
 def _on_asyncio() -> bool:

@@ -27,6 +27,7 @@ from ricordo.index.keyword import KeywordIndex
 from ricordo.messages import Message, Text
 from ricordo.messages.codec import encode
 from ricordo.workspace.layout import INDEX
+from thread_trips import counted_trips
 
 pytestmark = pytest.mark.anyio
 
@@ -75,21 +76,13 @@ async def test_a_save_after_the_first_is_one_write_one_sync_and_one_commit(tmp_p
                 assert await memory.recall("wombat")
 
 
-async def test_an_append_takes_one_trip_to_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_append_takes_one_trip_to_a_thread(tmp_path: Path) -> None:
     index = await begun(tmp_path)
-    trips: list[object] = []
-    real = anyio.to_thread.run_sync
-
-    async def counted(act: Callable[..., object], *args: object) -> object:
-        trips.append(act)
-        return await real(act, *args)
-
-    monkeypatch.setattr(anyio.to_thread, "run_sync", counted)
-    for animal in ANIMALS[1:]:
-        trips.clear()
-        await index.append(LEDGER, bullet(animal))
-        assert len(trips) == 1
-    monkeypatch.undo()
+    with counted_trips() as trips:
+        for animal in ANIMALS[1:]:
+            trips.clear()
+            await index.append(LEDGER, bullet(animal))
+            assert len(trips) == 1
     assert await lines_of(index, *ANIMALS) == [[3], [4], [5], [6], [7], [8]]
     await index.close()
 

@@ -1,13 +1,13 @@
 """A recall goes to a thread once, and sees all the same what others did meanwhile."""
 
 from pathlib import Path
-from unittest import mock
 
-import anyio.to_thread
+import anyio
 import pytest
 
 from ricordo import Memory, Scope
 from ricordo.runtime import Settings
+from thread_trips import counted_trips
 
 pytestmark = pytest.mark.anyio
 
@@ -16,18 +16,11 @@ def settings(folder: Path) -> Settings:
     return Settings(root=None, user="me", data=folder / "data", cache=folder / "cache")
 
 
-async def trips(memory: Memory, question: str) -> tuple[int, list[str]]:
+async def counted(memory: Memory, question: str) -> tuple[int, list[str]]:
     """Return how often a recall goes to a thread, and what it finds."""
-    count, to_thread = 0, anyio.to_thread.run_sync
-
-    async def going(*given: object, **named: object) -> object:
-        nonlocal count
-        count += 1
-        return await to_thread(*given, **named)  # type: ignore[arg-type]
-
-    with mock.patch("anyio.to_thread.run_sync", going):
+    with counted_trips() as trips:
         hits = await memory.recall(question)
-    return count, [hit.entry.content for hit in hits]
+    return len(trips), [hit.entry.content for hit in hits]
 
 
 async def test_a_recall_where_nothing_changed_is_one_trip_and_one_after_an_edit_finds_the_edit(tmp_path: Path) -> None:
@@ -37,12 +30,12 @@ async def test_a_recall_where_nothing_changed_is_one_trip_and_one_after_an_edit_
         await anyio.sleep(0.06)
         for _ in range(2):
             await memory.recall("gull")
-        assert await trips(memory, "gull on what?") == (1, ["The gull sits on the crane."])
+        assert await counted(memory, "gull on what?") == (1, ["The gull sits on the crane."])
         (ledger,) = (tmp_path / "root").glob("workspace/memory/*.md")
         ledger.write_text(ledger.read_text().replace("crane", "mast of the ship"))
-        assert (await trips(memory, "gull on what?"))[1] == ["The gull sits on the mast of the ship."]
+        assert (await counted(memory, "gull on what?"))[1] == ["The gull sits on the mast of the ship."]
         ledger.unlink()
-        assert (await trips(memory, "gull on what?"))[1] == []
+        assert (await counted(memory, "gull on what?"))[1] == []
 
 
 @pytest.mark.parametrize("question", ["zebra", "", "&", "the"])
@@ -54,7 +47,7 @@ async def test_a_recall_that_finds_nothing_by_words_is_one_trip_too(tmp_path: Pa
         for _ in range(2):
             await memory.recall("gull")
         found = [] if question == "zebra" else ["The gull sits on a crane & sleeps."]
-        assert await trips(memory, question) == (1, found)
+        assert await counted(memory, question) == (1, found)
 
 
 async def test_what_is_noted_beside_the_documents_makes_no_trip_more_and_a_new_document_is_found(
@@ -69,9 +62,9 @@ async def test_what_is_noted_beside_the_documents_makes_no_trip_more_and_a_new_d
         for _ in range(2):
             with (root / "workspace" / "usage.jsonl").open("a") as file:
                 file.write("{}\n")
-            assert await trips(memory, "gull") == (1, ["The gull sits on the crane."])
+            assert await counted(memory, "gull") == (1, ["The gull sits on the crane."])
         (root / "workspace" / "MEMORY.md").write_text("- A gull is no omen.\n")
-        assert sorted((await trips(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
+        assert sorted((await counted(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
 
 
 async def test_what_another_project_saved_for_all_is_found_though_there_was_no_place_for_it_before(
@@ -88,8 +81,8 @@ async def test_what_another_project_saved_for_all_is_found_though_there_was_no_p
         for _ in range(2):
             await memory.recall("gull")
         # one for the place of the user, and one for what the project shares
-        assert await trips(memory, "gull") == (2, ["The gull sits on the crane."])
+        assert await counted(memory, "gull") == (2, ["The gull sits on the crane."])
         await elsewhere.remember("A gull is no omen.", scope=Scope(user="me"), reason="It holds everywhere.")
-        assert sorted((await trips(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
+        assert sorted((await counted(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
         await elsewhere.remember("No gull likes noise.", scope=Scope(user="me"), reason="It holds everywhere.")
-        assert len((await trips(memory, "gull"))[1]) == 3
+        assert len((await counted(memory, "gull"))[1]) == 3

@@ -3,12 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
 
 from ricordo.uncut import uncut_in_thread
+from warm_processes import run_warm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
@@ -121,3 +124,50 @@ async def test_what_is_cancelled_before_a_thread_is_free_never_begins() -> None:
         assert (waiting.cancelled(), second.begun.is_set()) == (True, False)
     finally:
         limiter.total_tokens = before
+
+
+async def test_a_thread_is_used_again_by_the_next_work_of_any_event_loop() -> None:
+    before = await uncut_in_thread(threading.get_ident)
+    in_another_loop = await asyncio.to_thread(asyncio.run, uncut_in_thread(threading.get_ident))
+    assert {in_another_loop, await uncut_in_thread(threading.get_ident)} == {before}
+
+
+async def test_work_sees_the_context_of_its_caller() -> None:
+    asked: ContextVar[str] = ContextVar("asked", default="nobody")
+    asked.set("somebody")
+    assert await uncut_in_thread(asked.get) == "somebody"
+
+
+_ENDING = """
+import asyncio, os, sys, threading
+from pathlib import Path
+from ricordo.uncut import uncut_in_thread
+
+begun, let = threading.Event(), threading.Event()
+
+def write():
+    begun.set()
+    let.wait(10)
+    Path("written").write_text("whole")
+
+async def leave():
+    work = uncut_in_thread(write)
+    work.send(None)
+    begun.wait(10)
+    if child := os.fork():
+        let.set()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return work
+
+loop = asyncio.new_event_loop()
+work = loop.run_until_complete(leave())
+if work is None:
+    asyncio.run(uncut_in_thread(os.getpid))
+    os._exit(0)
+"""
+
+
+async def test_a_process_that_ends_lets_its_work_end_and_a_forked_one_has_threads_of_its_own() -> None:
+    done = await asyncio.to_thread(run_warm, ["python", "-c", _ENDING])
+    assert done.returncode == 0, done.stderr
+    assert await asyncio.to_thread(Path("written").read_text) == "whole"
