@@ -1,5 +1,6 @@
 """What an agent remembers enters its prompt, in its place, as data, and nowhere where it was switched off."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, said, settings, spoken, system
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import StorageFailed
 from ricordo.guard import unfence
 from ricordo.messages import mark_of
@@ -43,17 +45,27 @@ def talking() -> ScriptedModel:
 @pytest.mark.req("AS-MEM-01")
 async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
-    async with agent(talking(), root, "one") as one:
+    asked = replace(settings(root), consolidation=ConsolidationConfig(model="offline", signal_entries=1_000))
+
+    async def prompted(session: str, user: str = "me") -> str:
+        model = talking()
+        scope = replace(SCOPE, user=user)
+        async with HarnessAgent(model, workspace=root, scope=scope, session=session, settings=asked) as one:
+            await one.send("Hello.")
+        assert len(model.requests) == 1
+        return system(model.requests[0])
+
+    async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="one", settings=asked) as one:
         await one.send(FACT)
         assert await one.settle() == 0
+        assert FACT in ledgers(root)
+        assert FACT not in await prompted("meanwhile"), "a flush alone puts nothing into the prompt"
         await one.consolidate()
-    model = talking()
-    async with agent(model, root, "two") as two:
-        await two.send("Hello.")
-    assert FACT in system(model.requests[0])
-    assert len(model.requests) == 1
+    assert FACT in await prompted("two")
+    assert FACT not in await prompted("three", user="somebody")
 
 
+@pytest.mark.req("AS-MEM-01")
 async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consolidation(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:

@@ -7,38 +7,15 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
+from ricordo.audit.history_retention import HistoryConfig
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
 from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.models import RetryConfig
 from ricordo.profile.config import ProfileConfig
-from ricordo.queue import InboxConfig
 from ricordo.runtime import Settings
-
-
-@pytest.mark.req("AS-CFG-01")
-@pytest.mark.parametrize(
-    ("make", "field"),
-    [
-        (lambda: CompactionConfig(trigger_messages=-1), "trigger_messages"),
-        (lambda: ToolResultEvictionConfig(max_result_chars=-5), "max_result_chars"),
-        (lambda: ToolResultEvictionConfig(max_result_chars=100, preview_chars=200), "preview_chars"),
-        (lambda: ConsolidationConfig(max_lines=-1), "max_lines"),
-        (lambda: ConsolidationConfig(consolidation_prompt="Merge it all."), "consolidation_prompt"),
-        (lambda: MaintenanceConfig(daily_file_retention_days=0), "daily_file_retention_days"),
-        (lambda: MaintenanceConfig(session_retention_days=0), "session_retention_days"),
-        (lambda: MaintenanceConfig(interval=timedelta(0)), "interval"),
-        (lambda: FlushConfig(max_input_tokens=-1), "max_input_tokens"),
-        (lambda: FlushConfig(flush_prompt="Tell me."), "flush_prompt"),
-        (lambda: ProfileConfig(max_facts=-1), "max_facts"),
-        (lambda: InboxConfig(debounce_seconds=-1), "debounce_seconds"),
-        (lambda: replace(Settings.from_environment({}), workspace_tokens=-1), "workspace_tokens"),
-    ],
-)
-def test_what_could_not_work_is_refused_by_the_name_of_its_field(make: Callable[[], object], field: str) -> None:
-    with pytest.raises(InvalidSetting, match=field):
-        make()
 
 
 def _configurations() -> list[object]:
@@ -46,14 +23,70 @@ def _configurations() -> list[object]:
     settings = Settings.from_environment({})
     found: list[object] = [settings]
     for name, hint in get_type_hints(Settings).items():
-        kinds = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and is_dataclass(each)]
+        types = [each for each in (hint, *get_args(hint)) if isinstance(each, type)]
+        kinds = [each for each in types if each.__name__.endswith("Config")]
         held = getattr(settings, name)
         found += [held] if is_dataclass(held) else [kind() for kind in kinds]
     return found
 
 
+CONFIGURATIONS = [*_configurations(), RetryConfig()]
+
+
 @pytest.mark.req("AS-CFG-01")
-@pytest.mark.parametrize("made", _configurations(), ids=lambda made: type(made).__name__)
+@pytest.mark.parametrize("made", CONFIGURATIONS, ids=lambda made: type(made).__name__)
+def test_no_number_or_time_below_zero_is_taken(made: Any) -> None:
+    for each in fields(made):
+        held = getattr(made, each.name)
+        below = timedelta(seconds=-1) if isinstance(held, timedelta) else -1
+        if isinstance(held, int | float | timedelta) and not isinstance(held, bool):
+            with pytest.raises(InvalidSetting, match=rf"\b{each.name}\b"):
+                replace(made, **{each.name: below})
+
+
+@pytest.mark.req("AS-CFG-01")
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: CompactionConfig(window=-1), "window"),
+        (lambda: ToolResultEvictionConfig(max_result_chars=100, preview_chars=101), "preview_chars"),
+        (lambda: ConsolidationConfig(consolidation_prompt="At most {max_memory_tokens}."), "consolidation_prompt"),
+        (lambda: ConsolidationConfig(consolidation_prompt="{max_memory_characters}."), "consolidation_prompt"),
+        (lambda: MaintenanceConfig(daily_file_retention_days=0), "daily_file_retention_days"),
+        (lambda: MaintenanceConfig(session_retention_days=0), "session_retention_days"),
+        (lambda: MaintenanceConfig(trash_days=0), "trash_days"),
+        (lambda: MaintenanceConfig(interval=timedelta(0)), "interval"),
+        (lambda: HistoryConfig(days=0), "days"),
+        (lambda: FlushConfig(flush_prompt="Tell me."), "flush_prompt"),
+    ],
+)
+def test_what_could_not_work_is_refused_by_the_name_of_its_field(make: Callable[[], object], field: str) -> None:
+    with pytest.raises(InvalidSetting, match=rf"\b{field}\b"):
+        make()
+
+
+@pytest.mark.req("AS-CFG-01")
+def test_a_preview_may_be_as_large_as_the_limit_and_a_day_is_kept() -> None:
+    ToolResultEvictionConfig(max_result_chars=100, preview_chars=100)
+    MaintenanceConfig(daily_file_retention_days=1, session_retention_days=1, trash_days=1)
+    ConsolidationConfig(consolidation_prompt="{max_memory_tokens} {max_memory_characters}")
+
+
+@pytest.mark.req("AS-CFG-01")
+@pytest.mark.parametrize("made", CONFIGURATIONS, ids=lambda made: type(made).__name__)
 def test_no_configuration_can_be_changed_once_it_is_made(made: Any) -> None:
-    with pytest.raises(FrozenInstanceError):
-        setattr(made, fields(made)[0].name, None)
+    for each in fields(made):
+        with pytest.raises(FrozenInstanceError):
+            setattr(made, each.name, None)
+        assert not isinstance(getattr(made, each.name), list | set | bytearray | dict) or each.name == "origins"
+
+
+@pytest.mark.req("AS-CFG-01")
+def test_a_configuration_does_not_follow_what_it_was_made_from() -> None:
+    names, characters = {"wide"}, {"topOfMind": 20}
+    eviction = ToolResultEvictionConfig(excluded_tool_names=names)  # type: ignore[arg-type]
+    profile = ProfileConfig(summary_characters=characters)
+    names.clear()
+    characters["topOfMind"] = 30
+    assert eviction.excluded_tool_names == {"wide"}
+    assert profile.summary_characters == {"topOfMind": 20}

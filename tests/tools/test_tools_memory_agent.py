@@ -48,9 +48,13 @@ def _results(model: ScriptedModel) -> list[str]:
 async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: Path) -> None:
     root = begun(tmp_path / ".ricordo", tmp_path / "data")
     (place_of(root) / "workspace/memory/topics").mkdir(parents=True)
-    (place_of(root) / "workspace/MEMORY.md").write_text("# Memory\n\n- The pears ship on Friday.\n")
-    (place_of(root) / "workspace/memory/topics/fruit.md").write_text("# Fruit\n\nPears come from Lucca.\n")
-    search, get = Call("memory_search", {"query": "pears"}), Call("memory_get", {"path": "MEMORY.md", "start_line": 3})
+    (place_of(root) / "workspace/MEMORY.md").write_text("# Memory\n\n- The pears ship on Friday.\n- Apples wait.\n")
+    (place_of(root) / "workspace/memory/topics/fruit.md").write_text("# Fruit\n\nApples.\n\nPears come from Lucca.\n")
+    (place_of(root) / "workspace/memory/2026-01-02.md").write_text(
+        "# Day\n" + "\n".join(f"- Figs {at}." for at in range(9))
+    )
+    search = Call("memory_search", {"query": "pears"})
+    get = Call("memory_get", {"path": "MEMORY.md", "start_line": 3, "end_line": 3})
     model = ScriptedModel([search, Calls(get, search), get, search, Say("On Friday.")])
     async with _agent(model, root) as agent:
         await agent.send("I said pears, and the pears are what I mean.")
@@ -60,12 +64,22 @@ async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: 
     for each in found:
         assert set(unfence(each) or ()) == {"The pears ship on Friday.", "Pears come from Lucca."}
         assert 'source="project MEMORY.md:3"' in each
-        assert 'source="project memory/topics/fruit.md:3"' in each
+        assert 'source="project memory/topics/fruit.md:5"' in each
     assert [unfence(each) for each in read] == [("- The pears ship on Friday.",)] * 2
-    off = ScriptedModel([Say("Fine.")])
-    async with _agent(off, root, tools=False) as agent:
-        await agent.send("Hello.")
-    assert not {each.name for each in off.requests[0].tools} & MEMORY
+    every = ScriptedModel(
+        [Call("memory_search", {"query": "figs"}), Call("memory_get", {"path": "MEMORY.md"}), Say("Nine.")]
+    )
+    async with _agent(every, root) as agent:
+        await agent.send("How many figs?")
+    figs, whole = _results(every)[-2:]
+    assert sorted(unfence(figs) or ()) == [f"Figs {at}." for at in range(9)]
+    assert all(f'memory/2026-01-02.md:{line}"' in figs for line in range(2, 11))
+    assert unfence(whole) == ("# Memory\n\n- The pears ship on Friday.\n- Apples wait.",)
+    for switches in ({"tools": False}, {"store": "none"}):
+        off = ScriptedModel([Say("Fine.")])
+        async with _agent(off, root, **switches) as agent:
+            await agent.send("Hello.")
+        assert not {each.name for each in off.requests[0].tools} & MEMORY
 
 
 @pytest.mark.req("GO-G21")

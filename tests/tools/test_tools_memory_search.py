@@ -36,6 +36,7 @@ async def _opened(root: Path) -> AsyncIterator[Workspace]:
         yield workspace
 
 
+@pytest.mark.req("AS-INDEX-05")
 async def test_a_search_names_path_line_and_text_and_memory_get_reads_on_there(tmp_path: Path) -> None:
     async with _opened(tmp_path / "root") as workspace:
         files, store = workspace.place.files, workspace.store
@@ -62,6 +63,7 @@ async def test_a_search_names_path_line_and_text_and_memory_get_reads_on_there(t
         assert await search({"query": "xylophone"}, CONTEXT) == "no matches."
 
 
+@pytest.mark.req("AS-INDEX-05")
 async def test_ten_lines_are_shown_unless_more_are_asked_for() -> None:
     store = shelf()
     for number in range(14):

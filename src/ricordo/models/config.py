@@ -58,7 +58,8 @@ class RetryConfig:
         """Refuse what can't be carried out."""
         if self.attempts < 1:
             raise InvalidSetting(f"RetryConfig.attempts is at least 1, not {self.attempts}.")
-        if min(self.first_delay, self.longest_delay, self.total_delay) < 0:
-            raise InvalidSetting("The delays of RetryConfig are seconds from 0 up.")
+        for name in ("first_delay", "longest_delay", "total_delay"):
+            if getattr(self, name) < 0:
+                raise InvalidSetting(f"RetryConfig.{name} is seconds from 0 up, not {getattr(self, name)}.")
         if not 0 <= self.jitter <= 1:
             raise InvalidSetting(f"RetryConfig.jitter is from 0 to 1, not {self.jitter}.")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
+from types import MappingProxyType
 from typing import Literal
 
 from ricordo.errors import InvalidSetting
@@ -59,8 +60,8 @@ class ProfileConfig:
     correction_reserved_fraction: float = 0.10
     correction_reserved_max: int = 10
     eviction_audit_max_entries: int = 200
-    summary_characters: Mapping[str, int] = field(default_factory=lambda: dict(_CHARACTERS))
-    summary_interval_days: Mapping[str, float] = field(default_factory=lambda: dict(_INTERVALS))
+    summary_characters: Mapping[str, int] = field(default_factory=lambda: _CHARACTERS)
+    summary_interval_days: Mapping[str, float] = field(default_factory=lambda: _INTERVALS)
     max_prompt_tokens: int = 12_000
     max_message_characters: int = 1_000
     truncation: Literal["head", "head_tail"] = "head_tail"
@@ -107,3 +108,4 @@ class ProfileConfig:
                     raise InvalidSetting(f"{setting} knows no summary {name!r}: one of {', '.join(sorted(known))}.")
                 if not isfinite(value) or value < least:
                     raise InvalidSetting(f"{setting} of {name} is a number of at least {least}, not {value!r}.")
+            object.__setattr__(self, setting, MappingProxyType(dict(getattr(self, setting))))
