@@ -11,6 +11,7 @@ import pytest
 
 from agents_at_work import SCOPE, ledgers, settings
 from hand_clock import HandClock
+from hand_made_roots import begun
 from noting_models import lessons, note
 from places import place_of
 from reached_models import reach, serving
@@ -125,6 +126,49 @@ async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidatio
         await one.send(FACT)
         await one.settle()
     assert acts[:3] == ["append", "index workspace/memory", "consolidate"]
+
+
+@pytest.mark.req("AS-TRIG-04")
+async def test_a_flush_that_wrote_something_half_an_hour_after_the_last_consolidation_causes_one(
+    tmp_path: Path,
+) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    events: list[Event] = []
+    held = {"settings": settings(root, consolidates=True), "clock": clock, "on_event": events.append}
+
+    def runs() -> int:
+        return sum((event.stage, event.status) == ("consolidate", "started") for event in events)
+
+    async with agent(root, ScriptedModel(lambda _: Say("Noted.")), **held) as one:
+        for number in range(10):
+            await one.send(f"We decided to use stack {number} for shop {number}.")
+            assert await one.settle() == 0
+            clock.turn(minutes=2, seconds=59 + (number == 9) * 9)
+        assert ledgers(root).count("We decided to use stack") == 10
+        assert runs() == 0
+        clock.turn(seconds=1)
+        await one.send("How are you?")
+        assert await one.settle() == 0
+        assert runs() == 0, "nothing was written"
+        for number, (seconds, wanted) in enumerate([(0, 1), (30 * 60 - 1, 1), (1, 2)]):
+            clock.turn(seconds=seconds)
+            await one.send(f"We decided to use lift {number} for floor {number}.")
+            assert await one.settle() == 0
+            assert runs() == wanted
+
+
+@pytest.mark.req("AS-LEDGER-02", "AS-CURATED-02")
+async def test_what_a_model_notes_twice_stands_in_the_ledger_twice_and_curated_memory_stays(tmp_path: Path) -> None:
+    root = begun(tmp_path / ".ricordo", tmp_path / "data")
+    curated = place_of(root) / "workspace/MEMORY.md"
+    curated.parent.mkdir(parents=True)
+    curated.write_bytes(before := b"# Mine\r\n\r\n* by hand \xff\n- The team deploys.\n\n\n")
+    async with agent(root, ScriptedModel(noting)) as one:
+        for text in (FACT, f"Yes: {FACT}"):
+            await one.send(text)
+            assert await one.settle() == 0
+    assert ledgers(root).count("The team deploys only from main.") == 2
+    assert curated.read_bytes() == before
 
 
 @pytest.mark.req("AS-FLUSH-04")

@@ -87,18 +87,34 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         await one.send("And now?")
         assert len(await jobs(root, clock)) == 1
         assert flushes(model) == []
+        for waited in (29, 1):
+            clock.turn(waited)
+            async with agent(root, model, clock, session="t") as other:
+                await other.settle()
+            assert len(flushes(model)) == (waited == 1), "the pause began anew with the second call"
         assert await one.flush()
     assert len(flushes(model)) == 1
     assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_without_a_pause_each_call_is_one_extraction(tmp_path: Path) -> None:
-    root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(noting)
+    root, clock, asked = tmp_path / ".ricordo", HandClock(), anyio.Event()
+
+    def noticed(request: RecordedRequest) -> ScriptItem:
+        if is_flush(request):
+            asked.set()
+        return noting(request)
+
+    model = ScriptedModel(noticed)
     at_once = replace(settings(root), flush=FlushConfig(), inbox=InboxConfig(debounce_seconds=0))
     async with agent(root, model, clock, settings=at_once) as one:
         for text in (FACT, "We deploy tools only from main.", "We deploy pages only from main."):
             await one.send(text)
+            with anyio.fail_after(20):
+                await asked.wait()
             assert await one.settle() == 0
+            asked = anyio.Event()
     assert len(flushes(model)) == 3
 
 

@@ -59,7 +59,7 @@ def agent(
     )  # fmt: skip
 
 
-@pytest.mark.req("AS-MAINT-01")
+@pytest.mark.req("AS-MAINT-01", "AS-TRIG-03")
 async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leaves_nothing_running(
     tmp_path: Path,
 ) -> None:

@@ -1,5 +1,6 @@
 """The window of an agent: small where that was asked for, whole where not, and always made from what was said."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
-from ricordo.messages import Media, Message, ToolResult, mark_of
+from ricordo.messages import Media, Message, Text, Thinking, ToolResult, Unknown, mark_of
 from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -230,6 +231,19 @@ async def test_the_transcript_holds_all_that_every_reduction_takes_out(tmp_path:
             *[Say(f"Reply. {LONG * 9}")] * 40,
         ]
     )
+    told = Message(
+        role="user",
+        parts=(
+            Text(text="Look at these."),
+            Media(media_type="image/png", uri="https://a.example/b.png", name="b.png", description="a heron"),
+            Unknown(kind="hologram", raw='{"kind":"hologram","at":[1,2]}'),
+        ),
+        name="Ana",
+        metadata={"channel": "desk"},
+    )
+    thought = Message(
+        role="assistant", parts=(Thinking(text=f"Well. {LONG * 99}", signature="seal"), Text(text="Yes."))
+    )
     async with agent(
         model,
         root,
@@ -237,20 +251,24 @@ async def test_the_transcript_holds_all_that_every_reduction_takes_out(tmp_path:
         tool_result_eviction=ToolResultEvictionConfig(max_result_chars=2_000, preview_chars=100),
         truncate_args=TruncateArgsConfig(trigger_messages=6, keep_messages=2),
     ) as one:
+        await one.record([told, thought])
         for number in range(20):
             await one.send(f"Number {number}. {LONG}")
         await one.compact()
         assert is_valid(one.window)
         assert len(str(one.window)) < 20_000
     logged = await transcript(root)
+    for then, now in zip((told, thought), logged, strict=False):
+        assert (now.role, now.parts, now.name, now.metadata) == (then.role, then.parts, then.name, then.metadata)
     (call, *_) = [each for message in logged for each in message.tool_calls]
-    assert long in call.arguments
+    assert json.loads(call.arguments) == {"text": long}
     results = [each for message in logged for each in message.tool_results]
     assert results[1].text == "x" * 299_995 + " end."
     assert _picture(results[2]).media_type == "image/png"
     assert len(_picture(results[2]).uri) > len(PNG)
     assert "the disk of the tool is gone" in results[3].text
-    assert len(logged) == 20 * 2 + 4 * 2
+    assert [each.is_error for each in results] == [False, False, False, True]
+    assert len(logged) == 2 + 20 * 2 + 4 * 2
 
 
 def _picture(result: ToolResult) -> Media:

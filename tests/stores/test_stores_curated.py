@@ -85,7 +85,7 @@ async def test_a_save_is_in_the_prompt_at_once_and_once_when_it_is_curated(root:
     assert after.index('source="MEMORY.md"') < after.index("The office closes at six.")
 
 
-@pytest.mark.req("AS-CURATED-01")
+@pytest.mark.req("AS-CURATED-01", "AS-CURATED-02")
 async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_a_whole(root: Root) -> None:
     target = place_of(root.folder) / "workspace" / "MEMORY.md"
     async with root.opened() as memory:
