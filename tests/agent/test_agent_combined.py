@@ -141,7 +141,7 @@ def idle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
     return True
 
 
-@pytest.mark.req("HE-C4")
+@pytest.mark.req("HE-C4", "AS-COMPACT-13")
 @pytest.mark.usefixtures("idle")
 async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) -> None:
     root, asked = tmp_path / ".ricordo", model()
@@ -223,6 +223,7 @@ async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path)
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
+@pytest.mark.req("AS-COMPACT-05", "AS-COMPACT-16")
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize(("combined", "flush", "asks"), [(False, True, 1), (True, False, 0), (False, False, 0)])
 async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_turn_asks(
@@ -246,6 +247,7 @@ async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_tu
     assert learned_from(found) == Counter(range(TURNS))
 
 
+@pytest.mark.req("AS-COMPACT-16")
 @pytest.mark.usefixtures("idle")
 async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) -> None:
     root, asked = tmp_path / ".ricordo", model()

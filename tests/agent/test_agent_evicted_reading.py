@@ -32,6 +32,7 @@ def results(request: RecordedRequest) -> list[str]:
     return [each.text for message in request.messages for each in message.tool_results]
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_the_pointer_of_an_evicted_result_opens_without_file_tools_and_nothing_else_does(tmp_path: Path) -> None:
     asked: list[str] = []
 

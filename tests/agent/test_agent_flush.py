@@ -208,7 +208,7 @@ async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_pa
     assert "The team deploys only from main." in found["get"]
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy")
 @pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
 @pytest.mark.parametrize("off", [FlushConfig(flush_trigger="never"), None])
 async def test_never_and_off_extract_nothing_on_any_path(path: str, off: FlushConfig | None, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ async def test_never_and_off_extract_nothing_on_any_path(path: str, off: FlushCo
     assert ledgers(tmp_path / ".ricordo") == ""
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy")
 @pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
 async def test_the_prompt_and_the_model_of_the_flush_are_asked_on_every_path(path: str, tmp_path: Path) -> None:
     own = ScriptedModel(lambda request: Say(lessons(NOTE) if FACT in text(request) else "NO_REPLY"), name="own")
@@ -230,7 +230,7 @@ async def test_the_prompt_and_the_model_of_the_flush_are_asked_on_every_path(pat
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy")
 @pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
 async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_of_it_is(
     path: str, tmp_path: Path
@@ -251,7 +251,7 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
     assert await contents(root) == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-COMPACT-05", "AS-COMPACT-09")
 @pytest.mark.parametrize("flush", [FlushConfig(flush_prompt=OWN), FlushConfig(flush_trigger="throttled(600)")])
 async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is_asked_for(
     flush: FlushConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -173,7 +173,7 @@ async def writes(root: Path, truncate: TruncateArgsConfig | None, *, turns: int)
     return 0, model
 
 
-@pytest.mark.req("AS-TRUNC-04")
+@pytest.mark.req("AS-TRUNC-04", "AS-BUG-prepass-discarded")
 async def test_clipped_arguments_are_what_is_sent_and_counted_so_a_summary_comes_later(tmp_path: Path) -> None:
     whole, plain = await writes(tmp_path / "whole", None, turns=20)
     config = TruncateArgsConfig(trigger_messages=6, keep_messages=4)
@@ -190,7 +190,7 @@ async def test_clipped_arguments_are_what_is_sent_and_counted_so_a_summary_comes
         assert not any(CLIPPED in call.arguments for message in window[-4:] for call in message.tool_calls)
 
 
-@pytest.mark.req("AS-TRUNC-04")
+@pytest.mark.req("AS-TRUNC-04", "AS-BUG-prepass-discarded")
 @pytest.mark.parametrize("clipping", [True, False])
 async def test_what_is_clipped_before_a_request_counts_for_it_already(tmp_path: Path, clipping: bool) -> None:
     events: list[Event] = []

@@ -109,7 +109,7 @@ async def answer(one: HarnessAgent, text: str, *, streamed: bool) -> str:
         return str(events.result)
 
 
-@pytest.mark.req("AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08")
+@pytest.mark.req("AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08", "AS-BUG-retry-duplicate")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_but_a_configuration(
     tmp_path: Path, streamed: bool

@@ -353,7 +353,7 @@ async def test_what_must_stay_is_carried_word_for_word_whatever_a_summary_says(b
     assert "Something else altogether" in bench.sent
 
 
-@pytest.mark.req("CC-PIN")
+@pytest.mark.req("CC-PIN", "AS-COMPACT-10")
 async def test_what_the_user_asked_is_carried_up_to_a_budget_the_first_and_the_latest_of_it(bench: Bench) -> None:
     asked = [f"Please look at part {number} of the release, and tell me of it." for number in range(20)]
     few = CompactionConfig(trigger_messages=1_000, keep_messages=2, carry_tokens=200)

@@ -60,7 +60,7 @@ async def talked(root: Path) -> None:
         await one.record([said(f"Number {number}. {LONG}") for number in range(20)])
 
 
-@pytest.mark.req("AS-STATE-01")
+@pytest.mark.req("AS-STATE-01", "AS-COMPACT-10")
 @pytest.mark.parametrize("fails", [False, True], ids=["answered", "failed"])
 async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_they_were_made(
     tmp_path: Path, fails: bool

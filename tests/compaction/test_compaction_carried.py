@@ -95,6 +95,7 @@ async def test_what_is_carried_whole_is_not_shown_to_whoever_condenses_the_rest(
     assert [each.text for each in instructions(found.messages)] == [order.text, pin.text]
 
 
+@pytest.mark.req("AS-COMPACT-10")
 @settings(max_examples=25)
 @given(st.lists(st.tuples(nasty, st.sampled_from(["system", "user", "assistant", "tool"])), max_size=4))
 def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byte(given: list[tuple[str, str]]) -> None:
@@ -123,6 +124,7 @@ def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byt
         window = found.messages
 
 
+@pytest.mark.req("AS-COMPACT-10")
 def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_and_names_its_handle() -> None:
     messages = [*talk(10), rule("Answer in English."), pinned(said("Never touch production.", id="p1")), *talk(20, 50)]
     found = compacted(messages)

@@ -110,7 +110,7 @@ async def test_a_budget_of_tokens_chooses_the_tail_and_overrides_the_count() -> 
     assert (await compacted(messages, CompactionConfig(keep_tokens=1))).messages[1:] == messages[-1:]
 
 
-@pytest.mark.req("GO-G28", "GO-D15")
+@pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
 async def test_a_single_long_loop_of_tools_is_cut_between_complete_groups() -> None:
     loop: list[Message] = [said("Find the failing test and fix it.")]
     for step in range(30):
@@ -127,6 +127,7 @@ async def test_a_single_long_loop_of_tools_is_cut_between_complete_groups() -> N
     assert "Find the failing test and fix it." in found.messages[0].text
 
 
+@pytest.mark.req("AS-COMPACT-08")
 async def test_a_call_that_still_waits_is_never_summed_up() -> None:
     messages = tuple(with_ids([*talk(55), call("a", "b"), result("a", "one")], session="s1"))
     found = await compacted(messages, CompactionConfig(keep_messages=1))
@@ -247,7 +248,7 @@ async def test_a_second_summary_takes_in_the_first_and_only_what_was_said_is_han
     assert [mark_of(message) for message in merged.messages].count("summary") == 1
 
 
-@pytest.mark.req("DF-C70")
+@pytest.mark.req("DF-C70", "AS-COMPACT-09")
 async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -280,6 +281,7 @@ async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothi
     assert (empty.messages, empty.dropped, gone) == (messages, (), [])
 
 
+@pytest.mark.req("AS-COMPACT-09")
 async def test_the_steps_come_in_their_order_and_each_switch_leaves_its_own_out() -> None:
     def recording(config: CompactionConfig) -> tuple[Compact, list[str]]:
         steps: list[str] = []
@@ -316,6 +318,7 @@ async def test_the_steps_come_in_their_order_and_each_switch_leaves_its_own_out(
     assert steps == ["flush", "summary", "drop"]
 
 
+@pytest.mark.req("AS-COMPACT-06")
 async def test_nothing_goes_that_the_transcript_does_not_hold() -> None:
     async def offload(messages: Sequence[Message]) -> None:
         raise StorageFull
@@ -388,6 +391,7 @@ async def test_an_overflow_halves_the_window_whatever_was_believed_of_its_size()
     assert found.report.reason == "overflow"
 
 
+@pytest.mark.req("AS-COMPACT-10")
 async def test_the_first_request_survives_every_summary_word_for_word_and_the_latest_do_too() -> None:
     first = said("Move the orders from MySQL to PostgreSQL, in one cut.", id="first")
     window: tuple[Message, ...] = (first,)
@@ -405,6 +409,7 @@ async def test_the_first_request_survives_every_summary_word_for_word_and_the_la
     assert f"Then do step {60 - len(latest) - 1} of the plan, please." in asked
 
 
+@pytest.mark.req("AS-COMPACT-10")
 async def test_the_summary_is_a_marked_user_message_with_a_stable_id_that_says_where_all_of_it_is() -> None:
     found, again = await compacted(talk(50)), await compacted(talk(50))
     summary = found.messages[0]

@@ -118,7 +118,7 @@ async def test_thirty_messages_fire_and_ten_stay_whatever_the_window() -> None:
         assert at.messages[1:] == turns(30)[-10:]
 
 
-@pytest.mark.req("AS-COMPACT-17")
+@pytest.mark.req("AS-COMPACT-17", "AS-COMPACT-clamp")
 async def test_presets_are_the_documented_numbers() -> None:
     assert CompactionConfig.classic() == CompactionConfig()
     classic = thresholds(CompactionConfig.classic(), 200_000)
@@ -142,6 +142,7 @@ async def test_presets_are_the_documented_numbers() -> None:
         await Compact(dynamic, DigestSummary()).reduce(Window(messages=turns(4), limit=200_000))
 
 
+@pytest.mark.req("AS-COMPACT-17")
 async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_below() -> None:
     compact = Compact(CompactionConfig.dynamic(), DigestSummary())
     messages = turns(800)

@@ -111,7 +111,7 @@ async def test_output_of_the_shell_is_evicted_by_default() -> None:
         assert len(found.messages[-1].tool_results[0].text) < 10_000
 
 
-@pytest.mark.req("AS-EVICT-10")
+@pytest.mark.req("AS-EVICT-10", "AS-BUG-create-only")
 async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_takes_nothing_away() -> None:
     files = InMemoryFiles()
     first = await evicted(asked("bash", WIDE, call_id="call_0"), files)
@@ -131,6 +131,7 @@ async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_take
         assert path in message.tool_results[0].text
 
 
+@pytest.mark.req("AS-EVICT-11")
 async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_never_again() -> None:
     files = InMemoryFiles()
     config = ToolResultEvictionConfig(max_result_chars=300, preview_chars=100)
@@ -234,6 +235,7 @@ async def test_a_file_that_somebody_changed_is_neither_overwritten_nor_trusted()
     assert (await files.read(f"workspace{path_in(second.messages[-1])}")).data.decode() == WIDE
 
 
+@pytest.mark.req("AS-EVICT-11")
 @pytest.mark.may_block("the disk of the test")
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS])
 async def test_a_disk_that_fails_leaves_the_result_where_it_was_and_the_next_try_succeeds(

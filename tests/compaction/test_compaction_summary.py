@@ -257,6 +257,7 @@ async def test_a_clipped_value_is_a_leading_part_and_the_text_and_the_arguments_
         assert clipped_arguments(untouched, config) == untouched
 
 
+@pytest.mark.req("AS-TRUNC-05")
 async def test_a_message_rewritten_by_clipping_keeps_everything_else() -> None:
     write = with_ids(
         [call("w", name="write_file", arguments=f'{{"content":"{"x" * 5_000}"}}', text="Writing.")], session="s"

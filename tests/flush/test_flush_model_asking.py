@@ -125,7 +125,7 @@ async def test_older_ledgers_never_take_a_request_over_its_limit() -> None:
     assert 1 < len(shown) < 12
 
 
-@pytest.mark.req("AS-FLUSH-02")
+@pytest.mark.req("AS-FLUSH-02", "AS-BUG-noreply")
 @pytest.mark.parametrize(
     "answer",
     ["NO_REPLY", "  NO_REPLY\n", "NO_REPLY.", "no_reply", "No_Reply .", "```\nNO_REPLY\n```", "`NO_REPLY`",

@@ -211,6 +211,7 @@ async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> N
     assert sent.requests[0].window == request(6).window
 
 
+@pytest.mark.req("AS-OVER-01")
 async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
     strategy = Halving(keep=2)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
@@ -222,6 +223,7 @@ async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_wind
     assert len(response.window) == 2
 
 
+@pytest.mark.req("AS-OVER-05")
 async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_it() -> None:
     first, second = ModelOverflow("first"), ModelOverflow("second")
     second.__cause__ = ValueError("the provider's own")
@@ -321,6 +323,7 @@ async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone(
     assert strategy.seen[0].undone == 40
 
 
+@pytest.mark.req("AS-OVER-02")
 @pytest.mark.parametrize(
     "make",
     [
@@ -340,6 +343,7 @@ async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: C
     assert len(sent.requests) == 1
 
 
+@pytest.mark.req("AS-OVER-04")
 async def test_other_errors_of_the_model_cause_no_reduction() -> None:
     strategy = Halving()
     with pytest.raises(ModelUnavailable):
@@ -364,6 +368,7 @@ async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult
     return await made.run(turn)
 
 
+@pytest.mark.req("AS-OVER-06")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_goes_on_from_the_smaller_window(
     streamed: bool,
