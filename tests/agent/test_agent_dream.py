@@ -174,3 +174,44 @@ async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions(
     told = [event.reason for event in heard if (event.stage, event.status) == ("orient", "finished")]
     assert ("dream" in told) is dreamt
     assert (place_of(root) / "workspace" / "memory" / ".dream_state").exists() is dreamt
+
+
+@pytest.mark.req("AS-CONS-01", "AS-CONS-03", "AS-CONS-04", "AS-CONS-05")
+async def test_an_agent_asks_about_news_alone_and_a_lost_cursor_makes_all_of_it_news(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", Consolidating()
+    model.go.set()
+    folder = place_of(root) / "workspace"
+
+    async def consolidated(*facts: str) -> tuple[int, bytes]:
+        async with agent(root, given(root, model=model)) as one:
+            assert one.memory is not None
+            for fact in facts:
+                await one.memory.remember(fact)
+            done = await one.consolidate()
+        return done.read, (folder / "MEMORY.md").read_bytes()
+
+    first, second = "We deploy only from main.", "The staging server is called Heron."
+    read, before = await consolidated(first)
+    assert (read, len(model.asked)) == (1, 1)
+    assert first in model.asked[0]
+    assert "4,000 tokens" in model.asked[0]
+    assert "about 16,000 characters" in model.asked[0]
+    (ledger,) = (folder / "memory").glob("*.md")
+    ledger.touch()
+    assert await consolidated() == (0, before)
+    assert len(model.asked) == 1, "nothing is new in another process either"
+    read, before = await consolidated(second)
+    assert (read, len(model.asked)) == (1, 2)
+    memory, _, news = model.asked[1].partition('source="ledger"')
+    assert first in memory
+    assert first not in news.partition("</record>")[0]
+    assert second in news
+    state = folder / "memory/.consolidation_state"
+    for damage in (None, b"{half"):
+        assert state.is_file()
+        state.unlink()
+        if damage is not None:
+            state.write_bytes(damage)
+        assert await consolidated() == (2, before)
+    (folder / "MEMORY.md").write_bytes(before)
+    assert await consolidated() == (0, before)

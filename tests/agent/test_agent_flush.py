@@ -171,6 +171,33 @@ async def test_what_a_model_notes_twice_stands_in_the_ledger_twice_and_curated_m
     assert curated.read_bytes() == before
 
 
+@pytest.mark.req("AS-FLUSH-01", "AS-FLUSH-02", "AS-BUG-noreply")
+@pytest.mark.parametrize("reference", ["today", "all"])
+async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_nothing_is_new(
+    reference: str, tmp_path: Path
+) -> None:
+    root, clock = begun(tmp_path / ".ricordo", tmp_path / "data"), HandClock()
+    folder = place_of(root) / "workspace/memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Memory\n\n- The shop is called Nordlicht.\n")
+    for day, line in (("2026-11-21", "Tea is out."), ("2026-11-20", "The door is green.")):
+        (folder / f"{day}.md").write_text(f"# {day}\n\n- {line}\n")
+    before = {path: path.read_bytes() for path in folder.rglob("*.md")}
+
+    def answered(request: RecordedRequest) -> ScriptItem:
+        return Say("```\nNo_Reply.\n```" if is_flush(request) else "Noted.")
+
+    model = ScriptedModel(answered)
+    async with agent(root, model, FlushConfig(reference=reference), clock=clock) as one:
+        await one.send("Thanks, the shop is open today and tomorrow.")
+        assert await one.settle() == 0
+    (asked,) = filter(is_flush, model.requests)
+    for known in ("- The shop is called Nordlicht.", "Tea is out.", "only what is newly learned"):
+        assert known in text(asked)
+    assert ("The door is green." in text(asked)) == (reference == "all")
+    assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
+
+
 @pytest.mark.req("AS-FLUSH-04")
 @pytest.mark.parametrize("combined", [True, False])
 async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_path_and_lines(

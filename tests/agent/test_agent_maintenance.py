@@ -12,13 +12,17 @@ import pytest
 
 from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
+from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.messages import Message, Text, encode
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
 from ricordo.workspace.layout import ledger_path
+from ricordo.workspace.session_file import SessionFile, updated_session
 
 pytestmark = pytest.mark.anyio
 
@@ -177,3 +181,89 @@ async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_t
     assert done["scan"].counts["entries"] >= 1
     assert done["inject"].counts["tokens"] > 0
     assert all(event.seconds is not None for event in done.values())
+
+
+@pytest.mark.req("AS-MAINT-02", "AS-MAINT-03", "AS-MAINT-04")
+async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_go_on_past_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, clock, held = begun(tmp_path / ".ricordo", tmp_path / "data"), HandClock(), settings(tmp_path / ".ricordo")
+    workspace = place_of(root) / "workspace"
+    texts = {}
+    for days in (91, 90):
+        texts[days] = workspace / "memory" / f"{clock.today() - timedelta(days=days)}.md"
+        texts[days].parent.mkdir(parents=True, exist_ok=True)
+        texts[days].write_text(f"# day\n\n- We decided on day {days}. [kind:: decision]\n")
+    (workspace / "memory/notes.md").write_text("- By hand.\n")
+    files = {}
+    for days in (174, 172):
+        started = clock.now() - timedelta(days=days)
+        path = f"workspace/sessions/{started:%Y-%m-%d-%Hh%M}.md"
+        files[days] = place_of(root) / path
+        files[days].parent.mkdir(exist_ok=True)
+        files[days].write_bytes(
+            updated_session(b"", path, SessionFile(started=started, session=f"s{days}", summary="Talk."))
+        )
+    log = workspace / "agents/main/sessions/s174.log.jsonl"
+    log.parent.mkdir(parents=True)
+    said = Message(role="user", id="m1", parts=(Text(text="Hello."),), time=clock.now() - timedelta(days=174))
+    log.write_bytes(encode(said))
+    held = replace(held, consolidation=ConsolidationConfig(model="offline"))
+    before = texts[91].read_bytes()
+
+    async def maintained(name: str, **after: float) -> dict[str, Event]:
+        clock.turn(**after)
+        ended, done = dict[str, Event](), anyio.Event()
+
+        def hear(event: Event) -> None:
+            if event.status != "started":
+                ended[event.stage] = event
+                if event.stage == "maintain":
+                    done.set()
+
+        model = talking()
+        given = {"workspace": root, "scope": SCOPE, "session": name, "clock": clock, "settings": held, "on_event": hear}
+        async with HarnessAgent(model, **given) as one:  # type: ignore[arg-type]
+            if after:
+                with anyio.fail_after(20):
+                    await done.wait()
+            else:
+                await one.send(FACT)
+                assert await one.flush()
+                await one.consolidate()
+        return ended
+
+    await maintained("first")
+    with monkeypatch.context() as patched:
+        patched.setattr("ricordo.runtime.upkeep.expire", _failing)
+        failed = await maintained("failing", hours=6)
+    assert (failed["maintain"].status, failed["maintain"].reason) == ("failed", "failed: expire")
+    assert texts[91].exists()
+    assert failed["prune"].counts["announced"] == 1
+    assert failed["index"].status == "finished"
+    await maintained("archiving", hours=6)
+    archived = workspace / "memory/archive" / texts[91].name
+    assert (texts[91].exists(), archived.read_bytes()) == (False, before)
+    assert texts[90].exists()
+    assert (workspace / "memory/notes.md").exists()
+    assert all(path.exists() for path in files.values())
+    trashing = await maintained("trashing", days=7)
+    assert trashing["prune"].counts["trashed"] == 1
+    assert (files[174].exists(), files[172].exists()) == (False, True)
+    day = clock.today()
+    trashed = place_of(root) / "trash" / f"{day}" / "sessions" / files[174].name
+    assert trashed.exists()
+    await maintained("still-there", days=30)
+    assert trashed.exists()
+    deleting = await maintained("deleting", days=1)
+    assert deleting["prune"].counts["deleted"] == 1
+    assert not trashed.exists()
+    assert log.exists()
+    async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="last", clock=clock, settings=held) as one:
+        assert one.memory is not None
+        acts = [item.act for item in await one.memory.history()]
+    assert {"expire", "announce", "prune", "delete"} <= set(acts)
+
+
+async def _failing(*args: object, **named: object) -> None:
+    raise OSError

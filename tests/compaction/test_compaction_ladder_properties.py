@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
