@@ -164,7 +164,7 @@ async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) ->
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
-@pytest.mark.req("HE-C4")
+@pytest.mark.req("HE-C4", "AS-CHAIN-01", "AS-CHAIN-02")
 @pytest.mark.parametrize(("turns", "every", "idle"), [(30, 24, True), (10, 10, False)], indirect=["idle"])
 async def test_each_message_is_extracted_once_over_two_compactions(
     tmp_path: Path, turns: int, every: int, idle: bool

@@ -222,6 +222,7 @@ async def test_one_huge_fresh_result_asks_for_no_summary_where_it_is_evicted(tmp
         assert asked or done, "without eviction the same result makes a summary due"
 
 
+@pytest.mark.req("AS-BUG-31")
 async def test_what_no_window_shows_any_more_is_gone_when_the_root_was_closed_days_later(tmp_path: Path) -> None:
     root = tmp_path / "root"
     folder = place_of(root) / "workspace" / "large_tool_results" / "s"

@@ -134,7 +134,7 @@ async def test_a_flush_that_wrote_something_half_an_hour_after_the_last_consolid
 ) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     events: list[Event] = []
-    held = {"settings": settings(root, consolidates=True), "clock": clock, "on_event": events.append}
+    held: dict[str, Any] = {"settings": settings(root, consolidates=True), "clock": clock, "on_event": events.append}
 
     def runs() -> int:
         return sum((event.stage, event.status) == ("consolidate", "started") for event in events)
@@ -157,18 +157,28 @@ async def test_a_flush_that_wrote_something_half_an_hour_after_the_last_consolid
             assert runs() == wanted
 
 
-@pytest.mark.req("AS-LEDGER-02", "AS-CURATED-02")
+@pytest.mark.req("AS-LEDGER-02", "AS-CURATED-02", "AS-BUG-13")
 async def test_what_a_model_notes_twice_stands_in_the_ledger_twice_and_curated_memory_stays(tmp_path: Path) -> None:
     root = begun(tmp_path / ".ricordo", tmp_path / "data")
     curated = place_of(root) / "workspace/MEMORY.md"
     curated.parent.mkdir(parents=True)
     curated.write_bytes(before := b"# Mine\r\n\r\n* by hand \xff\n- The team deploys.\n\n\n")
-    async with agent(root, ScriptedModel(noting)) as one:
-        for text in (FACT, f"Yes: {FACT}"):
-            await one.send(text)
+    model, again = ScriptedModel(noting), ScriptedModel(noting)
+    async with agent(root, model) as one:
+        for said in (FACT, f"Yes: {FACT}"):
+            await one.send(said)
             assert await one.settle() == 0
+            assert await one.flush()
     assert ledgers(root).count("The team deploys only from main.") == 2
     assert curated.read_bytes() == before
+    asked = [text(request) for request in model.requests if is_flush(request)]
+    assert [f"Yes: {FACT}" in each for each in asked] == [False, True]
+    contexts = [each.count('kind="context"') for each in asked]
+    assert contexts[1] > contexts[0], "what was extracted is no news"
+    async with agent(root, again) as one:
+        assert await one.settle() == 0
+        assert await one.flush()
+    assert not again.requests
 
 
 @pytest.mark.req("AS-FLUSH-01", "AS-FLUSH-02", "AS-BUG-noreply")
@@ -360,6 +370,7 @@ def at_once_inbox(given: Any) -> Any:
     return replace(given.inbox, debounce_seconds=0.0)
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> None:
     async with agent(tmp_path / ".ricordo", ScriptedModel(noting)) as one:
         await one.send(FACT)

@@ -269,7 +269,7 @@ async def test_two_handovers_while_a_flush_is_busy_are_both_extracted_and_failur
     await inbox.close()
 
 
-@pytest.mark.req("AS-FLUSH-06")
+@pytest.mark.req("AS-FLUSH-06", "AS-BUG-watermark-shared")
 async def test_slots_and_watermarks_of_one_user_hold_up_and_hide_nothing_of_another(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     gap: dict[str, Any] = {"flush": FlushConfig(flush_trigger="throttled(600)")}

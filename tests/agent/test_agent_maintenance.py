@@ -183,7 +183,7 @@ async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_t
     assert all(event.seconds is not None for event in done.values())
 
 
-@pytest.mark.req("AS-MAINT-02", "AS-MAINT-03", "AS-MAINT-04")
+@pytest.mark.req("AS-MAINT-02", "AS-MAINT-03", "AS-MAINT-04", "AS-BUG-18")
 async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_go_on_past_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,8 +259,13 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
     assert deleting["prune"].counts["deleted"] == 1
     assert not trashed.exists()
     assert log.exists()
+    archived.write_bytes(before + b"- We decided to buy skis. [kind:: decision]\n")
     async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="last", clock=clock, settings=held) as one:
         assert one.memory is not None
+        found = [(hit.path, hit.entry.content) for hit in await one.memory.recall("buy skis")]
+        assert found[0] == (f"workspace/memory/archive/{archived.name}", "We decided to buy skis.")
+        assert (await one.consolidate()).read == 0
+        assert "skis" not in (workspace / "MEMORY.md").read_text()
         acts = [item.act for item in await one.memory.history()]
     assert {"expire", "announce", "prune", "delete"} <= set(acts)
 

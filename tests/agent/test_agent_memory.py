@@ -228,6 +228,7 @@ async def test_what_was_said_and_remembered_is_shown_once(tmp_path: Path) -> Non
         assert (await two.system_prompt()).count(FACT) == 1
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel(lambda request: Say(f"Reply {request.number}."))

@@ -211,6 +211,7 @@ def _narrow(request: RecordedRequest) -> Fail | Say:
     return overflow("openai-chat", window=8_192, size=size // 3) if size > 24_000 else Say("Fits.")
 
 
+@pytest.mark.req("AS-BUG-04")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_first_message_larger_than_the_window_is_answered_by_a_provider_that_refuses_it(
     tmp_path: Path, streamed: bool

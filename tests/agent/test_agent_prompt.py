@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -297,6 +298,11 @@ async def test_a_workspace_that_says_a_lot_leaves_memory_a_notice(tmp_path: Path
     assert "It stands in MEMORY.md" in prompt
     assert "`recall` finds it" in prompt
     assert f"- {LATER}" in told(model.requests[1].messages), "what changes is told all the same"
+    model, less = talking(), replace(settings(root), workspace_tokens=1_000)
+    async with agent(model, root, "other", instructions="BASE.", settings=less) as one:
+        await one.send("Hello.")
+    injected = system(model.requests[0]).removeprefix("BASE.").rsplit("\n\n", 1)[0]
+    assert 500 < estimate_text(injected) <= 1_000
 
 
 class Remembering:

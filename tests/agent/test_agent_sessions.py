@@ -85,6 +85,7 @@ async def test_after_a_compaction_the_tools_give_back_what_was_said(tmp_path: Pa
     assert logged == [*told, "history", "search"]
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_two_users_of_a_root_see_their_own_sessions(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     for user in ("ana", "ben"):
@@ -105,6 +106,7 @@ async def test_two_users_of_a_root_see_their_own_sessions(tmp_path: Path) -> Non
     assert await told(root, "session_search", {"query": "is a pear"}, user="eve", session="new") == NOTHING_FOUND
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_nobody_else_sees_a_session_whose_first_turn_still_runs(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     seen: list[str] = []

@@ -56,6 +56,7 @@ async def test_processes_that_chat_on_one_root_lose_nothing(tmp_path: Path, sess
     assert len(contents) == len(sessions) * _TURNS
 
 
+@pytest.mark.req("AS-TRANS-03")
 async def test_two_agents_in_one_process_go_on_in_one_session(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
 

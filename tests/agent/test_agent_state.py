@@ -191,6 +191,7 @@ async def test_a_state_that_can_not_be_parsed_stays_aside_and_is_told_of(
     assert {name: document(tmp_path)[name] for name in STANDING} == STANDING | {"delivered": []}, "what is whole stays"
 
 
+@pytest.mark.req("AS-BUG-29")
 async def test_what_a_damaged_state_forbade_is_not_done_and_nothing_acts_unasked_until_a_person_says_so(
     tmp_path: Path,
 ) -> None:

@@ -107,6 +107,7 @@ async def test_a_sub_agent_has_the_reductions_of_its_parent_off_included_unless_
     assert (working.compacted, working.evicted) == (compacted, evicted)
 
 
+@pytest.mark.req("AS-BUG-30")
 async def test_what_is_recommended_for_a_sub_agent_follows_the_window_of_its_own_model(tmp_path: Path) -> None:
     root, asked = tmp_path / "root", list[RecordedRequest]()
 
@@ -126,6 +127,7 @@ async def test_what_is_recommended_for_a_sub_agent_follows_the_window_of_its_own
     assert max(whole) < 8, "a parent whose window is not known would have kept all of them"
 
 
+@pytest.mark.req("AS-BUG-30")
 async def test_strategies_of_a_parent_are_its_sub_agents_too_until_one_has_a_reduction_of_its_own(
     tmp_path: Path,
 ) -> None:
@@ -165,7 +167,7 @@ async def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-@pytest.mark.req("GO-G26-subagent", "GO-AT9")
+@pytest.mark.req("GO-G26-subagent", "GO-AT9", "AS-BUG-30")
 async def test_a_sub_agent_has_neither_recall_nor_remember_until_it_is_given_one_by_name(root: Path) -> None:
     default, named = await offered(root, [{}, {"tools": ("recall", "look_up")}])
     assert default[0] == {"look_up", "expand"}

@@ -47,6 +47,7 @@ ASTRAY: dict[str, Callable[[RecordedRequest], ScriptItem]] = {
 }
 
 
+@pytest.mark.req("AS-BUG-01")
 @pytest.mark.parametrize(
     ("summariser", "combined"),
     [*((name, True) for name in ASTRAY), *((name, False) for name in ("hangs", "a lie", "an order obeyed"))],

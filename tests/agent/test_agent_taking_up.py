@@ -1,5 +1,6 @@
 """What a session is taken up with is what providers accept, whatever order its processes wrote in and died in."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_what_only_the_log_holds_is_taken_up(logged: tuple[Message, ...], at: in
     assert taken_up((), last, logged) == valid(logged[len(kept) :] if kept else logged)
 
 
+@pytest.mark.req("AS-TRANS-03")
 @given(
     conversations(), st.lists(st.sampled_from([None, "summary", "memory", "notice", "cut"]), min_size=12, max_size=12)
 )

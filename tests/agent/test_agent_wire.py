@@ -264,6 +264,7 @@ async def test_what_is_always_sent_and_never_fits_is_refused_with_a_sentence_at_
             await one.send("Hello?")
 
 
+@pytest.mark.req("AS-BUG-06")
 async def test_forty_results_at_once_fit_into_a_small_window(tmp_path: Path) -> None:
     strings: list[JsonValue] = [f"item {number}" for number in range(200)]
 
@@ -355,6 +356,7 @@ async def test_an_evicted_result_can_be_read_beside_a_program_s_own_read_file(tm
     assert "result 7" in last
 
 
+@pytest.mark.req("AS-BUG-04")
 async def test_a_shortened_message_names_what_opens_it(tmp_path: Path) -> None:
     giant = "".join(f"paragraph {number} of the long text. " for number in range(3_000))
 

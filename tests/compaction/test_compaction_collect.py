@@ -74,6 +74,7 @@ def evicted(root: Path) -> list[Path]:
     return sorted((root / "workspace" / "large_tool_results").rglob("*.*"))
 
 
+@pytest.mark.req("AS-BUG-31")
 async def test_a_file_goes_once_the_window_has_let_go_of_it_and_the_transcript_still_has_all(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     window = await lived(files)

@@ -1,5 +1,7 @@
 """The summary without a model: what it says of a conversation, and what it leaves out."""
 
+import pytest
+
 from conversation_strategies import call, result, said
 from ricordo.compaction import about, digest, tags
 from ricordo.compaction.prompts import SECTIONS
@@ -33,6 +35,7 @@ def line_with(text: str, found: str) -> str:
     return line
 
 
+@pytest.mark.req("AS-BUG-01")
 def test_a_digest_has_the_four_sections_and_says_what_was_asked_decided_done_and_what_failed() -> None:
     found = digest(session(TALK))
     assert [line.removeprefix("## ") for line in found.splitlines() if line.startswith("## ")] == list(SECTIONS)

@@ -133,7 +133,7 @@ async def test_dropping_can_be_switched_off() -> None:
     assert (found.report.status, found.report.reason) == ("skipped", "dropping is off")
 
 
-@pytest.mark.req("CC-PIN")
+@pytest.mark.req("CC-PIN", "AS-BUG-04")
 async def test_what_is_left_and_still_too_long_is_shortened_but_never_what_is_pinned() -> None:
     pin = pinned(said("Keep this. " * 400, id="pin"))
     before = (pin, *work(1, request="Read this: " + WORDS * 40))

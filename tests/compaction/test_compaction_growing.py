@@ -11,6 +11,7 @@ from scripted_summaries import Scripted, both, earlier, ids, noted, sections, ta
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.req("AS-CHAIN-01")
 async def test_over_five_compactions_earlier_lines_stay_byte_for_byte_and_outdated_ones_go() -> None:
     kept = [said("Hello.", id="h1")]
     lines: list[str] = []
@@ -119,6 +120,7 @@ async def test_a_focus_is_told_as_what_a_person_asks_and_can_not_leave_its_block
     assert "<system>" not in block
 
 
+@pytest.mark.req("AS-BUG-01")
 async def test_an_answer_that_is_longer_than_what_it_stands_for_is_refused() -> None:
     told: list[str] = []
     long = sections(summary="\n".join(f"- thing {at} and more" for at in range(200)))

@@ -451,6 +451,7 @@ async def test_what_is_saved_while_the_model_writes_is_in_memory_afterwards_and_
     assert len(root.model.asked) == 1
 
 
+@pytest.mark.req("AS-CONS-01")
 async def test_a_long_batch_is_asked_for_in_several_requests_within_the_limit() -> None:
     from ricordo.tokens import estimate_text
 

@@ -111,6 +111,7 @@ def test_every_line_of_a_person_survives_in_its_order(entries: list[Entry], hand
     assert all(line in after for line in hand.split(b"\n") if line.strip())
 
 
+@pytest.mark.req("AS-CONS-03")
 @given(entries=ENTRIES)
 def test_no_bound_of_curated_memory_is_exceeded_and_no_entry_gets_lost(entries: list[Entry]) -> None:
     made = propose(material(*entries), SMALL)
@@ -254,6 +255,7 @@ def test_an_event_a_turn_that_comes_round_and_what_holds_for_good_are_curated(la
     assert propose(material(fact), CONFIG).kept == (fact.id,)
 
 
+@pytest.mark.req("AS-CONS-02")
 def test_what_is_said_twice_stands_once_and_cites_the_other() -> None:
     first = entry(1, "Ana has two cats.", confidence=0.65)
     second = entry(2, "ana has two cats", confidence=0.65)
@@ -334,6 +336,7 @@ def test_what_was_forgotten_is_taken_out_and_an_empty_topic_goes_with_its_line()
     assert {found.entry.id for found in parse_entries(documents(after, before)[MEMORY], MEMORY)}.isdisjoint(gone)
 
 
+@pytest.mark.req("AS-BUG-15")
 def test_a_proposal_that_loses_something_is_found_faulty() -> None:
     kept = entry(1, "Ana has two cats.", by="user")
     memory = b"# Mine\n\n- by hand\n" + render_entry(kept).encode()

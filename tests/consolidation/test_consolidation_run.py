@@ -87,6 +87,7 @@ class Root:
         await undo(self.files, self.changes, item, who="user")
 
 
+@pytest.mark.req("AS-CONS-04")
 async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None:
     root = Root()
     saved = await root.save(OLD, kind="decision")
@@ -118,6 +119,7 @@ async def test_curated_memory_is_replaced_as_a_whole_and_only_by_a_run() -> None
     assert await root.memory() == [f"- {NEW}"]
 
 
+@pytest.mark.req("AS-TRIG-04")
 async def test_signals_within_half_an_hour_make_one_run() -> None:
     root = Root()
     for number in range(10):
@@ -202,6 +204,7 @@ async def test_a_cursor_that_is_lost_or_damaged_costs_nothing_but_reading_again(
     assert (await root.run()).skipped == NOTHING_NEW
 
 
+@pytest.mark.req("AS-CONS-01")
 async def test_an_edited_line_is_new_and_no_other_and_a_copied_file_is_not() -> None:
     root = Root()
     await root.save("The limit is 10 items.")
@@ -260,6 +263,7 @@ async def test_ledgers_that_cannot_be_read_do_not_keep_a_run_from_ending() -> No
     assert (await root.run()).kept == 1
 
 
+@pytest.mark.req("AS-BUG-19")
 @pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE])
 async def test_a_hand_edit_during_a_run_survives_it(moment: tuple[str, str, int]) -> None:
     async def edit(root: Root) -> None:
@@ -358,6 +362,7 @@ class MortalDisk(StepDisk):
         super().__init__(reached)
 
 
+@pytest.mark.req("AS-BUG-16")
 async def test_a_run_that_dies_at_any_step_leaves_all_or_nothing_and_the_next_one_completes_it(tmp_path: Path) -> None:
     whole = await _prepared(tmp_path / "whole", Disk())
     before = await whole.contents()
@@ -476,6 +481,7 @@ async def test_a_description_that_a_person_wrote_stays_whatever_is_forgotten() -
     assert b"1. [More facts](memory/topics/more-facts.md): What I must not forget" in after[MEMORY]
 
 
+@pytest.mark.req("AS-BUG-19")
 async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_the_rest_by_the_next_run() -> None:
     class Saving(AtOnce):
         async def rest(self) -> None:

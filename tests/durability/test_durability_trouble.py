@@ -167,6 +167,7 @@ async def test_an_index_that_is_lost_or_damaged_while_open_costs_no_memory(
         assert [check.name for check in await memory.doctor() if not check.ok] == []
 
 
+@pytest.mark.req("AS-TRANS-02")
 async def test_torn_lines_and_bytes_that_are_no_text_hide_nothing_else(opened: Opened, root: Path) -> None:
     await prepared(opened)
     log = place_of(root) / "workspace/agents/main/sessions/s1.log.jsonl"

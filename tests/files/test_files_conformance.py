@@ -58,6 +58,7 @@ async def test_reading_from_an_offset_gives_what_follows_and_nothing_past_the_en
     assert await files.read_from("a", 99, 5) == b""
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_a_created_file_is_not_created_again(files: FileStore) -> None:
     await files.create("a", b"first")
     with pytest.raises(AlreadyExists):
@@ -160,6 +161,7 @@ async def test_a_listing_is_sorted_and_tells_sizes(files: FileStore) -> None:
     assert await files.list("a.md") == []
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_a_leading_slash_means_the_root(files: FileStore) -> None:
     await files.create("/a/b", b"x")
     assert (await files.read("a/b")).data == (await files.read("/a//./b")).data == b"x"

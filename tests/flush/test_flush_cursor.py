@@ -145,6 +145,7 @@ async def test_a_torn_bullet_is_taken_out_and_what_stood_before_the_append_is_no
         assert await remembered(copy) == [*LEARNED[:2], "We deploy", LEARNED[2]], cut
 
 
+@pytest.mark.req("AS-BUG-13")
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"null", b'{"done": "x"}', b"\xff"])
 async def test_a_damaged_cursor_is_set_aside_and_doubles_nothing(damage: bytes) -> None:
     files = InMemoryFiles()

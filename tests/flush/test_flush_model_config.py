@@ -8,6 +8,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.flush.config import ALWAYS, NEVER, FlushConfig, throttled
 
 
+@pytest.mark.req("AS-FLUSH-05")
 def test_a_flush_is_on_by_default_and_never_is_off() -> None:
     assert (FlushConfig().flush_trigger, FlushConfig().is_on, FlushConfig().min_gap) == (ALWAYS, True, 0.0)
     assert not FlushConfig(flush_trigger=NEVER).is_on
@@ -20,6 +21,7 @@ def test_a_gap_of_nothing_is_always() -> None:
     assert FlushConfig(flush_trigger="throttled(0.0)").flush_trigger == ALWAYS
 
 
+@pytest.mark.req("AS-FLUSH-05")
 @pytest.mark.parametrize("seconds", [1, 90, 0.5, 86_400])
 def test_a_gap_is_read_back_as_it_was_given(seconds: float) -> None:
     config = FlushConfig(flush_trigger=throttled(seconds))

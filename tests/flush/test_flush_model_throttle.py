@@ -15,6 +15,7 @@ ANA = Scope(user="ana", project="shop", agent="main")
 BO = Scope(user="bo", project="shop", agent="main")
 
 
+@pytest.mark.req("AS-FLUSH-06")
 async def test_the_first_takes_the_slot_and_the_others_hear_until_when() -> None:
     files, clock = InMemoryFiles(), HandClock()
     first, second = (Throttle(files=files, clock=clock, min_gap=600) for _ in range(2))
@@ -28,6 +29,7 @@ async def test_the_first_takes_the_slot_and_the_others_hear_until_when() -> None
     assert await first.take(ANA) == began + timedelta(seconds=1_200)
 
 
+@pytest.mark.req("AS-FLUSH-06")
 async def test_a_slot_is_of_the_whole_scope_but_of_all_its_sessions() -> None:
     throttle = Throttle(files=InMemoryFiles(), clock=HandClock(), min_gap=600)
     assert await throttle.take(ANA) is None

@@ -13,7 +13,7 @@ DEPLOY = note("The team deploys only from main.", "deploy only from main")
 TEA = note("The user prefers tea.", "prefer tea")
 
 
-@pytest.mark.req("DF-C22")
+@pytest.mark.req("DF-C22", "AS-BUG-13")
 async def test_only_what_follows_the_last_extracted_message_is_fed_and_only_success_moves_the_mark() -> None:
     model = ScriptedModel([Say(lessons(DEPLOY)), Fail(503), Say(lessons(TEA)), Say(lessons(DEPLOY))])
     await (desk := NotingDesk(model)).say("We deploy only from main.")

@@ -84,6 +84,7 @@ WAYS = [pytest.param(by_scope, id="by scope"), pytest.param(natively, id="native
 Way = Callable[[Callable[[], Awaitable[TurnResult]], Callable[[], Awaitable[None]]], Awaitable[bool]]
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("cancelled", WAYS)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_cancelled_while_the_model_speaks_keeps_what_it_had_said_marked_as_cut(cancelled: Way) -> None:
@@ -94,6 +95,7 @@ async def test_cancelled_while_the_model_speaks_keeps_what_it_had_said_marked_as
     assert kept.said() == [("user", "go", None), ("assistant", "Once upon a ti", "cut")]
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("cancelled", WAYS)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_cancelled_before_the_model_says_anything_keeps_what_was_asked(cancelled: Way) -> None:
@@ -104,6 +106,7 @@ async def test_cancelled_before_the_model_says_anything_keeps_what_was_asked(can
     assert kept.said() == [("user", "go", None)]
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("cancelled", WAYS)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_cancelled_while_tools_run_keeps_what_they_had_answered_and_says_which_did_not(cancelled: Way) -> None:
@@ -315,6 +318,7 @@ async def random_turn(steps: list[list[str]], end: str, *, native: bool, patienc
     return kept
 
 
+@pytest.mark.req("AS-BUG-12")
 @given(steps=STEPS, end=ENDS, native=st.booleans(), patience=st.integers(0, 4), limit=st.integers(1, 4))
 def test_after_any_turn_the_record_holds_what_was_asked_and_every_call_with_its_one_result(
     steps: list[list[str]], end: str, native: bool, patience: int, limit: int

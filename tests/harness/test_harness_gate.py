@@ -72,6 +72,7 @@ def remembering(*lines: str, error: StorageError | None = None) -> Callable[[], 
     return remembered
 
 
+@pytest.mark.req("AS-PLAN-01")
 @pytest.mark.parametrize(("effect", "runs"), [("acts", False), ("reads", True), ("organizes", True)])
 async def test_while_planning_only_what_reads_or_plans_is_called(effect: Effect, runs: bool) -> None:
     standing = Standing(plan=Plan(active=True, path="plans/move.md"))
@@ -85,6 +86,7 @@ async def test_while_planning_only_what_reads_or_plans_is_called(effect: Effect,
     assert not (await decided(StandingGate(Standing), "deploy", effect)).refused
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_a_tool_that_does_not_say_what_it_changes_is_not_called_while_planning() -> None:
     async def act(_arguments: Mapping[str, JsonValue], _context: ToolContext) -> ToolOutput:
         return "done"

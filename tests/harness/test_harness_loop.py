@@ -288,6 +288,7 @@ async def test_a_stream_that_ends_without_a_whole_reply_is_an_error_and_what_was
     assert [(message.text, mark_of(message)) for message in kept] == [("hello", None), ("I was say", "cut")]
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_when_the_model_fails_the_users_message_and_what_had_streamed_are_in_the_record() -> None:
     kept: list[Message] = []
 

@@ -87,6 +87,7 @@ async def test_an_append_takes_one_trip_to_a_thread(tmp_path: Path) -> None:
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_rows_of_what_is_appended_are_those_of_the_whole_file(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     index = await begun(tmp_path)

@@ -81,6 +81,7 @@ async def test_the_first_search_after_opening_waits_for_no_refresh(tmp_path: Pat
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-03")
 async def test_the_index_is_one_full_text_database_where_it_is_told_to_be(tmp_path: Path) -> None:
     root, elsewhere = tmp_path / "root", tmp_path / "cache" / "of" / "root.db"
     place(root, MEMORY, "- The mascot is a wombat.\n")
@@ -153,6 +154,7 @@ async def test_no_text_of_a_query_is_an_error_and_plain_words_in_it_are_still_fo
     await index.close()
 
 
+@pytest.mark.req("AS-BUG-25")
 @settings(max_examples=20)
 @given(st.text(max_size=60))
 def test_any_text_can_be_written_and_looked_for(text: str) -> None:
@@ -169,6 +171,7 @@ def test_any_text_can_be_written_and_looked_for(text: str) -> None:
         anyio.run(look, folder)
 
 
+@pytest.mark.req("AS-BUG-25")
 async def test_what_is_typed_is_found_where_it_holds_no_word(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- To be or not to be.\n- Use => for lambdas.\n- At 2:30 pm.\n")
     index = await opened(tmp_path)
@@ -393,6 +396,7 @@ async def test_rows_that_did_not_change_stay_and_move_with_their_lines(tmp_path:
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_a_block_just_appended_is_found_without_reading_the_file(tmp_path: Path) -> None:
     files = SometimesBroken(tmp_path)
     index = await KeywordIndex.open(tmp_path / INDEX, files)

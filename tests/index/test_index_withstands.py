@@ -126,6 +126,7 @@ async def test_a_truncated_file_of_vectors_costs_no_word_and_is_filled_again(len
     await index.close()
 
 
+@pytest.mark.req("AS-BUG-26")
 @pytest.mark.parametrize("open_meanwhile", [False, True])
 async def test_what_is_edited_renamed_deleted_and_restored_is_found_as_it_stands(
     tmp_path: Path, *, open_meanwhile: bool
@@ -230,6 +231,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.req("AS-BUG-25")
 @pytest.mark.parametrize("kind", QUERIES)
 @pytest.mark.parametrize("way", ["index", "files", "recall"])
 async def test_no_query_is_too_long_or_too_strange(kind: str, way: str, tmp_path: Path) -> None:

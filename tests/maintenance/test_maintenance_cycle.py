@@ -113,6 +113,7 @@ async def test_a_ledger_that_was_never_consolidated_stays_and_an_archived_one_is
     assert (await root.files.read("workspace/MEMORY.md")).data == curated
 
 
+@pytest.mark.req("AS-MAINT-03")
 async def test_a_day_that_the_archive_has_already_is_added_to_its_end(root: Root) -> None:
     path = await root.ledger(100)
     await root.files.create(archive_path(path), b"- Archived before.\n")
@@ -122,6 +123,7 @@ async def test_a_day_that_the_archive_has_already_is_added_to_its_end(root: Root
     assert (await root.files.read(archive_path(path))).data == b"- Archived before.\n\n" + ledger
 
 
+@pytest.mark.req("AS-MAINT-03")
 async def test_what_expired_comes_back_by_undo_and_none_keeps_for_ever(root: Root) -> None:
     path = await root.ledger(91)
     await root.consolidate()
@@ -155,6 +157,7 @@ async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_o
     assert await root.paths("workspace/agents") == ["workspace/agents/main/sessions/s174.log.jsonl"]
 
 
+@pytest.mark.req("AS-MAINT-04")
 async def test_what_is_long_overdue_is_announced_all_the_same_before_it_goes(root: Root) -> None:
     await root.session(1_000)
     assert await root.pruned() == {"announced": 1, "trashed": 0, "deleted": 0}
@@ -164,6 +167,7 @@ async def test_what_is_long_overdue_is_announced_all_the_same_before_it_goes(roo
     assert (await root.pruned())["trashed"] == 1
 
 
+@pytest.mark.req("AS-MAINT-04")
 async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_again(root: Root) -> None:
     path = await root.session(176)
     assert (await root.pruned())["announced"] == 1

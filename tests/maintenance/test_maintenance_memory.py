@@ -112,6 +112,7 @@ async def ask(root: Path, *sessions: str) -> None:
     await inbox.close()
 
 
+@pytest.mark.req("AS-BUG-14")
 def test_a_kill_between_recording_and_extracting_is_healed_by_who_merely_opens_and_closes(
     root: Path, opened: Opened
 ) -> None:
@@ -220,6 +221,7 @@ def blocked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocked]:
     blocked.go.set()
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_closing_waits_for_no_extraction_beyond_its_limit(root: Path, opened: Opened, blocked: Blocked) -> None:
     async with opened():
         pass

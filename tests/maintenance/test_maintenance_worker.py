@@ -387,6 +387,7 @@ async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) 
     assert [(when - begun).total_seconds() / 3600 for when in bench.maintained] == [6, 12, 18, 24]
 
 
+@pytest.mark.req("AS-TRIG-03")
 async def test_an_interval_of_ones_own_counts_from_the_last_cycle_and_a_clock_set_back_does_not_stop_it(
     bench: Bench,
 ) -> None:
@@ -495,6 +496,7 @@ def test_the_pause_after_a_failure_grows_to_an_hour(attempts: int) -> None:
     assert backoff(100) == timedelta(hours=1)
 
 
+@pytest.mark.req("AS-TRIG-04")
 @given(st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3600)))
 def test_a_signal_counts_when_something_was_written_and_the_last_is_long_enough_ago(
     entries: int, since: int | None

@@ -32,6 +32,7 @@ async def held(memory: Memory) -> list[str]:
     return [message.text for message in (await memory.session("s")).messages]
 
 
+@pytest.mark.req("AS-BUG-log-duplicates", "AS-TRANS-01")
 async def test_a_conversation_that_is_given_whole_each_time_is_never_doubled(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     lengths, added, ids = (1, 2, 2, 5, 5, len(CONVERSATION), len(CONVERSATION)), list[int](), list[list[str]]()

@@ -266,6 +266,7 @@ async def test_unknown_ids_short_ids_and_bad_limits_are_typed_errors(opened: Ope
                 await memory.recall("one", limit=limit)
 
 
+@pytest.mark.req("AS-LEDGER-03")
 async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_only_extracted(opened: Opened) -> None:
     async with opened() as memory:
         await memory.remember("We deploy only from main.", kind="decision")

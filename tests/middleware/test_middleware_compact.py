@@ -368,7 +368,7 @@ async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult
     return await made.run(turn)
 
 
-@pytest.mark.req("AS-OVER-06")
+@pytest.mark.req("AS-OVER-06", "AS-BUG-retry-duplicate")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_goes_on_from_the_smaller_window(
     streamed: bool,
@@ -390,6 +390,7 @@ async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_g
     assert heard == ([TextDelta(text="because")] if streamed else [])
 
 
+@pytest.mark.req("AS-BUG-08")
 async def test_an_overflow_in_the_middle_of_a_streamed_reply_is_raised_and_nothing_is_said_twice() -> None:
     heard: list[TurnEvent] = []
 

@@ -74,12 +74,14 @@ async def fail(_turn: Turn) -> TurnResult:
     raise ModelUnavailable("gone")
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_content() -> None:
     inbox = Inbox()
     assert await flushing(inbox)(TURN, answer) is RESULT
     assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me")]
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_what_waits() -> None:
     inbox, told = Inbox(), list[Job]()
     flush = FlushJobs(

@@ -93,6 +93,7 @@ def updates(window: Sequence[Message]) -> list[str]:
     return [message.text for message in window if is_update(message)]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_what_is_new_and_what_is_gone_comes_after_the_newest_message_and_stays_there() -> None:
     memory = Memory("- Tabs.", "- Ports are open.")
     talk = Talk(memory)
@@ -167,6 +168,7 @@ async def test_a_line_that_only_moved_out_of_sight_is_not_called_gone() -> None:
     assert updates((await talk.ask()).window) == []
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_new_prompt_takes_the_updates_out_of_the_window() -> None:
     memory = Memory()
     talk = Talk(memory)
@@ -193,6 +195,7 @@ async def test_what_was_forgotten_elsewhere_is_in_no_later_request() -> None:
     assert last.system == "base\n- Tabs."
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_at_once_the_prompt_is_written_anew_and_nothing_is_told() -> None:
     memory = Memory()
     talk = Talk(memory, at_once=True)

@@ -160,12 +160,14 @@ OTHERS |= {
 }
 
 
+@pytest.mark.req("AS-BUG-07")
 @pytest.mark.parametrize("case", OVERFLOWS)
 def test_an_overflow_is_known_with_the_sizes_it_names(case: str) -> None:
     given, expected = OVERFLOWS[case]
     assert find_overflow(given) == expected
 
 
+@pytest.mark.req("AS-BUG-07")
 @pytest.mark.parametrize("case", OTHERS)
 def test_what_only_looks_like_an_overflow_is_none(case: str) -> None:
     assert find_overflow(OTHERS[case]) is None
@@ -189,6 +191,7 @@ def raised(outer: Exception, inner: Exception, *, explicit: bool = True) -> Exce
     return outer
 
 
+@pytest.mark.req("AS-BUG-07")
 @pytest.mark.parametrize("explicit", [True, False], ids=["cause", "context"])
 def test_an_overflow_is_found_through_the_whole_chain(explicit: bool) -> None:
     inner = Refused("Bad", status_code=400, body={"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}})
@@ -224,11 +227,13 @@ def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never
         assert overflow_in(buried(Refused("Bad", status_code=429, body={"error": {"message": message}}))) is None
 
 
+@pytest.mark.req("AS-BUG-07")
 def test_a_group_of_failures_is_searched_as_well() -> None:
     inner = Refused("Bad", status_code=400, body={"message": "prompt is too long: 9 tokens > 8 maximum"})
     assert overflow_in(ExceptionGroup("all", [RuntimeError("one"), inner])) == said(8, 9)
 
 
+@pytest.mark.req("AS-BUG-07")
 def test_a_rate_limit_hides_what_it_was_caused_by() -> None:
     inner = Refused("prompt is too long: 9 tokens > 8 maximum", status_code=400)
     assert overflow_in(raised(Refused("Slow down.", status_code=429), inner)) is None

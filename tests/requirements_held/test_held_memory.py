@@ -123,7 +123,7 @@ async def test_the_same_bullet_from_two_flushes_stands_in_the_days_file_twice(tm
     assert all(line.startswith("- The user drinks tea. ") for line in bullets)
 
 
-@pytest.mark.req("AS-TRANS-01")
+@pytest.mark.req("AS-TRANS-01", "AS-BUG-log-duplicates")
 async def test_a_message_without_an_id_gets_one_that_depends_on_its_session_and_is_stored_once(tmp_path: Path) -> None:
     told = [said("yes"), said("no"), said("yes")]
     ids: dict[tuple[str, str], list[str]] = {}

@@ -34,6 +34,7 @@ async def recorded(files: InMemoryFiles, session: str, *minutes: int | None, age
     await transcript.append([said(f"{session} {number}", minute) for number, minute in enumerate(minutes)])
 
 
+@pytest.mark.req("AS-SESS-02")
 async def test_sessions_are_listed_newest_first_with_their_times() -> None:
     files = InMemoryFiles()
     await recorded(files, "old", 0, 5)
@@ -57,6 +58,7 @@ async def test_a_session_is_found_by_the_beginning_of_its_id_when_that_is_enough
             await find_session(files, wrong)
 
 
+@pytest.mark.req("AS-BUG-28")
 @pytest.mark.parametrize("session", ["../x", "a/b", "", ".hidden", "a" * 121, "a\x00", "ünï", "a b"])
 def test_an_id_that_could_be_a_path_is_no_session(session: str) -> None:
     with pytest.raises(InvalidMessage):

@@ -25,6 +25,7 @@ def line(number: int, size: int) -> bytes:
     return encode(Message(role="user", id=f"m{number}", time=time, parts=(Text(text=f"{number} {'é' * size}"),)))
 
 
+@pytest.mark.req("AS-SESS-03")
 @settings(max_examples=40)
 @given(
     st.lists(st.one_of(st.sampled_from([1, 100, 6_000, 50_000]), st.sampled_from(BROKEN)), min_size=1, max_size=12),

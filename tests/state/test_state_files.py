@@ -224,6 +224,7 @@ async def test_a_state_that_cannot_be_read_is_moved_aside_and_never_overwritten(
         path.unlink()
 
 
+@pytest.mark.req("AS-BUG-29")
 async def test_a_broken_state_stays_until_another_takes_its_place_and_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / state_path("main", "s1")
     path.parent.mkdir(parents=True)

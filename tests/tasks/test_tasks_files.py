@@ -164,6 +164,7 @@ async def test_every_process_brings_its_own_tasks_back(tmp_path: Path) -> None:
     assert written(tmp_path) == ["t1", "t2", "t3"]
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_task_that_ended_is_not_brought_back(tmp_path: Path) -> None:
     store = made(tmp_path)
     await store.add(task("t1"))

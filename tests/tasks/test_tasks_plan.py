@@ -58,12 +58,14 @@ def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task
     assert new is task or (new.ended is not None) == new.has_ended
 
 
+@pytest.mark.req("AS-TASK-01")
 @given(plain_tasks(), plain_tasks())
 def test_a_task_that_ended_stays_as_it_is(task: Task, wanted: Task) -> None:
     if task.has_ended:
         assert advanced(task, lambda _: wanted) is task
 
 
+@pytest.mark.req("AS-TASK-01")
 @given(plain_tasks(), st.lists(plain_tasks(), max_size=5))
 def test_no_row_of_changes_leads_out_of_an_end_or_back_from_an_orphan_to_work(task: Task, row: list[Task]) -> None:
     states = [task.state]
@@ -90,6 +92,7 @@ def test_an_orphan_that_comes_back_ends_as_its_work_did(end: Callable[[Task], Ta
     assert advanced(alive, ends()[0]).error == ""
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("state", ["pending", "running"])
 def test_a_task_is_orphaned_after_exactly_ten_minutes_without_a_sign(state: TaskState) -> None:
     task = replace(TASK, state=state)
@@ -99,6 +102,7 @@ def test_a_task_is_orphaned_after_exactly_ten_minutes_without_a_sign(state: Task
     assert swept(task, NOON + timedelta(seconds=5), after=timedelta(seconds=5)).state == "orphaned"
 
 
+@pytest.mark.req("AS-TASK-01")
 @given(st.lists(plain_tasks(), max_size=5), plain_tasks().map(lambda task: task.seen))
 def test_only_those_at_work_are_ever_orphaned(listed: list[Task], now: datetime) -> None:
     before = {id(task): task for task in listed}

@@ -382,6 +382,7 @@ async def test_another_process_stops_a_task_through_its_record() -> None:
     assert found.error == "It was asked to stop."
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_task_that_nobody_runs_is_cancelled_at_once_and_orphaned_when_looked_at() -> None:
     desk = Desk()
     now = desk.clock.now()

@@ -13,6 +13,7 @@ _sizes = st.integers(1, 1_000_000)
 _ratios = st.floats(0.25, 4)
 
 
+@pytest.mark.req("AS-BUG-21")
 @given(_sizes, _ratios)
 def test_after_one_report_the_same_history_is_estimated_as_reported(estimated: int, ratio: float) -> None:
     reported = max(1, round(estimated * ratio))

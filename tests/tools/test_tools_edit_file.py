@@ -59,6 +59,7 @@ async def test_a_write_in_the_workspace_is_one_reversible_change_by_the_agent(de
     assert len(await desk.changes.records()) == count
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", NOT_A_TOOLS)
 async def test_what_is_not_a_tools_to_write_is_refused_and_stays(desks: Desks, yes: Person, path: str) -> None:
     desk = desks(yes)
@@ -167,6 +168,7 @@ async def test_a_write_that_is_cancelled_half_way_leaves_the_file_executable(des
     assert stat.S_IMODE(script.stat().st_mode) == 0o755
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_the_text_to_replace_occurs_once_or_all_are_asked_for(desks: Desks, yes: Person) -> None:
     desks.put("a.txt", "one one\n")
     desk = desks(yes)

@@ -39,6 +39,7 @@ async def let_through(desk: Desk, name: str, **arguments: str) -> str:
         return f"failed: {error}"
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_each_tool_says_whether_it_only_reads(desks: Desks) -> None:
     async def expand(handle: str) -> Opened:
         raise CompactionNotFound(handle)

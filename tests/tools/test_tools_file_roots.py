@@ -78,6 +78,7 @@ def _with_secrets(desks: Desks) -> None:
     os.symlink("../guard.key", folder / ".ricordo" / "workspace" / "key")
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", [*ESCAPES, "/etc/passwd", "/proc/self/environ"])
 async def test_no_path_leads_out_of_its_root(desks: Desks, yes: Person, path: str) -> None:
     _with_secrets(desks)
@@ -97,6 +98,7 @@ async def test_no_path_leads_out_of_its_root(desks: Desks, yes: Person, path: st
     assert {str(found): found.read_bytes() for found in desks.folder.parent.rglob("*") if found.is_file()} == everything
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_no_write_leads_out_of_its_root(desks: Desks, yes: Person) -> None:
     _with_secrets(desks)
     desk = desks(yes)
@@ -165,6 +167,7 @@ async def test_a_working_directory_inside_the_root_is_closed_as_a_whole(desks: D
             assert "closed to file tools" in await desk.use(name, path=path)
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize(
     "path", ["/plans/rule.md", "/plans/folder/a.md", "/plans/folder/new.md", "/memory/topics/a.md"]
 )

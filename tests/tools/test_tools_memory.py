@@ -136,6 +136,7 @@ def _hit(content: str, **given: object) -> Hit:
     return Hit(entry=entry, score=0.5, why="", path="workspace/MEMORY.md", line_number=4, end_line=4, source="project")
 
 
+@pytest.mark.req("AS-BUG-24")
 @given(
     st.lists(
         st.lists(

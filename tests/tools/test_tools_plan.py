@@ -555,6 +555,7 @@ async def test_any_title_makes_a_file_of_its_own_below_plans(title: str) -> None
     assert desk.planning.plan == second
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_the_tools_may_be_called_while_the_agent_only_plans() -> None:
     assert [(tool.spec.name, effect_of(tool)) for tool in plan_tools(Desk().planning)] == [
         ("plan_enter", "organizes"),

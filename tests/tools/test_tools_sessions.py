@@ -84,6 +84,7 @@ async def test_the_sessions_of_an_agent_are_listed_newest_first() -> None:
     assert ids(await asked(files, "session_list")) == ["old", "new", "now"], "the last update counts"
 
 
+@pytest.mark.req("AS-SESS-02")
 async def test_many_sessions_are_listed_in_pages_that_miss_none() -> None:
     files = InMemoryFiles()
     for number in range(45):
@@ -128,6 +129,7 @@ async def test_the_newest_messages_are_shown_in_the_order_in_which_they_were_sai
     assert "last_n" in await asked(files, "session_history", session_id="s", last_n=0)
 
 
+@pytest.mark.req("AS-SESS-03")
 @settings(max_examples=25)
 @given(st.integers(1, 30), st.integers(1, 12), st.sampled_from([0, 1_500]))
 async def test_reading_back_page_by_page_misses_no_message(count: int, step: int, size: int) -> None:
@@ -214,6 +216,7 @@ async def test_a_word_is_found_in_what_was_said_and_in_calls_and_results(query: 
     assert await asked(files, "session_search", query=f"{query} nobody said this") == NOTHING_FOUND
 
 
+@pytest.mark.req("AS-SESS-04")
 @given(
     st.text(max_size=30),
     st.text(max_size=8),
@@ -245,6 +248,7 @@ async def test_hits_are_the_newest_first_across_sessions_and_the_others_are_coun
     assert "nothing to look for" in await asked(files, "session_search", query=" ")
 
 
+@pytest.mark.req("AS-SESS-04")
 async def test_what_nobody_said_is_not_found() -> None:
     files = InMemoryFiles()
     await keep(files, "s", [message("We deploy on Fridays.", key="said")])
@@ -307,6 +311,7 @@ async def test_what_is_not_the_callers_is_not_found_in_the_same_words(agent: str
     assert tried == []
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_each_user_sees_their_own_sessions_and_those_of_nobody() -> None:
     files = InMemoryFiles()
     await keep(files, "anas", [message("A secret of Ana.")], user="ana")

@@ -282,6 +282,7 @@ async def test_an_agent_that_runs_elsewhere_is_not_asked_while_the_agent_only_pl
         assert await used(tools, "spawn", agent="there", prompt="Go.", wait=True) == "there read: Go."
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_tasks_may_be_begun_and_looked_at_while_the_agent_only_plans() -> None:
     async with hand_tasks() as tasks:
         assert {name: effect_of(tool) for name, tool in made(tasks).items()} == dict.fromkeys(

@@ -120,6 +120,7 @@ def test_an_id_that_is_taken_is_not_given_again(monkeypatch: pytest.MonkeyPatch)
     assert len({todo.id for todo in replaced((), [TodoItem(content=str(number)) for number in range(100)])}) == 100
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_it_may_be_called_while_the_agent_only_plans() -> None:
     assert effect_of(todo_write_tool(HeldStanding())) == "organizes"
 

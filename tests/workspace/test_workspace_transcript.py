@@ -53,7 +53,7 @@ async def test_a_session_without_a_log_is_empty_and_not_an_error() -> None:
     assert (await opened(InMemoryFiles()).read()).messages == ()
 
 
-@pytest.mark.req("AS-TRANS-01")
+@pytest.mark.req("AS-TRANS-01", "AS-BUG-log-duplicates")
 async def test_a_stored_message_is_not_written_again_and_an_append_costs_the_same_in_a_long_log(tmp_path: Path) -> None:
     files = WatchedFiles(LocalFiles(tmp_path / "root"))
     transcript = opened(files)
@@ -131,6 +131,7 @@ async def test_a_broken_line_is_reported_and_hides_no_other(
     assert after.messages[-1].parent == kept[-1]
 
 
+@pytest.mark.req("AS-TRANS-02")
 async def test_a_line_torn_by_a_crash_is_closed_and_what_it_said_can_be_said_again() -> None:
     files = InMemoryFiles()
     transcript = opened(files)
@@ -142,6 +143,7 @@ async def test_a_line_torn_by_a_crash_is_closed_and_what_it_said_can_be_said_aga
     assert await texts(files) == ["one", "two", "three"]
 
 
+@pytest.mark.req("AS-TRANS-03")
 async def test_two_open_transcripts_of_one_session_lose_and_double_nothing(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")
 
@@ -177,6 +179,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.req("AS-TRANS-03")
 def test_two_processes_writing_one_session_lose_and_double_nothing(tmp_path: Path) -> None:
     spans = [(0, 60), (30, 90)]
     running = [
@@ -225,6 +228,7 @@ async def test_a_line_that_a_person_erased_while_open_makes_no_message_double() 
     assert [message.id for message in logged.messages] == ["id-1", *(f"id-{number}" for number in range(4, 9)), "new"]
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_what_a_message_says_is_kept_to_the_letter() -> None:
     files = InMemoryFiles()
     text = "line\r\nline\u2028sep\x85\x00\ud800 end\n\n"
