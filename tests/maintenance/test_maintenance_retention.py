@@ -1,5 +1,6 @@
 """Rules of retention: only what a rule names goes, when its time is over, and a dry run says so first."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -22,10 +23,10 @@ from ricordo.files.local import LocalFiles
 from ricordo.guard import Redactor
 from ricordo.maintenance.retain import leaving, retain
 from ricordo.maintenance.rules import RetentionConfig, doomed, parse_rule
-from ricordo.testing import Say, ScriptedModel
+from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.layout import LARGE_RESULTS, USAGE, cursor_path, ledger_path, state_path, transcript_path
+from ricordo.workspace.layout import USAGE, cursor_path, ledger_path, state_path, transcript_path
 from ricordo.workspace.ledger import append_block, render_block
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -122,7 +123,10 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
 
 @pytest.mark.req("AS-BUG-31")
 @pytest.mark.anyio
-async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", [None, "/kept/wide"])
+async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_behind(
+    tmp_path: Path, folder: str | None
+) -> None:
     root, clock = tmp_path / ".ricordo", HandClock(NOW)
 
     def agent(session: str, **more: Any) -> HarnessAgent:
@@ -135,22 +139,38 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
         async with agent(session) as one:
             await one.send(f"The zeppelin of {session} flies.")
         clock.turn(days=400)
-    evicted = place_of(root) / LARGE_RESULTS / "old"
+    evicted = place_of(root) / "workspace" / (folder or "large_tool_results").strip("/") / "old"
     evicted.mkdir(parents=True)
-    (evicted / "shell-0123456789abcdef.txt").write_text("wide", encoding="utf-8")
+    for digest in ("0123456789abcdef", "fedcba9876543210"):
+        (evicted / f"shell-{digest}.txt").write_text("wide", encoding="utf-8")
+    quoted = place_of(root) / state_path("main", "new")
+    told = json.loads(quoted.read_bytes())
+    told["window"][0]["parts"][0]["text"] = f"See {evicted.name}/shell-fedcba9876543210.txt."
+    quoted.write_text(json.dumps(told))
     files = LocalFiles(place_of(root))
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     rules = RetentionConfig(rules=("transcripts: delete after 2 years",)).read
-    [gone] = (await retain(files, changes, rules, now=clock.now(), key=KEY)).sessions
+    done = await retain(files, changes, rules, now=clock.now(), key=KEY, eviction_path=folder)
+    [gone] = done.sessions
     assert gone.session == "old"
     for path in (transcript_path("main", "old"), state_path("main", "old"), cursor_path("main", "old")):
         assert path in gone.files
-        assert not (root / path).exists()
-    assert not (evicted / "shell-0123456789abcdef.txt").exists()
+        assert not (place_of(root) / path).exists()
+    assert [path.name for path in evicted.iterdir()] == ["shell-fedcba9876543210.txt"], "another session shows it"
     assert (place_of(root) / transcript_path("main", "new")).exists()
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert [info.session for info in await memory.sessions()] == ["new"]
-        assert await memory.recall("zeppelin") is not None
+        found = " ".join(hit.entry.content for hit in await memory.search("zeppelin flies", limit=20))
+        assert "zeppelin of new" in found
+        assert "zeppelin of old" not in found
+    model = ScriptedModel([Call("session_list"), Say("That is all.")])
+    async with HarnessAgent(
+        model, workspace=root, scope=SCOPE, session="look", clock=clock, settings=settings(root)
+    ) as one:
+        await one.send("Which sessions are there?")
+    [listed] = [each.text for message in model.requests[-1].messages for each in message.tool_results]
+    assert "new" in listed
+    assert "old" not in listed
     with closing(sqlite3.connect(place_of(root) / "memory_index.db")) as index:
         held = " ".join(str(text) for row in index.execute("SELECT * FROM chunk") for text in row)
     assert "zeppelin of new" in held

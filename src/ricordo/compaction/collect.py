@@ -20,7 +20,7 @@ from ricordo.files import FileInfo, FileStore
 from ricordo.scopes import path_part
 from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE, record_of
 
-__all__ = ["GRACE", "Collected", "Kept", "collect", "plan"]
+__all__ = ["GRACE", "Collected", "Kept", "collect", "evicted_folder", "mentioned_in", "plan", "reference"]
 
 GRACE = timedelta(days=1)
 """How long a file stays, and a session counts as in use, after the last change."""
@@ -59,7 +59,7 @@ def plan(files: Iterable[FileInfo], kept: Kept, mentioned: Collection[str], *, b
     """
     if not {"state", "transcript"} <= kept.changed.keys() or max(kept.changed.values()) >= before:
         return []
-    return [info for info in files if info.modified_ns < before and _reference(info.path) not in mentioned]
+    return [info for info in files if info.modified_ns < before and reference(info.path) not in mentioned]
 
 
 async def collect(
@@ -69,7 +69,7 @@ async def collect(
 
     `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. Raises `StorageError`.
     """
-    folder = f"{WORKSPACE}/{eviction_path.strip('/')}" if eviction_path else LARGE_RESULTS
+    folder = evicted_folder(eviction_path)
     by_session = _by_session(folder, await files.list(folder))
     before = _nanoseconds(clock.now() - grace)
     if not any(info.modified_ns < before for evicted in by_session.values() for info in evicted):
@@ -80,9 +80,14 @@ async def collect(
         known = kept.get(part, Kept())
         if not plan(evicted, known, (), before=before):
             continue
-        mentioned = await _mentioned(files, known.referring)
+        mentioned = await mentioned_in(files, known.referring)
         gone += [info for info in plan(evicted, known, mentioned, before=before) if await _removed(files, info)]
     return Collected(count=len(gone), bytes=sum(info.size for info in gone))
+
+
+def evicted_folder(eviction_path: str | None) -> str:
+    """Return the folder that holds evicted results, by session, where the configuration says `eviction_path`."""
+    return f"{WORKSPACE}/{eviction_path.strip('/')}" if eviction_path else LARGE_RESULTS
 
 
 def _by_session(folder: str, evicted: Sequence[FileInfo]) -> Mapping[str, list[FileInfo]]:
@@ -110,7 +115,7 @@ def _kept(documents: Iterable[FileInfo]) -> Mapping[str, Kept]:
     return found
 
 
-async def _mentioned(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
+async def mentioned_in(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
     """Return the end of every name in these documents that an evicted file could have."""
     found: set[str] = set()
     for path in paths:
@@ -122,7 +127,8 @@ async def _mentioned(files: FileStore, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reference(path: str) -> str:
+def reference(path: str) -> str:
+    """Return the end of the name of an evicted file, by which documents refer to it."""
     return f"-{path.rpartition('-')[2]}"
 
 

@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.audit.forget import forget
 from ricordo.audit.usage import MemoryUsage, read_usage
+from ricordo.compaction.collect import evicted_folder, mentioned_in, reference
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing
 from ricordo.files import ABSENT, FileStore
@@ -23,12 +24,13 @@ from ricordo.maintenance.rules import Doomed, RetentionRule, doomed
 from ricordo.scopes import path_part
 from ricordo.sessions.catalogue import Catalogue, Glance
 from ricordo.workspace.changes import ChangeSets, Edit
-from ricordo.workspace.layout import LARGE_RESULTS, TRASH, USAGE, WORKSPACE, record_of
+from ricordo.workspace.layout import TRASH, USAGE, WORKSPACE, record_of
 from ricordo.workspace.ledger import read_memory
 
 __all__ = ["DoomedSession", "Leaving", "leaving", "retain"]
 
 _MOST = 500
+_MENTIONING = frozenset({"state", "compactions"})
 _WHO = "retention"
 
 
@@ -49,24 +51,29 @@ class Leaving:
     sessions: Sequence[DoomedSession] = ()
 
 
-async def leaving(files: FileStore, rules: Sequence[RetentionRule], *, now: datetime) -> Leaving:
-    """Return what is past its time by these rules: each memory once, the oldest first, and sessions by their end."""
+async def leaving(
+    files: FileStore, rules: Sequence[RetentionRule], *, now: datetime, eviction_path: str | None = None
+) -> Leaving:
+    """Return what is past its time by these rules: each memory once, the oldest first, and sessions by their end.
+
+    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None.
+    """
     if not rules:
         return Leaving()
     memories = await _memories(files, rules, now) if any(not rule.transcripts for rule in rules) else []
-    sessions = await _sessions(files, [rule for rule in rules if rule.transcripts], now)
+    sessions = await _sessions(files, [rule for rule in rules if rule.transcripts], now, evicted_folder(eviction_path))
     return Leaving(memories=memories, sessions=sessions)
 
 
 async def retain(
     files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes,
-    config: ConsolidationConfig | None = None,
+    config: ConsolidationConfig | None = None, eviction_path: str | None = None,
 ) -> Leaving:  # fmt: skip
     """Take it out, at most 500 memories at a time, and return what went; MEMORY.md stays within the bounds of `config`.
 
-    Raises: StorageError.
+    `eviction_path` is as in `leaving`. Raises: StorageError.
     """
-    found = await leaving(files, rules, now=now)
+    found = await leaving(files, rules, now=now, eviction_path=eviction_path)
     gone = []
     for each in found.memories[:_MOST]:
         with suppress(EntryNotFound):
@@ -97,7 +104,9 @@ async def _usage(files: FileStore) -> dict[str, MemoryUsage]:
     return await run_sync(read_usage, data)
 
 
-async def _sessions(files: FileStore, rules: Sequence[RetentionRule], now: datetime) -> list[DoomedSession]:
+async def _sessions(
+    files: FileStore, rules: Sequence[RetentionRule], now: datetime, folder: str
+) -> list[DoomedSession]:
     if not rules:
         return []
     glances = await Catalogue(files).glances()
@@ -106,20 +115,27 @@ async def _sessions(files: FileStore, rules: Sequence[RetentionRule], now: datet
         rule = next((each for each in rules if now - glance.last > each.after), None)
         if rule:
             others = [each for each in glances if each.file.path != glance.file.path]
-            paths = await _files_of(files, glance, others)
+            paths = await _files_of(files, glance, others, folder)
             found.append(DoomedSession(session=glance.session, rule=rule, files=paths))
     return found
 
 
-async def _files_of(files: FileStore, glance: Glance, others: Sequence[Glance]) -> tuple[str, ...]:
-    """Return every file of a session, evicted results that another session refers to left out."""
-    listed = [info.path for info in await files.list(f"{WORKSPACE}/agents/{glance.agent}")]
+async def _files_of(files: FileStore, glance: Glance, others: Sequence[Glance], folder: str) -> tuple[str, ...]:
+    """Return every file of a session, without those evicted results in `folder` that another session refers to."""
+    listed = [info.path for info in await files.list(f"{WORKSPACE}/agents")]
+    records = {path: record for path in listed if (record := record_of(path))}
     own = [
-        path for path in listed if (record := record_of(path)) and record.session == glance.session and not record.aside
+        path
+        for path, record in records.items()
+        if path.startswith(f"{WORKSPACE}/agents/{glance.agent}/")
+        and record.session == glance.session
+        and not record.aside
     ]
     shared = any(each.session == glance.session for each in others)
-    evicted = [] if shared else await files.list(f"{LARGE_RESULTS}/{path_part(glance.session)}")
-    return (*own, *(info.path for info in evicted))
+    evicted = [] if shared else await files.list(f"{folder}/{path_part(glance.session)}")
+    elsewhere = [path for path, record in records.items() if record.kind in _MENTIONING and path not in own]
+    mentioned = await mentioned_in(files, elsewhere if evicted else [])
+    return (*own, *(info.path for info in evicted if reference(info.path) not in mentioned))
 
 
 async def _trash(files: FileStore, changes: ChangeSets, session: DoomedSession, now: datetime) -> None:

@@ -79,9 +79,8 @@ def kept_up(
 
     Consolidation asks the model that they name, else the agent's `model`; what it costs is counted by `meter`.
     """
-    eviction, config = settings.tool_result_eviction, settings.consolidation
-    path = eviction.eviction_path if eviction else None
-    tidy = partial(collect, place.files, place.clock, eviction_path=path)
+    config = settings.consolidation
+    tidy = partial(collect, place.files, place.clock, eviction_path=_eviction_path(settings))
     adviser = _adviser(settings, scope, model, meter)
     curation = _curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
     return Upkeep(
@@ -91,6 +90,11 @@ def kept_up(
         curation=curation,
         due=not_within(timedelta(seconds=config.min_gap)) if config else None,
     )
+
+
+def _eviction_path(settings: Settings) -> str | None:
+    """Return the folder of evicted results that the settings name, None for its default."""
+    return settings.tool_result_eviction.eviction_path if settings.tool_result_eviction else None
 
 
 def _steps(
@@ -106,7 +110,10 @@ def _steps(
         pruned = await prune(place.files, place.changes, now=clock.now(), config=config)
         rules = settings.retention.read
         bounds = settings.consolidation
-        gone = await retain(place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds)
+        gone = await retain(
+            place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds,
+            eviction_path=_eviction_path(settings),
+        )  # fmt: skip
         by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
         trimmed = await retain_history(place.files, place.changes, now=clock.now(), config=settings.history)
         return {**pruned.counts, **by_rule, **trimmed.counts, "evicted": (await tidy()).count}
