@@ -73,7 +73,7 @@ async def dreams(one: HarnessAgent) -> list[Task]:
 
 
 @pytest.mark.req("AS-CONS-06")
-@pytest.mark.req("HE-C3-idle")
+@pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6")
 @pytest.mark.req("HE-C3-task")
 async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins_beside_a_turn(tmp_path: Path) -> None:
     root, model, heard = tmp_path / ".ricordo", Consolidating(), list[Event]()

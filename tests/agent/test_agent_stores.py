@@ -525,7 +525,7 @@ async def test_save_recall_and_preamble_are_all_that_an_agent_needs_of_a_store(t
     assert "Nadia owns billing." in updates[0]
 
 
-@pytest.mark.req("GO-G3")
+@pytest.mark.req("GO-G3", "GO-BK-none")
 async def test_the_default_store_keeps_nothing_and_an_agent_without_memory_runs(tmp_path: Path) -> None:
     async with open_store(scope=SCOPE) as store:
         assert (await store.save(Entry(content=FACT))).content == FACT

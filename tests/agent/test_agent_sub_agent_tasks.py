@@ -253,6 +253,7 @@ async def test_a_sub_agent_whose_model_fails_is_a_failed_task_and_its_parent_goe
     assert bench.told("The provider is down for today.") == [2]
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_what_was_waited_for_is_the_result_of_the_call_and_is_told_no_second_time(tmp_path: Path) -> None:
     worker = ScriptedModel([Say(FOUND), Fail(503, "The provider is down.")])
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("What drips?", wait=True)})
@@ -261,11 +262,13 @@ async def test_what_was_waited_for_is_the_result_of_the_call_and_is_told_no_seco
         assert result_texts(bench.asked[-1]) == [FOUND]
         await one.send("Go.")
         assert "The provider is down." in result_texts(bench.asked[-1])[-1]
+        assert [task.type for task in await one.tasks.all()] == ["local_agent"] * 2
     async with bench.agent() as one:
         await one.send("And?")
     assert bench.told(FOUND) == bench.told("The provider is down.") == []
 
 
+@pytest.mark.req("HE-C3-task")
 async def test_an_agent_that_runs_elsewhere_is_asked_and_tells_how_far_it_is(tmp_path: Path) -> None:
     asked, going, go_on = list[str](), anyio.Event(), anyio.Event()
 

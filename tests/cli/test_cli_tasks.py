@@ -70,9 +70,20 @@ def several() -> None:
     _keep(
         MONDAY,
         _task(1, "Read all logs", minutes=50, progress=Progress(done=3, total=7, text="reads syslog")),
-        _task(3, "Compare the two", minutes=3, state="completed", ended=now, result="They differ\nin one line."),
+        _task(
+            3,
+            "Compare the two",
+            minutes=3,
+            type="local_bash",
+            state="completed",
+            ended=now,
+            result="They differ\nin one line.",
+        ),
     )
-    _keep(TUESDAY, _task(2, "Find the leak", minutes=20, session="tuesday", state="pending", cancelling=True))
+    _keep(
+        TUESDAY,
+        _task(2, "Find the leak", minutes=20, type="remote_agent", session="tuesday", state="pending", cancelling=True),
+    )
     _keep(
         ROOT_TASKS,
         _task(
@@ -97,19 +108,20 @@ def test_where_there_is_no_root_there_are_no_tasks_to_list() -> None:
     assert (tasks.code, tasks.err) == (sessions.code, sessions.err), "in the words of every other list"
 
 
+@pytest.mark.req("HE-C3-task")
 @pytest.mark.usefixtures("several")
 def test_the_tasks_of_all_sessions_are_listed_and_those_that_run_come_first() -> None:
     shown = ricordo("tasks").out.splitlines()
     assert shown[0].split() == ["id", "type", "state", "progress", "title", "age", "session"]
     assert [line.split()[0] for line in shown[1:]] == ["00000002", "00000001", "00000004", "00000003"]
     assert [" ".join(line.split()[1:]) for line in shown[1:]] == [
-        "local_agent cancelling - Find the leak 20 min tuesday",
+        "remote_agent cancelling - Find the leak 20 min tuesday",
         "local_agent running 3 of 7, reads syslog Read all logs 50 min monday",
         "dream failed - Consolidate 2 min -",
-        "local_agent completed - Compare the two 3 min monday",
+        "local_bash completed - Compare the two 3 min monday",
     ]
     assert ricordo("tasks", "list").out.splitlines() == shown
-    columns = {line.index("local_agent") for line in shown if "local_agent" in line}
+    columns = {line.index(line.split()[1]) for line in shown}
     assert len(columns) == 1, "the columns are even"
 
 

@@ -345,7 +345,7 @@ async def test_the_lock_gives_signs_of_life_and_is_gone_afterwards() -> None:
     assert await root.files.info(LEASE) is None
 
 
-@pytest.mark.req("HE-C3-idle")
+@pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6")
 async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_none() -> None:
     root = Root()
     await curated(root, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
@@ -379,7 +379,7 @@ async def test_no_step_of_a_dream_begins_while_a_turn_runs_and_a_turn_waits_for_
     assert root.phases("finished") == ALL
 
 
-@pytest.mark.req("HE-C3-idle")
+@pytest.mark.req("HE-C3-idle", "HE-A5", "HE-T6")
 @pytest.mark.parametrize("phase", ALL[:3])
 async def test_where_a_turn_begins_between_two_phases_the_next_one_waits_for_its_end(phase: str) -> None:
     root, elsewhere = Root(), copy_context()

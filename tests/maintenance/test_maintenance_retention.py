@@ -183,24 +183,33 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
 def test_a_rule_of_the_settings_is_shown_by_a_dry_run_and_done_by_maintenance_alone() -> None:
     root = Path(".ricordo")
 
-    async def long_ago() -> tuple[Entry, Entry]:
+    async def long_ago() -> list[Entry]:
         clock = HandClock(NOW - timedelta(days=900))
         async with Memory.open(root, scope=Scope(project="shop"), clock=clock) as past:
-            return (
+            return [
                 await past.remember("The lift is broken.", tags=("errand",)),
+                await past.remember("Paint the shed.", kind="goal"),
+                await past.remember("The wifi is slow.", tags=("errand",)),
                 await past.remember("We deploy only from main.", tags=("law",)),
-            )
+            ]
 
-    saved, kept = anyio.run(long_ago)
-    (root / "config.toml").write_text(
-        '[retention]\nrules = ["tag=errand: delete after 6 months unless accessed"]\n', encoding="utf-8"
-    )
+    saved, goal, used, kept = anyio.run(long_ago)
+    ricordo("memory", "show", used.id)
+    rules = [
+        "tag=errand: delete after 6 months unless accessed",
+        "project=shop kind=goal: delete after 2 years",
+        "project=bank: delete after 1 day",
+    ]
+    (root / "config.toml").write_text(f"[retention]\nrules = {rules}\n", encoding="utf-8")
+    ricordo("consolidate")
     before = sorted(path.read_bytes() for path in (place_of(root) / "workspace").rglob("*.md"))
     listed = ricordo("maintain", "--dry-run", "--json").document["old"]
-    rule = "tag=errand: delete after 6 months unless accessed"
-    assert {"path": f"memory {saved.id}", "act": "forget", "rule": rule} in listed
-    assert not any(kept.id in each["path"] for each in listed)
+    assert [each for each in listed if each["path"].startswith("memory ")] == [
+        {"path": f"memory {each.id}", "act": "forget", "rule": rule}
+        for each, rule in zip((saved, goal), rules, strict=False)
+    ]
+    assert not any(each.id in str(listed) for each in (used, kept))
     assert sorted(path.read_bytes() for path in (place_of(root) / "workspace").rglob("*.md")) == before
     ricordo("maintain")
     contents = {each["content"] for each in ricordo("memory", "list", "--json").document["entries"]}
-    assert contents == {"We deploy only from main."}
+    assert contents == {"We deploy only from main.", "The wifi is slow."}

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hand_clock import HandClock
 from places import place_of
-from ricordo import Entry, Memory, Message, Scope
+from ricordo import Entry, HarnessAgent, Memory, Message, Scope
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import (
     EntryNotFound,
@@ -30,7 +31,6 @@ from ricordo.stores import NoMemory
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.contract import StoreParts
 from ricordo.tokens import Tokens, estimate_text
-from ricordo.workspace.entry import LONGEST_CONTENT
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -85,6 +85,33 @@ async def test_a_time_that_was_given_is_kept(opened: Opened) -> None:
         assert (await memory.entry(entry.id)).time == when
 
 
+@pytest.mark.req("HE-C7", "HE-C7-ties", "HE-C7-keep", "HE-A4", "HE-T5")
+@pytest.mark.parametrize("old", ["In the frontend we settled on jquery.", "In the frontend we migrated to react."])
+async def test_the_newer_of_two_as_near_to_the_question_comes_first_and_no_age_hides_a_memory(
+    opened: Opened, old: str
+) -> None:
+    texts = {"In the frontend we settled on jquery.", "In the frontend we migrated to react."}
+    clock = HandClock()
+    async with opened(clock=clock) as memory:
+        await memory.remember("The well of the garden is deep.")
+        clock.turn(days=365 * 20)
+        await memory.remember(old)
+        clock.turn(days=730 - 14)
+        await memory.remember(*(texts - {old}))
+        clock.turn(days=14)
+        for text in ("A red door of the shop.", "A blue door of the shop.", "A green door of the shop."):
+            await memory.pin((await memory.remember(text)).id)
+            clock.turn(days=3)
+        newer, older = await memory.recall("frontend")
+        assert older.entry.content == old
+        assert newer.score > older.score
+        doors = await memory.recall("door")
+        assert len({hit.score for hit in doors}) == 1
+        assert [hit.entry.content.split()[1] for hit in doors] == ["green", "blue", "red"]
+        assert [hit.entry.content for hit in await memory.recall("well")] == ["The well of the garden is deep."]
+        assert "The well of the garden is deep." in {entry.content for entry in await memory.entries()}
+
+
 @pytest.mark.req("HE-A6")
 async def test_every_write_is_an_entry_and_what_is_none_is_refused(opened: Opened, root: Path) -> None:
     async with opened() as memory:
@@ -92,12 +119,12 @@ async def test_every_write_is_an_entry_and_what_is_none_is_refused(opened: Opene
         await memory.remember("An agent's memory.", kind="lesson", by="agent")
         learned = await memory.ingest([said("We decided to use PostgreSQL for the orders.")], session="s1")
         assert learned.entries
-        for content in ("", " \n\t", "x" * (LONGEST_CONTENT + 1), "é" * (LONGEST_CONTENT // 2 + 1)):
+        for content in ("", " \n\t", "x" * (2 * 1024 * 1024 + 1), "é" * (1024 * 1024 + 1)):
             for by in ("user", "agent"):
                 with pytest.raises(InvalidEntry):
                     await memory.remember(content, by=by)
         assert len(await memory.entries()) == 2 + len(learned.entries)
-        largest = await memory.remember("é" * (LONGEST_CONTENT // 2))
+        largest = await memory.remember("é" * (1024 * 1024))
     async with opened() as memory:
         entries = await memory.entries()
         assert len(entries) == 3 + len(learned.entries)
@@ -114,7 +141,7 @@ async def test_every_write_is_an_entry_and_what_is_none_is_refused(opened: Opene
         extracted = by_content[learned.entries[0].content]
         assert (extracted.by, extracted.source.session) == ("flush", "s1")
         assert extracted.source.messages == (learned.messages[0].id,)
-        assert (await memory.entry(largest.id)).content == "é" * (LONGEST_CONTENT // 2)
+        assert (await memory.entry(largest.id)).content == "é" * (1024 * 1024)
     written = [path for path in (place_of(root) / "workspace" / "memory").rglob("*") if path.is_file()]
     assert {path.suffix for path in written if not path.name.startswith(".")} == {".md"}
 
@@ -157,13 +184,15 @@ async def test_of_a_long_memory_only_its_own_words_are_found(opened: Opened) -> 
         assert await memory.recall("xylophone")
 
 
-@pytest.mark.req("HE-C5-required")
+@pytest.mark.req("HE-C5-required", "HE-A2", "HE-T4")
 async def test_nothing_is_read_or_written_without_a_scope_and_wider_needs_a_stored_reason(
     opened: Opened, root: Path
 ) -> None:
     with pytest.raises(ScopeRequired):
         async with Memory.open(root, scope=None):
             pass
+    with pytest.raises(ScopeRequired):
+        HarnessAgent("offline", workspace=root, scope=None)
     assert root.name not in os.listdir(root.parent)
     clock = SystemClock()
     parts = StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))

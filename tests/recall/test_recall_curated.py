@@ -337,7 +337,7 @@ async def test_who_asks_what_happened_gets_what_came_of_a_goal_and_who_asks_for_
     assert "goal" in (await answer(sources, "When should the first real order go through?", now=NOW)).text
 
 
-@pytest.mark.req("HE-C7")
+@pytest.mark.req("HE-C7", "HE-A4", "HE-T5")
 @pytest.mark.parametrize("swapped", [False, True])
 async def test_of_two_memories_as_near_to_the_question_the_one_of_two_weeks_goes_before_the_one_of_two_years(
     tmp_path: Path, swapped: bool

@@ -201,7 +201,7 @@ def recalled_from_the_shell(query: str) -> list[dict[str, dict[str, str]]]:
 
 
 @pytest.mark.may_block("the test makes its work trees itself")
-@pytest.mark.req("HE-C5-user")
+@pytest.mark.req("HE-C5-user", "HE-C5")
 async def test_what_holds_for_a_user_is_recalled_in_each_of_their_projects_and_for_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

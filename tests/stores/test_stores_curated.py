@@ -56,6 +56,9 @@ class Root:
             )
             return await made.consolidate(force=True)
 
+    def topics(self) -> list[Path]:
+        return sorted((place_of(self.folder) / "workspace" / "memory" / "topics").glob("*.md"))
+
     def read(self, path: str) -> str:
         return (place_of(self.folder) / "workspace" / path).read_text(encoding="utf-8")
 
@@ -108,6 +111,24 @@ async def test_nothing_but_a_run_writes_curated_memory_and_a_run_replaces_it_as_
     assert "We use MySQL" not in after
     assert "PostgreSQL" in after
     assert after.count("ord-<ticket>") == 1
+
+
+@pytest.mark.req("HE-C2", "HE-T2")
+async def test_a_memory_of_150_characters_stands_in_memory_md_and_a_longer_one_in_a_topic(root: Root) -> None:
+    kinds = ("preference", "decision", "fact", "lesson", "own")
+    words = {kind: f"{kind} of the " + " ".join(f"{kind[:3]}{number}" for number in range(40)) for kind in kinds}
+    async with root.opened() as memory:
+        for kind, text in words.items():
+            await memory.remember(f"S{text}"[:149].strip().ljust(150, "é"), kind=kind)
+            await memory.remember(f"L{text[::-1]}"[:150].strip().ljust(151, "é"), kind=kind)
+    await root.consolidate()
+    index = root.read("MEMORY.md")
+    topics = {path.name: path.read_text(encoding="utf-8") for path in root.topics()}
+    for kind, text in words.items():
+        assert f"- S{text[:100]}" in index
+        (topic,) = [name for name, held in topics.items() if f"- L{text[::-1][:100]}" in held]
+        assert f"L{text[::-1][:100]}" not in index, kind
+        assert index.count(f"(memory/topics/{topic})") == 1
 
 
 async def test_what_is_in_curated_memory_in_the_same_words_is_not_shown_again(root: Root) -> None:

@@ -35,7 +35,7 @@ def rows(root: Path) -> list[dict[str, object]]:
     return listed
 
 
-@pytest.mark.req("GO-G14")
+@pytest.mark.req("GO-G14", "GO-G15")
 async def test_saving_adds_to_the_draft_and_closing_writes_one_file_and_one_row(tmp_path: Path) -> None:
     store = backend(tmp_path, HandClock(LONG_AGO)).bind(replace(SHOP, session="s"))
     await store.save(Entry(content="Fixtures live in testdata/golden/."))
@@ -52,7 +52,7 @@ async def test_saving_adds_to_the_draft_and_closing_writes_one_file_and_one_row(
     assert text.count("Fixtures live in") == 1
 
 
-@pytest.mark.req("GO-G14")
+@pytest.mark.req("GO-G14", "GO-G15")
 async def test_an_empty_session_writes_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         assert await store.recall("anything") == []

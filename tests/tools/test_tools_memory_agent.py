@@ -82,7 +82,7 @@ async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: 
         assert not {each.name for each in off.requests[0].tools} & MEMORY
 
 
-@pytest.mark.req("GO-G21")
+@pytest.mark.req("GO-G21", "GO-G5")
 @pytest.mark.parametrize("address", ["", "jsonl"])
 async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp_path: Path, address: str) -> None:
     store: str | Store = f"{address}:{tmp_path / 'notes'}" if address else shelf(SCOPE)
@@ -114,7 +114,7 @@ async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp
         assert any(b"Pear 6." in path.read_bytes() for path in (tmp_path / "notes").rglob("*") if path.is_file())
 
 
-@pytest.mark.req("GO-G21")
+@pytest.mark.req("GO-G21", "GO-G5")
 def test_the_loop_knows_no_tool_of_memory_by_its_name() -> None:
     source = Path(loop.__file__).read_text(encoding="utf-8")
     assert not any(name in source for name in MEMORY)

@@ -21,7 +21,7 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import AlreadyExists, EntryNotFound, FileMissing
 from ricordo.files import ABSENT, FileStore
 from ricordo.maintenance.rules import Doomed, RetentionRule, doomed
-from ricordo.scopes import path_part
+from ricordo.scopes import Scope, path_part
 from ricordo.sessions.catalogue import Catalogue, Glance
 from ricordo.workspace.changes import ChangeSets, Edit
 from ricordo.workspace.layout import TRASH, USAGE, WORKSPACE, record_of
@@ -52,28 +52,34 @@ class Leaving:
 
 
 async def leaving(
-    files: FileStore, rules: Sequence[RetentionRule], *, now: datetime, eviction_path: str | None = None
+    files: FileStore,
+    rules: Sequence[RetentionRule],
+    *,
+    now: datetime,
+    eviction_path: str | None = None,
+    scope: Scope | None = None,
 ) -> Leaving:
     """Return what is past its time by these rules: each memory once, the oldest first, and sessions by their end.
 
-    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None.
+    `eviction_path` is that of the `ToolResultEvictionConfig`, its default when None. `scope` is that of the place: a
+    rule may name a part of it.
     """
     if not rules:
         return Leaving()
-    memories = await _memories(files, rules, now) if any(not rule.transcripts for rule in rules) else []
+    memories = await _memories(files, rules, now, scope) if any(not rule.transcripts for rule in rules) else []
     sessions = await _sessions(files, [rule for rule in rules if rule.transcripts], now, evicted_folder(eviction_path))
     return Leaving(memories=memories, sessions=sessions)
 
 
 async def retain(
     files: FileStore, changes: ChangeSets, rules: Sequence[RetentionRule], *, now: datetime, key: bytes,
-    config: ConsolidationConfig | None = None, eviction_path: str | None = None,
+    config: ConsolidationConfig | None = None, eviction_path: str | None = None, scope: Scope | None = None,
 ) -> Leaving:  # fmt: skip
     """Take it out, at most 500 memories at a time, and return what went; MEMORY.md stays within the bounds of `config`.
 
-    `eviction_path` is as in `leaving`. Raises: StorageError.
+    `eviction_path` and `scope` are as in `leaving`. Raises: StorageError.
     """
-    found = await leaving(files, rules, now=now, eviction_path=eviction_path)
+    found = await leaving(files, rules, now=now, eviction_path=eviction_path, scope=scope)
     gone = []
     for each in found.memories[:_MOST]:
         with suppress(EntryNotFound):
@@ -84,7 +90,9 @@ async def retain(
     return Leaving(memories=gone, sessions=found.sessions)
 
 
-async def _memories(files: FileStore, rules: Sequence[RetentionRule], now: datetime) -> list[Doomed]:
+async def _memories(
+    files: FileStore, rules: Sequence[RetentionRule], now: datetime, scope: Scope | None
+) -> list[Doomed]:
     usage = await _usage(files)
     located = {found.entry.id: found.entry for found in reversed(await read_memory(files)) if found.entry.id}
     known = []
@@ -93,7 +101,7 @@ async def _memories(files: FileStore, rules: Sequence[RetentionRule], now: datet
         confirmed = max((each for each in (entry.confirmed, used.confirmed.last) if each), default=None)
         accessed = max((each for each in (used.used.last, confirmed) if each), default=None)
         known.append((entry, accessed, confirmed))
-    return sorted(doomed(known, rules, now=now), key=lambda each: (each.since, each.entry.id))
+    return sorted(doomed(known, rules, now=now, own=scope), key=lambda each: (each.since, each.entry.id))
 
 
 async def _usage(files: FileStore) -> dict[str, MemoryUsage]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ricordo.errors import InvalidSetting
+from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry
 
 __all__ = ["Doomed", "RetentionConfig", "RetentionRule", "doomed", "parse_rule"]
@@ -43,11 +44,14 @@ class RetentionRule:
     unless: str = ""
     transcripts: bool = False
 
-    def is_about(self, entry: Entry) -> bool:
-        """Tell whether a memory meets every condition; a pinned one meets none."""
+    def is_about(self, entry: Entry, own: Scope | None = None) -> bool:
+        """Tell whether a memory meets every condition; a pinned one meets none.
+
+        `own` is the scope of its place, which holds for every memory there.
+        """
         if self.transcripts or entry.pinned:
             return False
-        parts = entry.scope.parts() if entry.scope else {}
+        parts = {name: value for scope in (own, entry.scope) if scope for name, value in scope.parts().items()}
         return (
             (not self.kinds or entry.kind in self.kinds)
             and self.tags <= frozenset(entry.tags)
@@ -118,14 +122,16 @@ def doomed(
     rules: Sequence[RetentionRule],
     *,
     now: datetime,
+    own: Scope | None = None,
 ) -> list[Doomed]:
     """Return the memories that are past the time of the first rule they meet, in the order given.
 
-    Each comes with when it was last accessed and last confirmed. One without a time of its own stays.
+    Each comes with when it was last accessed and last confirmed. One without a time of its own stays. `own` is the
+    scope of the place in which all of them stand.
     """
     found = []
     for entry, accessed, confirmed in entries:
-        rule = next((each for each in rules if each.is_about(entry)), None)
+        rule = next((each for each in rules if each.is_about(entry, own)), None)
         if rule is None or entry.time is None:
             continue
         later = {"accessed": accessed, "confirmed": confirmed}.get(rule.unless)

@@ -112,7 +112,7 @@ def _steps(
         bounds = settings.consolidation
         gone = await retain(
             place.files, place.changes, rules, now=clock.now(), key=place.key, config=bounds,
-            eviction_path=_eviction_path(settings),
+            eviction_path=_eviction_path(settings), scope=place.scope,
         )  # fmt: skip
         by_rule = {"memories": len(gone.memories), "transcripts": len(gone.sessions)}
         trimmed = await retain_history(place.files, place.changes, now=clock.now(), config=settings.history)

@@ -5,7 +5,7 @@ then the user's own root. A write goes to the narrowest one unless the entry nam
 created by the first entry that does. Saved means: in the ledger, synced, and known to the index.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -289,10 +289,12 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         return place.outward(found.entry)
 
     def note_use(self, act: UsageAct, ids: Iterable[str], *, how: str, source: str = "", session: str = "") -> None:
-        """Note what happens now to memories of the place with the label `source`, else of the narrowest."""
-        log = next((place for place in self._seen.opened if place.label == source), self._place).usage
-        if log:
-            log.note(act, ids, how=how, session=session)
+        """Note what happens now to memories of the place with the label `source`, else where each of them stands."""
+        named, opened = tuple(ids), self._seen.opened
+        for place in [each for each in opened if each.label == source] or opened:
+            if place.usage:
+                of_place = named if len(opened) == 1 or source else partial(self._standing_of, place, named)
+                place.usage.note(act, of_place, how=how, session=session)
 
     def note_prompt(self, text: str, *, session: str = "") -> None:
         """Note that a prompt shows the memories in `text`; which ones is looked for beside."""
@@ -336,6 +338,13 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         if place.label == self._place.label:
             return found[place.label] | (named - set().union(*found.values()))
         return found[place.label]
+
+    async def _standing_of(self, place: Place, ids: Collection[str]) -> list[str]:
+        """Return which of these memories stand in a place; what stands in none is the narrowest's."""
+        narrowest = place.label == self._place.label
+        looked = [each for each in self._seen.opened if (each.label == place.label) != narrowest]
+        found = [one for one in ids if any([await located_by_id(each.files, one) for each in looked])]
+        return [one for one in ids if one not in found] if narrowest else found
 
     async def _refresh(self, place: Place) -> None:
         """Bring the caches of a place to what its files say."""

@@ -125,7 +125,7 @@ async def _old(target: Target, files: "FileStore") -> "list[Fate]":
     days = config.daily_file_retention_days
     rule = f"daily_file_retention_days = {days}"
     ledgers = await expired(files, today=clock.today(), days=days)
-    gone = await leaving(files, target.settings.retention.read, now=clock.now())
+    gone = await leaving(files, target.settings.retention.read, now=clock.now(), scope=await scope_of(target))
     return [
         *(Fate(path=path, act="archive", rule=rule) for path in ledgers),
         *await fates(files, now=clock.now(), config=config),
