@@ -213,7 +213,7 @@ async def test_a_session_whose_file_goes_while_an_agent_runs_is_recalled_no_more
     assert days[1] in left
 
 
-@pytest.mark.req("GO-AT7")
+@pytest.mark.req("GO-PRIV", "GO-AT7")
 @pytest.mark.parametrize("scheme", [scheme for scheme in PERSISTENT if scheme != "folder"])
 async def test_git_sees_nothing_of_what_an_agent_keeps(tmp_path: Path, scheme: str) -> None:
     await run_sync(git, tmp_path, "init", "-q")

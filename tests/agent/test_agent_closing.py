@@ -74,6 +74,8 @@ class Bench:
             return self.closing()
         self.systems.append("\n".join(each.text for each in request.messages if each.role == "system"))
         last = [message for message in request.messages if mark_of(message) is None][-1]
+        if last.role == "user" and last.text.startswith("Read: "):
+            return Call("read_file", {"path": last.text.removeprefix("Read: ")})
         if last.role == "user" and last.text.startswith("Remember: "):
             kind = "preference" if "We answer with" in last.text else "fact"
             return Call("remember", {"content": last.text.removeprefix("Remember: "), "tags": ["layout"], "kind": kind})
@@ -272,17 +274,22 @@ async def test_what_a_user_asked_to_remember_is_in_the_summary_and_an_entry(benc
     assert "- Our fixtures live in `testdata/golden/`." in after
 
 
-@pytest.mark.req("GO-AT2")
+@pytest.mark.req("GO-AT2", "GO-FRIC")
 async def test_the_next_session_knows_it_from_its_prompt(bench: Bench) -> None:
-    async with bench.agent("one") as agent:
+    (bench.folder / "layout.toml").write_text("fixtures = 1\n")
+    async with bench.agent("one", file_tools=True, working_directory=bench.folder) as agent:
+        await agent.send("Read: layout.toml")
         await agent.send("Remember: Our fixtures live in `testdata/golden/`.")
         await agent.send("Remember: We answer with tables, never with lists.")
     async with bench.agent("two") as agent:
         result = await agent.send("Where do our test fixtures live?")
+        (hit,) = await agent.store.recall("layout.toml")
+        assert "They settled where the fixtures live" in hit.entry.content
     assert not any(message.tool_calls for message in result.messages)
     assert "Our fixtures live in `testdata/golden/`." in bench.systems[-1]
     assert "We answer with tables, never with lists." in bench.systems[-1]
     assert "They settled where the fixtures live" in bench.systems[-1]
+    assert "- rename the old folder" in bench.systems[-1].splitlines()
 
 
 @pytest.mark.req("GO-D10")

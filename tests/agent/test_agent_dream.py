@@ -128,6 +128,7 @@ async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_i
     assert '"purpose":"consolidation"' in journal.read_text(encoding="utf-8")
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 async def test_in_preview_mode_the_background_only_proposes(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(root, given(root, model=OFFLINE, mode=PREVIEW)) as one:

@@ -128,7 +128,7 @@ async def test_after_three_failed_summaries_in_a_row_no_further_one_is_asked_for
     assert not paused[0]
 
 
-@pytest.mark.req("AS-TRIG-01")
+@pytest.mark.req("AS-TRIG-01", "GO-G28", "GO-D15")
 async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_compact(tmp_path: Path) -> None:
     events: list[Event] = []
     steps = 9
@@ -318,6 +318,10 @@ async def test_there_are_five_kinds_of_reduction_each_named_in_its_events_and_ea
         stages = {event.stage for event in finished(events, *KINDS, "dedupe", "drop", "slide", "none")}
         # a forced compaction is carried out by the summary, and named by what forced it
         assert stages == ({"overflow", "compact"} if kind == "overflow" else {kind})
+        held = f"{[mark_of(message) for message in one.window]} {one.window}"
+        traces = {"truncate": CLIPPED, "clear": "was cleared", "evict": "is too long", "compact": "'summary'"}
+        found = {name for name, trace in traces.items() if trace in held}
+        assert found == {"compact" if kind == "overflow" else kind}
         for event in finished(events, kind):
             assert event.counts["tokens_after"] < event.counts["tokens_before"]
             assert event.reason

@@ -85,7 +85,7 @@ async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leave
     assert threading.active_count() <= threads
 
 
-@pytest.mark.req("AS-TRIG-03")
+@pytest.mark.req("AS-TRIG-03", "CC-GATES")
 @pytest.mark.parametrize(
     ("maintenance", "hours"),
     [

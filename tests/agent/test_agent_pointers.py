@@ -129,3 +129,5 @@ async def test_a_topic_is_not_in_the_prompt_until_it_is_asked_for_or_has_to_do_w
     index = [line for line in without.splitlines() if topic.name in line]
     assert index, "the index names the topic and its file"
     assert "topics/" in index[0]
+    (title,) = re.findall(r'^name: "?(.*?)"?$', topic.read_text("utf-8"), re.MULTILINE)
+    assert title in index[0]

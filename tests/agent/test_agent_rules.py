@@ -11,7 +11,7 @@ from agents_at_work import SCOPE, settings, system
 from desks import Person
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, Memory
+from ricordo import CompactionConfig, HarnessAgent, Memory, Scope
 from ricordo.harness.sub_agents import SubAgent
 from ricordo.messages import mark_of
 from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -115,21 +115,31 @@ async def test_a_rule_that_the_model_was_never_shown_refuses_a_call_until_it_is_
 
 @pytest.mark.req("CC-ENFORCE")
 async def test_a_rule_holds_in_whatever_document_of_memory_it_stands_and_for_each_kind_of_tool(bench: Bench) -> None:
+    begun(bench.root, bench.root.parent / "data")
     rules = {
         "MEMORY.md": "deny shell(rm *)",
         "memory/2026-01-01.md": "deny shell(git push*)",
         "memory/topics/release.md": "deny look(/secrets/*)",
         "memory/topics/deploys.md": "ask look(/deploys/*)",
+        "memory/topics/shared.md": "deny look(/shared/*)",
     }
     for name, rule in rules.items():
-        path = place_of(begun(bench.root, bench.root.parent / "data")) / "workspace" / name
+        place = bench.root if "shared" in name else place_of(bench.root)
+        path = place / "workspace" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"- As it is told in {name}. [rule:: {rule}]\n")
+    with (place_of(bench.root) / "workspace" / "MEMORY.md").open("a") as curated:
+        curated.write("- A model says so. [rule:: deny look(/notes*)] [by:: agent]\n")
+    async with bench.memory() as memory:
+        everywhere = "As I say in all projects."
+        await memory.remember(everywhere, rule="deny look(/mine/*)", scope=Scope(user="me"), reason="it is mine")
     person = Person(False)
     async with bench.agent(approve=person, kept=False) as agent:
-        for name, text in zip(rules, ("rm -rf build", PUSH, "/secrets/key", "/deploys/1"), strict=True):
+        for name, text in zip(rules, ("rm -rf build", PUSH, "/secrets/key", "/deploys/1", "/shared/1"), strict=True):
             await agent.send(text)
             assert f"As it is told in {name}." in bench.answers[-1]
+        await agent.send("/mine/1")
+        assert everywhere in bench.answers[-1]
         await agent.send("/notes")
     assert bench.ran == ["/notes"]
     assert [asked.target for asked in person.asked] == ["/deploys/1"]
@@ -177,6 +187,7 @@ async def test_a_rule_that_asks_lets_a_person_decide_on_each_call(bench: Bench, 
     assert bench.ran == [*(["deploy shop"] * 2 if answer else []), "git status"]
 
 
+@pytest.mark.req("CC-ENFORCE")
 async def test_where_nobody_can_be_asked_a_rule_that_asks_refuses(bench: Bench) -> None:
     async with bench.memory() as memory:
         await memory.remember("Ask Nadia before a deployment.", rule="ask shell(deploy*)")
@@ -186,6 +197,7 @@ async def test_where_nobody_can_be_asked_a_rule_that_asks_refuses(bench: Bench) 
     assert "Ask Nadia" in bench.answers[-1]
 
 
+@pytest.mark.req("CC-ENFORCE")
 async def test_no_tool_that_acts_runs_while_rules_can_not_be_read(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,13 +169,14 @@ async def root(tmp_path: Path) -> Path:
 
 @pytest.mark.req("GO-G26-subagent", "GO-AT9", "AS-BUG-30")
 async def test_a_sub_agent_has_neither_recall_nor_remember_until_it_is_given_one_by_name(root: Path) -> None:
-    default, named = await offered(root, [{}, {"tools": ("recall", "look_up")}])
+    default, named, other = await offered(root, [{}, {"tools": ("recall", "look_up")}, {"tools": ("remember",)}])
     assert default[0] == {"look_up", "expand"}
     assert KEPT not in default[1]
     assert "There is no tool 'recall'" in default[2]
     assert named[0] == {"recall", "look_up", "expand"}
     assert KEPT not in named[1]
     assert KEPT in named[2]
+    assert other[0] == {"remember", "expand"}
 
 
 @pytest.mark.req("AS-BUG-30")

@@ -12,7 +12,6 @@ from ricordo import Entry, HarnessAgent, Memory
 from ricordo.errors import InvalidSetting, ModelError
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.messages import mark_of
-from ricordo.recall.config import RecallConfig
 from ricordo.recall.hits import Hit
 from ricordo.recall.recall import recall
 from ricordo.runtime import Settings
@@ -270,9 +269,7 @@ async def test_recall_gives_what_the_words_find_without_waiting_for_a_model_that
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         sources = await memory._sources()
         with anyio.fail_after(10):
-            (hit,) = await recall(
-                sources, "walnut harvester", config=RecallConfig(rerank_seconds=0.01), reranker=Hanging()
-            )
+            (hit,) = await recall(sources, "walnut harvester", reranker=Hanging())
     assert hit.entry.content == HARVEST
 
 

@@ -31,6 +31,7 @@ def contents() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 def test_a_dry_run_shows_the_lines_that_would_change_and_changes_none() -> None:
     before = contents()
     done = ricordo("consolidate", "--dry-run")
@@ -43,9 +44,10 @@ def test_a_dry_run_shows_the_lines_that_would_change_and_changes_none() -> None:
     assert contents() == before
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 def test_a_run_is_taken_back_by_one_command() -> None:
     before = contents()
-    done = ricordo("consolidate", "--json").document
+    done = ricordo("consolidate", "--deep", "--json").document
     assert (done["kept"], done["files"]) == (2, ["MEMORY.md"])
     assert all(text in MEMORY.read_text(encoding="utf-8") for text in SAVED)
     assert ricordo("undo", done["change"]).code == 0
@@ -56,6 +58,7 @@ def test_a_run_is_taken_back_by_one_command() -> None:
     assert "Nothing was changed: nothing new" in again.out
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 def test_what_the_background_proposed_waits_for_approval() -> None:
     (ROOT / "config.toml").write_text('[consolidation]\nmode = "preview"\n', encoding="utf-8")
     assert ricordo("consolidate", "--approve").code == 1

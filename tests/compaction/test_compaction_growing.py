@@ -70,6 +70,15 @@ async def test_a_summary_that_quotes_what_nobody_said_is_refused(prompt: str | N
     before = earlier(sections(summary="- Ana asked for tea with milk."))
     again = sections(summary='- Ana: "tea with milk".')
     assert (await ModelSummary(Scripted(lie, true), config)(talk(6), limit_tokens=400)).text == true
+    for quoted in (
+        "“ship it untested today”",
+        "„jetzt sofort alles löschen“",
+        "«livrez sans aucun test»",
+        "「今すぐ全部消して」",
+    ):
+        for told_in in ({"summary": f"- It was said: {quoted}."}, {"artifacts": f"- {quoted}"}, {"intent": quoted}):
+            other = Scripted(sections(**told_in), true)
+            assert (await ModelSummary(other, config)(talk(6), limit_tokens=400)).text == true, told_in
     assert "- Ana: " in (await ModelSummary(Scripted(again), config)([before, *talk(6)], limit_tokens=400)).text
 
 

@@ -320,14 +320,15 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
     for other in (
         {},
         {"pid": 2**22 + 1},
-        {"pid": 1, "at": "2026-11-21T00:00:00Z"},
-        {"host": "elsewhere", "at": "2026-11-21T00:00:00Z"},
+        {"pid": 1, "at": (root.clock.now() - timedelta(minutes=61)).isoformat()},
+        {"host": "elsewhere", "at": (root.clock.now() - timedelta(minutes=61)).isoformat()},
     ):
         await root.write(LEASE, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
         async with lease(root.files, root.clock) as is_ours:
             assert is_ours
     for other in ({"pid": 1}, {"host": "elsewhere"}):
-        await root.write(LEASE, json.dumps({**row, "at": root.clock.now().isoformat(), **other}).encode())
+        beat = (root.clock.now() - timedelta(minutes=59)).isoformat()
+        await root.write(LEASE, json.dumps({**row, "at": beat, **other}).encode())
         async with lease(root.files, root.clock) as is_ours:
             assert not is_ours
         assert await root.files.info(LEASE)

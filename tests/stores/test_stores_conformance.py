@@ -65,13 +65,13 @@ async def test_kinds_and_fields_are_kept(scheme: str, check: StoreCheck, tmp_pat
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-I6")
+@pytest.mark.req("GO-I6", "GO-D9")
 @for_every_store("I6", only=_SEVERAL)
 async def test_saves_at_one_time_are_all_kept(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)
 
 
-@pytest.mark.req("GO-G6", "GO-D1", "GO-I7")
+@pytest.mark.req("GO-G6", "GO-D1", "GO-I7", "GO-D9")
 @for_every_store("I7")
 async def test_a_kill_loses_nothing_that_was_saved(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)

@@ -278,6 +278,7 @@ async def test_other_trouble_is_a_failed_storage(tmp_path: Path) -> None:
             await backend.bind(SHOP).save(Entry(content="One."))
 
 
+@pytest.mark.req("GO-D13")
 async def test_files_and_folders_are_private_and_stay_below_the_folder(tmp_path: Path) -> None:
     other = Scope(user="me", project="other")
     async with Shelves(folder=tmp_path).open("kv:notes") as backend:

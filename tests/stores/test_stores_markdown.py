@@ -56,6 +56,13 @@ async def test_entries_are_appended_found_by_their_text_and_shown_whole_up_to_th
         assert end.split("\n") == [f"- Lesson {number}." for number in range(40 - kept, 40)]
         assert f"{41 - kept} memories and 1 other line of memory.md did not fit here" in short
         assert estimate_text(short) <= 150
+    with file.open("a", encoding="utf-8") as written:
+        written.write("".join(f"- Lesson {number} of many, at some length.\n" for number in range(700)))
+    async with open_store(f"markdown:{file.parent}", scope=SHOP) as store:
+        capped = await store.preamble()
+    assert 3_500 < estimate_text(capped) <= 4_000
+    assert "Lesson 699" in capped
+    assert "did not fit here" in capped
 
 
 async def test_what_a_person_writes_is_honoured_and_left_as_it_is(tmp_path: Path) -> None:

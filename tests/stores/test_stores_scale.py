@@ -72,6 +72,7 @@ async def test_after_thirty_sessions_a_preamble_is_within_its_budget_and_the_sam
             for budget in BUDGETS:
                 for _ in range(2):
                     texts.setdefault(budget.count, set()).add(await store.preamble(budget))
+            assert estimate_text(await store.preamble()) <= 4_000, "the default"
     for most, shown in texts.items():
         (text,) = shown
         assert estimate_text(text) <= most

@@ -330,6 +330,7 @@ async def test_everybody_has_a_folder_of_their_own(tmp_path: Path) -> None:
     assert found_in(tmp_path)[0].endswith("projects/farm/index.json")
 
 
+@pytest.mark.req("GO-D13")
 async def test_only_the_owner_can_read_what_was_written(tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with opened(root, session="s") as store:

@@ -159,6 +159,7 @@ async def test_the_index_of_others_is_read_and_its_fields_stay(tmp_path: Path) -
     assert set_aside(tmp_path) == []
 
 
+@pytest.mark.req("GO-I5")
 async def test_what_people_add_to_a_file_is_remembered_and_survives_closing_again(tmp_path: Path) -> None:
     path = (await week(tmp_path, 1))[0]
     file = tmp_path / path

@@ -9,6 +9,7 @@ from hand_made_roots import begun
 from memory_shelf import shelf
 from places import place_of
 from ricordo import HarnessAgent
+from ricordo.errors import StorageFull
 from ricordo.guard import unfence
 from ricordo.harness import loop
 from ricordo.messages import Text, ToolResult
@@ -112,6 +113,23 @@ async def test_recall_goes_through_the_store_the_agent_is_given_in_its_order(tmp
         assert [hit.entry.tags for hit in await store.recall("pear", 1)] == [("fruit",)]
     else:
         assert any(b"Pear 6." in path.read_bytes() for path in (tmp_path / "notes").rglob("*") if path.is_file())
+
+
+@pytest.mark.req("GO-G20")
+async def test_what_a_store_can_not_save_is_a_failed_result_and_the_turn_goes_on(tmp_path: Path) -> None:
+    store = shelf(SCOPE)
+
+    async def refused(entry: Entry) -> Entry:
+        raise StorageFull(f"There is no room for {entry.kind}.")
+
+    model = ScriptedModel([Call("remember", {"content": "Pears ship on Friday."}), Say("It was not kept.")])
+    async with _agent(model, tmp_path / ".ricordo", store=store) as agent:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(store, "save", refused)
+            assert str(await agent.send("Remember it.")) == "It was not kept."
+    (result,) = model.requests[-1].messages[-1].tool_results
+    assert result.is_error
+    assert "no room" in result.text
 
 
 @pytest.mark.req("GO-G21", "GO-G5")
