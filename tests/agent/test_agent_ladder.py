@@ -315,10 +315,10 @@ async def test_there_are_five_kinds_of_reduction_each_named_in_its_events_and_ea
         async with agent(begun, tmp_path / kind, on_event=events.append, **options) as one:
             for number in range(1, 7):
                 await one.send(f"Number {number}. {WORDS}")
+            held = f"{[mark_of(message) for message in one.window]} {one.window}"
         stages = {event.stage for event in finished(events, *KINDS, "dedupe", "drop", "slide", "none")}
         # a forced compaction is carried out by the summary, and named by what forced it
         assert stages == ({"overflow", "compact"} if kind == "overflow" else {kind})
-        held = f"{[mark_of(message) for message in one.window]} {one.window}"
         traces = {"truncate": CLIPPED, "clear": "was cleared", "evict": "is too long", "compact": "'summary'"}
         found = {name for name, trace in traces.items() if trace in held}
         assert found == {"compact" if kind == "overflow" else kind}
