@@ -5,11 +5,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio.to_thread import run_sync
 
 from piped_processes import PipedProcess, start_script
 from ricordo import Memory, Scope
+from ricordo.errors import VersionConflict
+from ricordo.files import path_lock
+from ricordo.files.local import LocalFiles
 from ricordo.memory import Session
 from ricordo.workspace.entry import Entry
 
@@ -66,6 +70,38 @@ async def test_two_processes_that_save_200_times_each_leave_400_memories(tmp_pat
             found = [hit.entry.content for hit in await memory.recall(f"the number of two is {number}", limit=400)]
             assert f"The number of two is {number}." in found
         assert len(await memory.recall("", limit=1000)) == 400
+
+
+@pytest.mark.req("GO-I6", "GO-D9")
+async def test_a_write_waits_for_whoever_holds_its_lock_and_looks_again_inside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    files, path, tries = LocalFiles(tmp_path), tmp_path / "memory.md", list[bool]()
+    before = await files.create("memory.md", b"old\n")
+    take = path_lock._is_taken
+
+    def tried(descriptor: int) -> bool:
+        tries.append(take(descriptor))
+        return tries[-1]
+
+    async def replaced() -> None:
+        with pytest.raises(VersionConflict):
+            await files.replace("memory.md", b"new\n", expected=before)
+
+    monkeypatch.setattr(path_lock, "_is_taken", tried)
+    (lock,) = (tmp_path / "locks").glob("files-*.lock")
+    with lock.open("r+b") as held, anyio.fail_after(20):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        async with anyio.create_task_group() as group:
+            group.start_soon(files.append, "memory.md", b"appended\n")
+            group.start_soon(replaced)
+            while len(tries) < 6:  # noqa: ASYNC110  (a lock tells nobody that it is waited for)
+                await anyio.sleep(0.001)
+            assert path.read_bytes() == b"old\n"
+            path.write_bytes(b"by another\n")
+            fcntl.flock(held, fcntl.LOCK_UN)
+    assert path.read_bytes() == b"by another\nappended\n"
 
 
 def hard_life(root: Path, seconds: float) -> dict[str, list[str]]:
