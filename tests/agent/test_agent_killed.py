@@ -12,11 +12,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver fork
 _DRIVER = Path(__file__).with_name("kill_driver.py")
 _SAID = ["We deploy only from main.", "Our fixtures live in tests/data."]
 _PHASES = (
-    "record started", "record finished", "model started", "tool finished", "evict finished", "compact finished",
-    "turn finished", "extract finished", "drain started", "consolidate finished",
+    "record finished", "tool finished", "compact finished", "turn finished", "extract finished", "consolidate finished",
 )  # fmt: skip
 _ALL_PHASES = {
-    *_PHASES, "turn started", "model finished", "tool started", "extract started", "drain finished",
+    *_PHASES, "record started", "model started", "evict finished", "drain started", "turn started", "model finished", "tool started", "extract started", "drain finished",
     "consolidate started",
 }  # fmt: skip
 

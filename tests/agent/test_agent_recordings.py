@@ -1,17 +1,14 @@
 """What one turn sends is as the providers document it, and its recording holds nothing of this machine."""
 
 import json
-import subprocess
-import sys
 from typing import Any
 
 from source_tree import ROOT
+from warm_processes import run_warm
 
 
 def _recorded() -> list[dict[str, object]]:
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "record_turn.py")], capture_output=True, text=True, check=False
-    )
+    done = run_warm(["python", str(ROOT / "scripts" / "record_turn.py")])
     assert done.returncode == 0, done.stderr
     assert "not-a-key" not in done.stdout
     assert "127.0.0.1" not in done.stdout

@@ -1,10 +1,7 @@
 """Living through a recorded conversation from the command line: all of it, once, whatever made it and broke it off."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +11,7 @@ import pytest
 
 from command_line import TALK, chat, ricordo
 from conversation_strategies import call, result, said
+from piped_processes import PipedProcess
 from ricordo.messages import Message, Text, ToolCall, ToolResult
 
 _BUILT_IN = files("ricordo.cli") / "demo_data" / "conversation.jsonl"
@@ -180,14 +178,15 @@ def test_after_a_break_the_same_command_goes_on_and_nothing_is_lost_or_said_twic
     signal_: signal.Signals, weeks: Path
 ) -> None:
     ricordo("replay", weeks, "--budget", "1000", "--root", "whole")
-    command = [sys.executable, "-m", "ricordo", "replay", str(weeks), "--budget", "1000", "--root", "broken"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with PipedProcess(["ricordo", "replay", str(weeks), "--budget", "1000", "--root", "broken"]) as process:
         logs: list[Path] = []
         while len(logs) < 2 and process.poll() is None:
             time.sleep(0.01)
             logs = list(Path("broken").rglob("*.log.jsonl"))
-        os.kill(process.pid, signal_)
-        _, told = process.communicate()
+        process.send_signal(signal_)
+        process.stdout.read()
+        process.wait(60)
+        told = process.told()
     assert process.returncode == (-signal.SIGKILL if signal_ is signal.SIGKILL else 130)
     if signal_ is signal.SIGINT:
         assert told == "ricordo: interrupted; what was saved before is kept\n"

@@ -95,9 +95,9 @@ def _check_ingest(told: list[dict[str, Any]]) -> None:
         assert again["unwell"] == (["lines"] if torn else []), where
 
 
-def test_an_ingest_killed_at_any_twelfth_step_is_completed_by_the_next_and_doubles_nothing(crashes: Crashes) -> None:
-    told = crashes("ingest", every=12)
-    assert len(told) > 6
+def test_an_ingest_killed_at_any_twentieth_step_is_completed_by_the_next_and_doubles_nothing(crashes: Crashes) -> None:
+    told = crashes("ingest", every=20)
+    assert len(told) > 3
     _check_ingest(told)
 
 
@@ -109,9 +109,20 @@ def test_an_ingest_killed_at_any_step_is_completed_by_the_next_and_doubles_nothi
 
 
 @pytest.mark.req("GO-I7")
+def test_a_kill_at_any_third_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
+    told = crashes("remember", every=3)
+    assert len(told) > 13
+    _check_saves(told)
+
+
+@pytest.mark.soak
 def test_a_kill_at_any_write_point_costs_at_most_the_save_that_had_not_returned(crashes: Crashes) -> None:
     told = crashes("remember")
     assert len(told) > 40
+    _check_saves(told)
+
+
+def _check_saves(told: list[dict[str, Any]]) -> None:
     assert {case["step"] for case in told} >= {"make_folder", "make_file", "write", "sync", "rename", "commit"}
     everything = told[-1]["left"]["memories"]
     for case in told:

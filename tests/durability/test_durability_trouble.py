@@ -118,7 +118,7 @@ async def test_a_disk_that_fills_up_at_any_step_of_an_ingest_loses_nothing_that_
         start = len(counting.steps)
         await memory.ingest(told, session="s1", known={})
         wanted = await contents(memory)
-    for at in range(start + 1, len(counting.steps) + 1, 3):
+    for at in range(start + 1, len(counting.steps) + 1, 8):
         folder = tmp_path / str(at)
         try:
             async with Memory.open(folder, scope=SHOP, disk=FailingDisk(at, errno.ENOSPC, halves=True)) as memory:

@@ -161,7 +161,7 @@ async def test_a_text_is_erased_wherever_it_stands(tmp_path: Path) -> None:
 async def test_an_erasing_that_was_cut_off_is_finished_by_the_next_one(tmp_path: Path) -> None:
     gone = await lived_in(tmp_path / "whole" / ".ricordo")
     cut = 0
-    for step in (1, 4, 10, 20, 35, 55, 80):
+    for step in (1, 10, 35, 80):
         root = tmp_path / str(step) / ".ricordo"
         await to_thread.run_sync(shutil.copytree, tmp_path / "whole", root.parent)
         with suppress(StorageError):
@@ -177,7 +177,7 @@ async def test_an_erasing_that_was_cut_off_is_finished_by_the_next_one(tmp_path:
             await memory.erase(gone)
         assert left(root) == [], step
         assert not [*(place_of(root) / "history" / "erasing").glob("*")]
-    assert cut > 3
+    assert cut > 2
 
 
 def stopping(root: Path, at: int) -> StepDisk:
