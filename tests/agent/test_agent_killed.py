@@ -15,8 +15,8 @@ _PHASES = (
     "record finished", "tool finished", "compact finished", "turn finished", "extract finished", "consolidate finished",
 )  # fmt: skip
 _ALL_PHASES = {
-    *_PHASES, "record started", "model started", "evict finished", "drain started", "turn started", "model finished", "tool started", "extract started", "drain finished",
-    "consolidate started",
+    *_PHASES, "record started", "model started", "evict finished", "drain started", "turn started", "model finished",
+    "tool started", "extract started", "drain finished", "consolidate started",
 }  # fmt: skip
 
 
