@@ -1,6 +1,8 @@
 """The documented numbers of the reductions hold in an agent, from the message that it is given to what is sent."""
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,40 @@ async def test_a_budget_of_tokens_overrides_the_number_of_messages_that_stay(tmp
     (sent,) = replies(model)
     assert 3 <= len(sent) <= 6
     assert sent[1:-1] == tuple(recorded)[-(len(sent) - 2) :]
+
+
+@pytest.mark.req("AS-COMPACT-17", "AS-BUG-02")
+@pytest.mark.parametrize("other", [None, 4_000, 1_000_000])
+async def test_the_dynamic_preset_follows_the_window_of_the_model_that_answers(
+    tmp_path: Path, other: int | None
+) -> None:
+    model = ScriptedModel(lambda request: Say("Yes."), window=60_000)
+    summaries = ScriptedModel(lambda request: Say(SUMMARY), window=other) if other else "offline"
+    config = replace(CompactionConfig.dynamic(), model=summaries, combined=False)
+    async with agent(model, tmp_path / "root", compaction=config) as one:
+        await one.record(talk(36, "wide " * 1_000))
+        usage = await one.get_context_usage()
+        room = 40_000 - usage.tokens
+        assert room > 2_000
+        await one.send("wide " * (room - 1_500))
+        assert not any(map(mark_of, one.window))
+        await one.send("wide " * 1_600)
+        assert mark_of(one.window[0]) == "summary"
+        tail = replies(model)[-1][1:]
+    assert 6_500 < sum(estimate_text(message.text) for message in tail) <= 8_000
+
+
+@pytest.mark.req("AS-BUG-03")
+async def test_small_messages_at_the_trigger_cost_a_summary_only_every_few_messages(tmp_path: Path) -> None:
+    model = answering()
+    config = CompactionConfig(trigger_messages=21, keep_messages=20, combined=False)
+    async with agent(model, tmp_path / "root", compaction=config) as one:
+        for number in range(30):
+            await one.send(f"{number}")
+    asked = [at for at, request in enumerate(model.requests) if "SESSION INTENT" in request.messages[-1].text]
+    sent = sorted({at - number for number, at in enumerate(asked)})
+    assert len(sent) > 2
+    assert all(2 * (later - earlier) >= 5 for earlier, later in pairwise(sent))
 
 
 @pytest.mark.req("AS-COMPACT-07", "AS-COMPACT-13")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,7 +14,9 @@ from hand_made_roots import begun
 from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.consolidation.config import PREVIEW, ConsolidationConfig
+from ricordo.errors import StorageError, StorageFull
 from ricordo.events import Event
+from ricordo.files.local import LocalFiles
 from ricordo.harness.offline import OFFLINE
 from ricordo.messages import JsonValue, Message, Text, ToolSpec
 from ricordo.models import Reply
@@ -35,6 +38,7 @@ class Consolidating:
     def __init__(self) -> None:
         self.reached, self.go = anyio.Event(), anyio.Event()
         self.asked: list[str] = []
+        self.answer = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
 
     async def complete(
         self,
@@ -47,8 +51,7 @@ class Consolidating:
         self.asked.append(messages[0].text)
         self.reached.set()
         await self.go.wait()
-        said = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
-        return Reply(message=Message(role="assistant", parts=(Text(text=said),)))
+        return Reply(message=Message(role="assistant", parts=(Text(text=self.answer),)))
 
     def stream(self, *args: object, **options: object) -> object:
         raise NotImplementedError
@@ -216,3 +219,63 @@ async def test_an_agent_asks_about_news_alone_and_a_lost_cursor_makes_all_of_it_
         assert await consolidated() == (2, before)
     (folder / "MEMORY.md").write_bytes(before)
     assert await consolidated() == (0, before)
+
+
+@pytest.mark.req("AS-BUG-15", "AS-BUG-16", "AS-BUG-17", "AS-BUG-19")
+async def test_an_agent_takes_in_what_is_saved_meanwhile_and_loses_nothing_to_a_bad_answer_or_a_bad_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, model, heard = tmp_path / ".ricordo", Consolidating(), list[Event]()
+    curated = place_of(root) / "workspace" / "MEMORY.md"
+    state = curated.parent / "memory" / ".consolidation_state"
+    facts = [f"The {name} server is called {name.title()}son." for name in ("build", "mail", "test", "print")]
+    async with agent(root, given(root, model=model), heard=heard) as one:
+        assert one.memory is not None
+        await one.memory.remember(facts[0])
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.consolidate)
+            await model.reached.wait()
+            await one.memory.remember(facts[1])
+            model.go.set()
+        await one.memory.remember(facts[2])
+        await one.consolidate()
+        assert all(fact in curated.read_text() for fact in facts[:3])
+
+        await one.memory.remember(facts[3])
+        before = curated.read_bytes(), state.read_bytes()
+        good = model.answer
+        for bad in ("", '{"merged": [', "# Memory\n\n- Everything is fine."):
+            model.answer = bad
+            heard.clear()
+            assert (await one.consolidate()).skipped.startswith("rejected: ")
+            assert (curated.read_bytes(), state.read_bytes()) == before
+            failed = [event.reason for event in heard if (event.stage, event.status) == ("consolidate", "failed")]
+            assert [str(reason).startswith("rejected: ") for reason in failed] == [True]
+        model.answer = good
+
+        with monkeypatch.context() as patched:
+            replace_file = LocalFiles.replace
+
+            async def full(files: LocalFiles, path: str, *rest: Any, **named: Any) -> Any:
+                if path.endswith("MEMORY.md"):
+                    raise StorageFull
+                return await replace_file(files, path, *rest, **named)
+
+            patched.setattr(LocalFiles, "replace", full)
+            with pytest.raises(StorageFull):
+                await one.consolidate()
+        assert (curated.read_bytes(), state.read_bytes()) == before
+        assert (await one.consolidate()).read == 1
+        assert facts[3] in curated.read_text()
+
+        before = curated.read_bytes(), state.read_bytes()
+        await one.memory.remember("The spare server is called Spareson.")
+        curated.rename(tmp_path / "aside.md")
+        curated.mkdir()
+        with pytest.raises(StorageError):
+            await one.consolidate()
+        assert state.read_bytes() == before[1]
+        curated.rmdir()
+        assert (await one.consolidate()).read == 5
+        assert all(fact in curated.read_text() for fact in facts)
+        assert "Spareson" in curated.read_text()

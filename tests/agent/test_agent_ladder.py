@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,9 +59,12 @@ def finished(events: Sequence["Event"], *stages: str) -> list["Event"]:
 
 
 @pytest.mark.req("AS-MEM-02")
-async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("alone", "turns"), [(False, 1_000), (True, 120)], ids=["recommended", "compaction alone"])
+async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds(
+    tmp_path: Path, alone: bool, turns: int
+) -> None:
     (tmp_path / "root").write_text("a file where the root should be, so that nothing waits for a disk")
-    window, turns = 28_000, 1_000
+    window = 28_000
     sizes: list[int] = []
 
     def answered(request: RecordedRequest) -> ScriptItem:
@@ -76,7 +80,8 @@ async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds
         return Call("look_up", {"size": 20_000 if number % 11 == 0 else 400})
 
     model = ScriptedModel(answered, window=window)
-    async with HarnessAgent.recommended(
+    make = partial(HarnessAgent, compaction=CompactionConfig()) if alone else HarnessAgent.recommended
+    async with make(
         model,
         workspace=tmp_path / "root",
         scope=SCOPE,

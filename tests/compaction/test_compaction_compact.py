@@ -281,7 +281,7 @@ async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothi
     assert (empty.messages, empty.dropped, gone) == (messages, (), [])
 
 
-@pytest.mark.req("AS-COMPACT-09")
+@pytest.mark.req("AS-COMPACT-09", "AS-COMPACT-06")
 async def test_the_steps_come_in_their_order_and_each_switch_leaves_its_own_out() -> None:
     def recording(config: CompactionConfig) -> tuple[Compact, list[str]]:
         steps: list[str] = []
