@@ -12,7 +12,7 @@ from places import place_of
 from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.messages import Message, Text, ToolCall, ToolResult, mark_of
 from ricordo.testing import Call, Calls, RecordedRequest, Say, ScriptedModel
-from ricordo.tokens import estimate_text
+from ricordo.tokens import estimate_request, estimate_text
 from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
@@ -105,7 +105,7 @@ async def test_a_budget_of_tokens_overrides_the_number_of_messages_that_stay(tmp
     assert sent[1:-1] == tuple(recorded)[-(len(sent) - 2) :]
 
 
-@pytest.mark.req("AS-COMPACT-17", "AS-BUG-02")
+@pytest.mark.req("AS-COMPACT-17", "AS-BUG-02", "AS-BUG-05")
 @pytest.mark.parametrize("other", [None, 4_000, 1_000_000])
 async def test_the_dynamic_preset_follows_the_window_of_the_model_that_answers(
     tmp_path: Path, other: int | None
@@ -124,6 +124,10 @@ async def test_the_dynamic_preset_follows_the_window_of_the_model_that_answers(
         assert mark_of(one.window[0]) == "summary"
         tail = replies(model)[-1][1:]
     assert 6_500 < sum(estimate_text(message.text) for message in tail) <= 8_000
+    if isinstance(summaries, ScriptedModel) and other == 4_000:
+        parts = [estimate_request(request.messages).input for request in summaries.requests]
+        assert len(parts) > 1
+        assert max(parts) <= 4_000
 
 
 @pytest.mark.req("AS-BUG-03")

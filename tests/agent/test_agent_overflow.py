@@ -153,7 +153,7 @@ async def test_without_a_configuration_an_overflow_is_raised_as_it_is(tmp_path: 
     assert (len(model.asked), model.summaries) == (1, 0)
 
 
-@pytest.mark.req("AS-OVER-05")
+@pytest.mark.req("AS-OVER-05", "AS-OVER-01")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_second_overflow_is_raised_with_what_the_provider_said_as_its_cause(
     tmp_path: Path, streamed: bool

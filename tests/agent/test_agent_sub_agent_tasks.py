@@ -312,6 +312,7 @@ async def test_a_sub_agent_that_is_cancelled_asks_its_model_no_more(bench: Spawn
     assert len(bench.worker.requests) == 1
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_session_that_ends_stops_its_sub_agents_and_the_next_process_tells_so(bench: Spawning) -> None:
     async with bench.agent() as one:
         await one.send("Go.")

@@ -10,6 +10,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, settings, system
 from desks import Person
 from hand_made_roots import begun
+from places import place_of
 from ricordo import CompactionConfig, Memory, ToolResultEvictionConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidSetting, ModelNotFound
@@ -210,7 +211,7 @@ async def learned(bench: Spawning, **options: object) -> str:
         await one.send("And?")
         assert await one.settle() == 0
     before = ledgers(bench.root)
-    for path in bench.root.glob("queue.db*"):
+    for path in place_of(bench.root).glob("queue.db*"):
         path.write_bytes(b"this is no database\n" * 500)
     async with bench.agent(**options) as one:  # type: ignore[arg-type]
         assert await one.settle() == 0
