@@ -198,8 +198,8 @@ async def test_a_sub_agent_has_the_tools_of_its_parent_but_those_of_one_session_
     assert none == {"expand", "read_file", "grep_files"}
     assert named == {"session_list", "expand", "read_file", "grep_files"}
     every, _, named = [tools for tools, _, _ in await offered(tmp_path / "off", owns, session_tools=False)]
-    assert every == {"look_up"}
-    assert named == {"session_list"}
+    assert every == {"look_up", "expand"}
+    assert named == {"session_list", "expand"}
 
 
 async def learned(bench: Spawning, **options: object) -> str:

@@ -36,7 +36,8 @@ async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_age
     own, other, dedicated = answering("own:large"), answering("small"), bool(named)
     reached: list[tuple[str, str | None]] = []
 
-    def load(name: str, *, base_url: str | None) -> ChatModel:
+    def load(name: str, *, base_url: str | None, **told: object) -> ChatModel:
+        del told
         reached.append((name, base_url))
         return other
 

@@ -89,7 +89,7 @@ def test_rules_outlive_many_digests_and_a_correction_reaches_back_into_them() ->
         ]
         body = digest([*window, *noise], limit_tokens=400)
         window = [
-            summary_message(body, noise, agent="main", session="s1", requests=(), kept=0, lead=True),
+            summary_message(body, noise, session="s1", requests=(), kept=0, lead=True),
         ]
     assert "We deploy only from main. [m0]" in body
     moved = said("No longer: we decided to use PostgreSQL for the orders database, not MySQL.", id="m9")
@@ -107,7 +107,7 @@ def test_what_the_user_asked_to_remember_outlives_many_digests() -> None:
         ]
         text = digest(window, limit_tokens=120)
         assert "- remember: The schema of the stock counter is curlew." in text
-        window = [summary_message(text, window, agent="a", session="s1", requests=(), kept=0, lead=True)]
+        window = [summary_message(text, window, session="s1", requests=(), kept=0, lead=True)]
 
 
 def test_recalled_memory_is_not_in_a_digest_and_what_the_harness_told_is() -> None:

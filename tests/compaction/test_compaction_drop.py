@@ -58,8 +58,7 @@ async def test_the_oldest_groups_go_whole_until_the_rest_fits_and_a_notice_says_
     assert (mark_of(notice), notice.role) == ("notice", "user")
     assert found.report.handle == handle_of(found.dropped)
     assert notice.text == (
-        f"[{count} earlier messages were left out to make room. They stand in "
-        f"/agents/main/sessions/s1.log.jsonl. `expand` with `{found.report.handle}` opens them.]"
+        f"[{count} earlier messages were left out to make room. `expand` with `{found.report.handle}` opens them.]"
     )
     assert found.report.status == "done"
     assert found.report.note == ""

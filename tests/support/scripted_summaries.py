@@ -74,7 +74,7 @@ def noted(quote: str, content: str = "Something that lasts.") -> dict[str, JsonV
 
 def earlier(text: str) -> Message:
     """A summary of before, as it stands in a window."""
-    return summary_message(text, talk(2), agent="main", session="s1", requests=(), kept=0, lead=True)
+    return summary_message(text, talk(2), session="s1", requests=(), kept=0, lead=True)
 
 
 def ids(messages: Sequence[Message]) -> set[str]:

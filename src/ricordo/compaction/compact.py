@@ -163,7 +163,6 @@ class Compact:
         built = partial(
             summary_message,
             dropped=dropped,
-            agent=window.agent,
             session=window.session,
             kept=len(window.messages) - plan.cut,
             standing=standing,
@@ -264,7 +263,6 @@ def _worth(dropped: tuple[Message, ...], window: Window) -> bool:
         summary_message,
         "None.",
         dropped,
-        agent=window.agent,
         session=window.session,
         kept=0,
         standing=instructions(dropped),

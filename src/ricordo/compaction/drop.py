@@ -1,4 +1,4 @@
-"""Drop: the last rung. Whole groups of messages go, oldest first, until the rest fits; one notice says where they are.
+"""Drop: the last rung. Whole groups of messages go, oldest first, until the rest fits; one notice says what opens them.
 
 Invariants: calls and results stay together. Summaries, system messages, what a person pinned, the newest request and
 the last group stay. There is one notice at most: a later one takes the earlier ones in. What still does not fit is
@@ -16,7 +16,6 @@ from ricordo.compaction.plan import items_over, measured, thresholds
 from ricordo.compaction.reports import changed, unchanged
 from ricordo.compaction.shorten import shortened
 from ricordo.compaction.stays import droppable, newest_request
-from ricordo.compaction.summary_message import transcript_at
 from ricordo.messages import JsonValue, Message, Text, count_items, groups, is_pinned, marked, with_ids
 
 __all__ = ["DropGroups"]
@@ -121,12 +120,10 @@ def _notice(window: Window, dropped: Sequence[Message]) -> Message:
     count = sum(_count(message) for message in dropped)
     before = [handle for message in reversed(dropped) for handle in _handles(message)]
     handles = list(dict.fromkeys((handle_of(dropped), *before)))[:_NAMED]
-    path = transcript_at(window.agent, window.session)
-    held = f"They stand in {path}. " if path else ""
     latest, *earlier = (f"`{handle}`" for handle in handles)
     others = f", with {' and '.join(earlier)} those that went before" if earlier else ""
     what = f"{count:,} earlier {'message was' if count == 1 else 'messages were'}"
-    text = f"[{what} left out to make room. {held}`expand` with {latest} opens them{others}.]"
+    text = f"[{what} left out to make room. `expand` with {latest} opens them{others}.]"
     noted: list[JsonValue] = [*handles]
     message = Message(
         role="user",

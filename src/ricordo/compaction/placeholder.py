@@ -4,6 +4,7 @@ Pure. Invariants: what is evicted is recognised by the message's metadata, never
 and order stay; neither end that is shown is more than a quarter of the whole.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -12,11 +13,13 @@ from ricordo.guard import cut
 from ricordo.messages import JsonValue, Media, Message, Text, ToolResult, Unknown
 from ricordo.tokens import safe_boundary
 
-__all__ = ["EVICTED", "Evicted", "Wide", "evicted_parts", "own_text", "with_evicted"]
+__all__ = ["EVICTED", "Evicted", "Wide", "evicted_parts", "own_text", "with_evicted", "with_reader"]
 
 EVICTED = "ricordo.evicted"
 """Where the metadata list what was moved to files: `part` and `item` of each, and its `path`."""
 
+_READ_ON = "Read it in pages: `{reader}` with that path"
+_ANY_READER = re.compile(re.escape(_READ_ON).replace(r"\{reader\}", r"\w+"))
 _UNITS = ("bytes", "KB", "MB", "GB")
 
 
@@ -72,6 +75,24 @@ def with_evicted(message: Message, evicted: Sequence[Evicted], preview: int) -> 
     return replace(message, parts=tuple(parts), metadata={**message.metadata, EVICTED: records})
 
 
+def with_reader(message: Message, reader: str) -> Message:
+    """Return the message with `reader` as the tool that its placeholders name; as it is where it has none."""
+    done = {part for part, _ in evicted_parts(message)}
+    parts = tuple(
+        replace(part, parts=tuple(_naming(each, reader) for each in part.parts))
+        if at in done and isinstance(part, ToolResult)
+        else part
+        for at, part in enumerate(message.parts)
+    )
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _naming(part: Text | Media | Unknown, reader: str) -> Text | Media | Unknown:
+    if not isinstance(part, Text):
+        return part
+    return Text(text=_ANY_READER.sub(_READ_ON.format(reader=reader), part.text, count=1))
+
+
 def own_text(result: ToolResult, others: AbstractSet[int]) -> str:
     """Return the texts of a result, joined by newlines, without the items that stand for evicted pieces."""
     texts = [item.text for at, item in enumerate(result.parts) if isinstance(item, Text) and at not in others]
@@ -101,8 +122,8 @@ def _preview(evicted: Evicted, preview: int) -> str:
     left = start - len(head)
     return (
         f"[This result of {evicted.wide.tool} is too long: {evicted.kind}, {len(text):,} characters in "
-        f"{_counted(text)}. All of it is in {evicted.path}. Read it in pages: `{evicted.reader}` with that path, an "
-        f"offset and a limit. Its beginning and end:]\n"
+        f"{_counted(text)}. All of it is in {evicted.path}. {_READ_ON.format(reader=evicted.reader)}, an offset and a "
+        f"limit. Its beginning and end:]\n"
         f"{head}\n[... {left:,} characters left out, see {evicted.path} ...]\n{text[start:]}"
     )
 

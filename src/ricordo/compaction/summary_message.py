@@ -13,12 +13,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ricordo.errors import InvalidMessage
 from ricordo.guard import Quoted, Trust, cut, fence, unfence
 from ricordo.language import content_words
 from ricordo.messages import JsonValue, Message, Text, is_pinned, mark_of, marked, with_ids
 from ricordo.tokens.estimate import estimate_text
-from ricordo.workspace.layout import WORKSPACE, transcript_path
 
 __all__ = [
     "Asked",
@@ -33,7 +31,6 @@ __all__ = [
     "let_go",
     "let_go_of",
     "summary_message",
-    "transcript_at",
 ]
 
 _KEY = "ricordo.summary"
@@ -95,14 +92,6 @@ def instructions(dropped: Sequence[Message]) -> tuple[Instruction, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def transcript_at(agent: str, session: str) -> str:
-    """Return where the agent's file tool finds the transcript, with its leading slash; empty when there is none."""
-    try:
-        return transcript_path(agent, session).removeprefix(WORKSPACE) if agent and session else ""
-    except InvalidMessage:
-        return ""
-
-
 def asked(dropped: Sequence[Message], budget: int) -> tuple[Asked, ...]:
     """Return the first request among `dropped` and the latest ones, in order, in about `budget` tokens.
 
@@ -132,7 +121,6 @@ def summary_message(
     body: str,
     dropped: Sequence[Message],
     *,
-    agent: str,
     session: str,
     requests: Sequence[Asked],
     kept: int,
@@ -142,17 +130,17 @@ def summary_message(
 ) -> Message:
     """Return the message that stands for `dropped`, a user's by role.
 
-    `kept` counts the messages after it. `lead` puts a sentence before the block that says how to read it and where
-    everything still stands; without it the block says so in brief. `standing` is what stays in force. `handle` is the
-    name by which what was dropped can be opened, empty where nothing keeps it.
+    `kept` counts the messages after it. `lead` puts a sentence before the block that says how to read it and what opens
+    what was dropped; without it the block says so in brief. `standing` is what stays in force. `handle` is the name by
+    which what was dropped can be opened, empty where nothing keeps it.
     """
-    path = transcript_at(agent, session) if handle else ""
     items = [
         Quoted(text=body, source=f"messages {_covered(dropped)}", trust=Trust.AGENT),
         *(Quoted(text=each.text, source="asked", trust=Trust.USER, id=each.id or None) for each in requests),
     ]
-    note = _NOTE if lead or not path else f"{_NOTE}; in full: `expand` with {handle}, or {path}"
-    before = f"{_LEAD}{_where(path, handle)}\n\n" if lead else ""
+    note = _NOTE if lead or not handle else f"{_NOTE}; in full: `expand` with {handle}"
+    opened = f" `expand` with `{handle}` opens what was said, word for word." if handle else ""
+    before = f"{_LEAD}{opened}\n\n" if lead else ""
     text, rules = _with_rules(before + fence(items, name=_FENCE, note=note), standing)
     record: dict[str, JsonValue] = {
         "kept": kept,
@@ -267,15 +255,6 @@ def _carried_on(message: Message) -> Iterator[Instruction]:
                 yield Instruction(id=known, text=text, kind=kind)
             case _:
                 yield Instruction(id="", text=text, kind="pinned")
-
-
-def _where(path: str, handle: str) -> str:
-    if not path:
-        return ""
-    return (
-        f" `expand` with `{handle}` opens what was said, word for word, and `session_search` finds it; "
-        f"everything still stands in {path}."
-    )
 
 
 def _items(message: Message) -> tuple[str, ...]:

@@ -157,7 +157,10 @@ class Harness:
                 raise InvalidSetting(f"{name} is at least 1, not {value}.")
         named = {tool.spec.name: tool for tool in tools}
         if len(named) < len(tools):
-            raise InvalidSetting("Two tools have one name: a model could not say which of them it calls.")
+            twice = sorted({each.spec.name for each in tools if named[each.spec.name] is not each})
+            raise InvalidSetting(
+                f"Two tools are called {', '.join(twice)}: a model could not say which it calls. Rename your own."
+            )
         self._model = model
         self._specs = tuple(tool.spec for tool in tools)
         self._instructions = instructions

@@ -9,6 +9,7 @@ Invariant: what stands between the base prompt and the last line is within one b
 estimate. Texts are cut between lines, and what is left out is said, with the file that holds it.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -26,6 +27,7 @@ __all__ = [
     "memory_notice",
     "room_left",
     "system_prompt",
+    "without_missing_tools",
 ]
 
 WORKSPACE_BUDGET = Tokens(8_000)
@@ -56,6 +58,7 @@ _OPTED_IN = {
     "memory": "`memory` keeps notes of your own in files below `/memories`: view them before work they may be about.",
 }
 _OPENING = "The session files that `recall` names lie below `{}`: `read_file` opens them."
+_NAMED = re.compile(r"[;:] `(?P<tool>recall|memory_get)` (?:finds|opens) (?:more|them|it)\b")
 _LOOKING_BACK = {
     "session_search": "`session_search` finds what was said in earlier sessions.",
     "session_list": "`session_list` names the earlier sessions.",
@@ -119,7 +122,13 @@ def memory_guidance(tools: Collection[str], *, sessions: str = "") -> str:
     if sessions and {"recall", "read_file"} <= {*tools}:
         memory.append(f"- {_OPENING.format(sessions)}")
     past = [f"- {line}" for name, line in _LOOKING_BACK.items() if name in tools]
-    return "\n".join([*([_STORE, *memory] if memory else [_PAST] if past else []), *past])
+    head = [_STORE, *memory] if memory else [_PAST] if {"session_search", "session_list"} & {*tools} else []
+    return "\n".join([*head, *past])
+
+
+def without_missing_tools(text: str, tools: Collection[str]) -> str:
+    """Return what memory puts into a prompt without the clauses that name a tool which is not among `tools`."""
+    return _NAMED.sub(lambda found: found[0] if found["tool"] in tools else "", text)
 
 
 def memory_notice(tools: Collection[str], *, where: str = MEMORY_FILES) -> str:

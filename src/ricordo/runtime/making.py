@@ -10,6 +10,7 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from ricordo.compaction.contract import Handover
+from ricordo.compaction.placeholder import with_reader
 from ricordo.errors import ScopeMismatch
 from ricordo.flush.processing import ProcessingConfig, signals_in
 from ricordo.guard import Redactor
@@ -99,7 +100,7 @@ class Making:
             real=RealPaths(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
         )  # fmt: skip
         described = replace(options, model=model, sub_agents=await self._sub_agents())
-        tools = self._tools(described, compactions, on, beside, name)
+        tools = self._tools(described, compactions, on, beside, keeper.state)
         memories = self._memories(keeper, model)
         remind = Remind(memories.reminding(beside.remind) if memories else beside.remind)
         tally = Tally()
@@ -311,6 +312,7 @@ class Making:
             _LOG.warning("The transcript of session %s is gone: what its state still holds is written again.", name)
             logged = (await transcript.append(said)).messages
         window = taken_up(stated.state.window, stated.state.last, logged)
+        window = tuple(with_reader(message, reader_name(self.options.tools)) for message in window)
         # what was begun without a user stays everybody's
         user = owner or ("" if logged or stated.state.window else self._user)
         # what waits to be learned from an earlier time is learned all the same
@@ -348,23 +350,24 @@ class Making:
         return tuple(found)
 
     def _tools(
-        self, options: AgentOptions, compactions: Compactions, on: Reductions, beside: Beside, name: str
+        self, options: AgentOptions, compactions: Compactions, on: Reductions, beside: Beside, state: AgentState
     ) -> tuple[Tool, ...]:
         background = options.shell and options.parentage is None
         tool_set = ToolSet(
             options=options, parts=self.parts, root=self.root, folder=self._folder, workspace=self.workspace,
-            memory=self.memory, keeps=self.keeps, on=on, session=name, tasks=beside.runner if background else None,
+            memory=self.memory, keeps=self.keeps, on=on, session=state.session,
+            tasks=beside.runner if background else None,
         )  # fmt: skip
 
         def local(described: SubAgent) -> LocalWorker:
             return LocalWorker(
-                described=described, parent=options, session=name, keeper=beside.keeper, ids=self.parts.ids,
+                described=described, parent=options, session=state.session, keeper=beside.keeper, ids=self.parts.ids,
                 begin=self._begin,
             )  # fmt: skip
 
         found = workers(options.sub_agents, parent=self._agent, known=tool_set.known, local=local)
         standing = beside.tools(found, planning=options.planning, background=background)
-        tools = tool_set.tools(compactions, standing)
+        tools = tool_set.tools(compactions, standing, state.window)
         if options.parentage is None:
             beside.permissions.know({tool.spec.name for tool in tools} | tool_set.known(), options.permissions)
         return tools

@@ -25,6 +25,7 @@ from ricordo.harness.prompt import (
     memory_notice,
     room_left,
     system_prompt,
+    without_missing_tools,
 )
 from ricordo.messages import Message, mark_of
 from ricordo.middleware import Request, Response, Step
@@ -148,7 +149,7 @@ class Prompt:
         room = room_left(self._most, guidance, written)
         known = await self._profile.block(room) if self._profile and self._profile.is_in_prompt else ""
         held = await self._remembered(room_left(room, known), notice, opening, request.turn.session)
-        self._inject(request, known, self._clean(held))
+        self._inject(request, known, self._clean(without_missing_tools(held, tools)))
         self.written += 1
         return system_prompt(
             base=request.system,

@@ -6,9 +6,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ricordo.compaction.config import ToolResultEvictionConfig
 from ricordo.compaction.evict import READER
+from ricordo.compaction.placeholder import evicted_parts
 from ricordo.files import FileStore
 from ricordo.harness.compactions import Compactions
+from ricordo.messages import Message
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, working_files
@@ -68,17 +71,19 @@ class ToolSet:
     session: str
     tasks: Tasks | None = None
 
-    def tools(self, compactions: Compactions, standing: Sequence[Tool] = ()) -> tuple[Tool, ...]:
+    def tools(
+        self, compactions: Compactions, standing: Sequence[Tool] = (), window: Sequence[Message] = ()
+    ) -> tuple[Tool, ...]:
         """Return the tools in the order in which the model is told of them; a sub-agent's are those it is given.
 
-        `standing` are those for plans, todos and tasks. What opens a compaction and reads evicted results is always
-        there where those are on.
+        `standing` are those for plans, todos and tasks. What opens a compaction is always there, and what reads evicted
+        results where those are on, or where the `window` has some.
         """
         given = [tool for tool in [*self.inheritable(), *self._past()] if self._has(tool)]
         names = {tool.spec.name for tool in given}
         for name in sorted({*self._wanted} - names):
             _LOG.warning("The tool `%s` is not there: the store of this session lacks what it needs.", name)
-        reading = [tool for tool in self._evicted() if tool.spec.name not in names]
+        reading = [tool for tool in self._evicted(window) if tool.spec.name not in names]
         return (*given, *self._expand(compactions), *reading, *standing)
 
     def inheritable(self) -> list[Tool]:
@@ -156,9 +161,10 @@ class ToolSet:
         return session_tools(self._shown(self.workspace.place), agent=self._agent, user=self._user, expand=True)
 
     def _expand(self, compactions: Compactions) -> Sequence[Tool]:
-        """Return what opens what a reduction took away; messages of other sessions only with the session tools."""
-        if not (self.options.session_tools or self.on.are_on):
-            return ()
+        """Return what opens what a reduction took away, which a person can ask for whatever is on.
+
+        Messages of other sessions are opened only with the session tools.
+        """
         place = self.workspace.place if self.workspace else None
         if place is None:
             return (expand_tool(compactions.expand, agent=self._agent, user=self._user),)
@@ -198,11 +204,12 @@ class ToolSet:
         """Return the files of a root as a model reads them."""
         return HidingFiles(place.files, place.key)
 
-    def _evicted(self) -> Sequence[Tool]:
+    def _evicted(self, window: Sequence[Message]) -> Sequence[Tool]:
         """Return what reads the results that were evicted in this session, where there are no other file tools."""
         config = self.on.tool_result_eviction
-        if config is None or self.workspace is None or not self.keeps:
+        if self.workspace is None or not (any(map(evicted_parts, window)) or (config and self.keeps)):
             return ()
+        config = config or ToolResultEvictionConfig()
         folder = f"{config.eviction_path.strip('/')}/{path_part(self.session)}"
         redactor = self.workspace.place.redactor
         roots = FileRoots(self.workspace.place.files, root=self.workspace.folder, below=folder)
