@@ -152,6 +152,15 @@ async def test_what_is_hastened_does_not_wait_for_a_pause(inbox: Inbox, clock: C
     assert (await leased(inbox)).job.id == two.id
 
 
+async def test_what_is_withdrawn_is_gone_and_what_runs_stays(inbox: Inbox) -> None:
+    one, two = [await inbox.put(flush(session)) for session in ("one", "two")]
+    running = await leased(inbox)
+    assert running.job.id == one.id
+    assert [await inbox.withdraw(name) for name in (one.id, two.id, two.id, "none")] == [False, True, False, False]
+    assert [record.job.id for record in await inbox.jobs()] == [one.id]
+    assert (await inbox.put(flush("two"))).id != two.id
+
+
 async def test_who_was_served_longest_ago_is_next_however_many_jobs_another_user_has(
     inbox: Inbox, clock: Clock
 ) -> None:

@@ -9,9 +9,9 @@ changes where several users are named, as each of its records may hold what any 
 history is theirs and goes along.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from anyio.to_thread import run_sync
@@ -23,14 +23,24 @@ from ricordo.consolidation.sheet import parse_sheet
 from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import AlreadyExists, FileMissing
-from ricordo.files import FileStore, version_of
+from ricordo.files import ABSENT, FileStore, Stored, version_of
 from ricordo.maintenance.brought_over import BEFORE, REPORT, BroughtOver, encoded, read_report
-from ricordo.maintenance.user_moves import Stamps, UserMoves, grown, plan_moves, sheet_of_user
+from ricordo.maintenance.session_owners import SessionOwners, session_owners
+from ricordo.maintenance.user_moves import (
+    Stamps,
+    UserMoves,
+    grown,
+    plan_moves,
+    sheet_of_user,
+    usage_of_users,
+)  # fmt: skip
+from ricordo.queue import Queue
 from ricordo.scopes import path_part
-from ricordo.sessions.owners import owner_of
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.layout import (
-    LARGE_RESULTS,
+    AGENT_NOTES,
+    DEFAULT_AGENT,
+    IGNORE_FILE,
     LEDGERS,
     MEMORY,
     SESSIONS,
@@ -51,28 +61,39 @@ __all__ = ["move_to_users"]
 _AGENTS = f"{WORKSPACE}/agents"
 _KINDS = ("sessions", "state", "compactions", "tasks")
 _HISTORY = "history"
+_NOTES = f"{WORKSPACE}/{AGENT_NOTES}"
+_PLANS = f"{WORKSPACE}/plans"
+_MOST_JOBS = 10_000
 
 
 async def move_to_users(
-    files: FileStore, place: Callable[[str], FileStore], *, config: ConsolidationConfig | None = None
+    files: FileStore,
+    place: Callable[[str], FileStore],
+    *,
+    inbox: Callable[[str], Queue],
+    config: ConsolidationConfig | None = None,
 ) -> BroughtOver:
     """Move what is stamped with a user from the shared workspace of `files` to the place of that user's folder.
 
-    `config` has the bounds of MEMORY.md. Call it under a lock. Raises: StorageError, and then what was moved is moved
-    and the rest is where it was.
+    `inbox` gives the inbox of a user's folder, and for the empty name the shared one. `config` has the bounds of
+    MEMORY.md. Call it under a lock. Raises: StorageError, and then what was moved is moved and the rest is where it
+    was.
     """
-    move = _Move(files=files, place=place, config=config or ConsolidationConfig())
+    move = _Move(files=files, place=place, inbox=inbox, config=config or ConsolidationConfig())
     stamps = await run_sync(Stamps.of, await move.documents(ledgers=True))
-    sessions = await _sessions(files, stamps)
+    sessions = await session_owners(files, stamps)
     report = await read_report(files) or await move.planned(stamps, sessions)
     if not (report.users or report.aside or await files.list(f"{WORKSPACE}/{USERS}")):
         return report
     with suppress(AlreadyExists):
         await files.create(REPORT, encoded(report))
     await move.curated(stamps, report.mixed)
+    # whose they are is told by the sessions
+    await move.plans(sessions, report.shared)
+    await move.jobs(sessions)
     await move.conversations(sessions)
     await move.profiles()
-    await move.notes(report)
+    await move.notes(report, stamps)
     await move.ledgers(stamps)
     await move.history(report)
     return report
@@ -84,6 +105,7 @@ class _Move:
 
     files: FileStore
     place: Callable[[str], FileStore]
+    inbox: Callable[[str], Queue]
     config: ConsolidationConfig
 
     async def documents(self, *, ledgers: bool) -> dict[str, bytes]:
@@ -98,7 +120,7 @@ class _Move:
                 found[path] = (await self.files.read(path)).data
         return found
 
-    async def planned(self, stamps: Stamps, sessions: "_Sessions") -> BroughtOver:
+    async def planned(self, stamps: Stamps, sessions: SessionOwners) -> BroughtOver:
         """Return what will be brought over."""
         memories: dict[str, int] = {}
         for users in stamps.entries.values():
@@ -106,11 +128,17 @@ class _Move:
                 memories[user] = memories.get(user, 0) + 1
         curated = await self.documents(ledgers=False)
         moves = [await run_sync(plan_moves, path, data, stamps) for path, data in curated.items()]
-        counts = {user: sum(each == user for each in sessions.owners.values()) for user in sessions.users}
+        counts = {user: sum(each == user for each in sessions.owners.values()) for user in sorted(sessions.users)}
         mixed = tuple(dict.fromkeys(name for each in moves for name in each.mixed))
         for user in {user for each in moves for user in each.entries} - memories.keys():
             memories[user] = sum(len(each.entries.get(user, ())) for each in moves)
-        return BroughtOver(memories=memories, sessions=counts, mixed=mixed, aside=sessions.unknown)
+        shared = () if len({*memories, *counts}) == 1 else await self._unstamped(sessions)
+        return BroughtOver(memories=memories, sessions=counts, mixed=mixed, shared=shared, aside=sessions.unknown)
+
+    async def _unstamped(self, sessions: SessionOwners) -> tuple[str, ...]:
+        """Return the plans and notes of which no stamp tells whose they are."""
+        listed = [info.path for folder in (_NOTES, _PLANS) for info in await self.files.list(folder)]
+        return tuple(path for path in listed if not sessions.user_of_plan(path))
 
     async def curated(self, stamps: Stamps, mixed: Collection[str]) -> None:
         """Move the entries of curated memory but the `mixed` ones; the lists of topics follow.
@@ -139,15 +167,35 @@ class _Move:
             if not moves.entries:
                 continue
             await self._give(path, data, moves)
+            # before what names them, else nothing would name what a kill leaves of them
+            for long in frozenset[str]().union(*moves.longs.values()):
+                with suppress(FileMissing):
+                    await self.files.delete(f"{WORKSPACE}/{long}")
             rest = await run_sync(_without, path, data, moves)
             left = None if _is_hollow(rest) else rest
             await self._change(Edit(path=path, expected=version_of(data), data=left))
-            for longs in moves.longs.values():
-                for long in longs:
-                    with suppress(FileMissing):
-                        await self.files.delete(f"{WORKSPACE}/{long}")
 
-    async def conversations(self, sessions: "_Sessions") -> None:
+    async def plans(self, sessions: SessionOwners, shared: Collection[str]) -> None:
+        """Move the plans of the sessions of one user but the `shared` ones."""
+        for info in await self.files.list(_PLANS):
+            user = sessions.user_of_plan(info.path)
+            if user and info.path not in shared:
+                await self._whole(info.path, self.place(user))
+
+    async def jobs(self, sessions: SessionOwners) -> None:
+        """Let the work that waits for a user, or for a session of theirs, wait in their own inbox."""
+        shared = self.inbox("")
+        for job in [found.job for found in await shared.jobs(states={"waiting", "running"}, limit=_MOST_JOBS)]:
+            agent = path_part(job.agent or DEFAULT_AGENT)
+            user = path_part(job.user) if job.user else sessions.owners.get((agent, job.session), "")
+            if user:
+                with suppress(AlreadyExists):
+                    await self.place(user).create(IGNORE_FILE, b"*\n")
+                await self.inbox(user).put(job)
+                # one that runs ends where it is, as its session is gone from there
+                await shared.withdraw(job.id)
+
+    async def conversations(self, sessions: SessionOwners) -> None:
         """Move all that belongs to the sessions of a user, last what tells whose they are."""
         for info in await self.files.list(SESSIONS):
             user = sessions.user_of(await self._session_of(info.path))
@@ -166,7 +214,7 @@ class _Move:
             if rest:
                 await self._whole(info.path, self.place(user), f"{WORKSPACE}/{rest}")
 
-    async def notes(self, report: BroughtOver) -> None:
+    async def notes(self, report: BroughtOver, stamps: Stamps) -> None:
         """Give every user what is kept beside memories, without their words; one user alone has all of it."""
         for user in sorted(report.users):
             for path in (TOMBSTONES, CURSOR):
@@ -177,9 +225,26 @@ class _Move:
         if len(report.users) == 1:
             only = self.place(next(iter(report.users)))
             await self._whole(USAGE, only)
-            for folder in ("memories", "plans"):
-                for info in await self.files.list(f"{WORKSPACE}/{folder}"):
+            for folder in (_NOTES, _PLANS):
+                for info in await self.files.list(folder):
                     await self._whole(info.path, only)
+        else:
+            await self._usage(stamps)
+
+    async def _usage(self, stamps: Stamps) -> None:
+        """Let what is noted of the use of a user's memories go to that user."""
+        with suppress(FileMissing):
+            stored = await self.files.read(USAGE)
+            parts = await run_sync(usage_of_users, stored.data, stamps)
+            rest = parts.pop("", b"")
+            for user, lines in parts.items():
+                there = Stored(data=b"", version=ABSENT)
+                with suppress(FileMissing):
+                    there = await self.place(user).read(USAGE)
+                new = [line for line in lines.splitlines(keepends=True) if line not in there.data]
+                await self.place(user).replace(USAGE, there.data + b"".join(new), expected=there.version)
+            if parts:
+                await self.files.replace(USAGE, rest, expected=stored.version)
 
     async def history(self, report: BroughtOver) -> None:
         """Let the record of changes go to the one user whose it is, or else be kept where no command reads it."""
@@ -250,76 +315,8 @@ async def _write(files: FileStore, edit: Edit) -> None:
         await files.replace(edit.path, edit.data, expected=edit.expected)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sessions:
-    """Whose the sessions are: `owners` by agent and id, and by file the user's folder, empty where nobody can tell."""
-
-    owners: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def users(self) -> frozenset[str]:
-        return frozenset(self.owners.values()) - {""}
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """The files of which nobody can tell whose they are."""
-        return tuple(path for path, user in self.files.items() if not user)
-
-    def user_of(self, session: str) -> str:
-        """Return the one user with a session of this id; empty for none, or several."""
-        users = {user for (_, name), user in self.owners.items() if name == session}
-        return next(iter(users)) if len(users) == 1 else ""
-
-
-async def _sessions(files: FileStore, stamps: Stamps) -> _Sessions:
-    """Return whose the sessions are: as their states say, else as all says that was learned from them."""
-    listed = {info.path: info for info in await files.list(_AGENTS)}
-    names = {named for path in listed if (named := _named(path))}
-    owners: dict[tuple[str, str], str] = {}
-    unknown: set[tuple[str, str]] = set()
-    for agent, session in sorted(names):
-        state = listed.get(f"{_AGENTS}/{agent}/state/{session}.json")
-        state = state or listed.get(f"{_AGENTS}/{agent}/state/{session}.json.broken-1")
-        user = await owner_of(files, state) if state else ""
-        folder = path_part(user) if user else stamps.user_of_session(session)
-        if folder:
-            owners[agent, session] = folder
-        elif user is None:
-            unknown.add((agent, session))
-    found: dict[str, str] = {}
-    for path in listed:
-        named = _whose(path, names)
-        if named in owners or named in unknown:
-            found[path] = owners.get(named, "")
-    known = _Sessions(owners=owners)
-    for session in {session for _, session in owners}:
-        for info in await files.list(f"{LARGE_RESULTS}/{path_part(session)}"):
-            found[info.path] = known.user_of(session)
-    return _Sessions(owners=owners, files=found)
-
-
-def _named(path: str) -> tuple[str, str] | None:
-    """Return the agent's folder and the session of a transcript or a state; None for another file."""
-    parts = path.removeprefix(f"{_AGENTS}/").split("/")
-    if len(parts) != 3 or parts[1] not in {"sessions", "state"}:
-        return None
-    ending = ".log.jsonl" if parts[1] == "sessions" else ".json"
-    name = parts[2].removesuffix(ending)
-    return (parts[0], name) if name != parts[2] and not name.endswith(".cursor") else None
-
-
 def _tells_owner(path: str) -> bool:
     return path.startswith(f"{_AGENTS}/") and "/state/" in path and ".cursor." not in path
-
-
-def _whose(path: str, names: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return the agent and the session that a file belongs to: the longest id that its name begins with."""
-    parts = path.removeprefix(f"{_AGENTS}/").split("/")
-    if len(parts) != 3 or parts[1] not in _KINDS:
-        return "", ""
-    own = [name for agent, name in names if agent == parts[0] and parts[2].startswith(f"{name}.")]
-    return (parts[0], max(own, key=len)) if own else ("", "")
 
 
 def _without(path: str, data: bytes, moves: UserMoves) -> bytes:

@@ -8,6 +8,7 @@ from ricordo.audit.check import Check
 from ricordo.errors import DocumentInvalid, FileMissing
 from ricordo.files import FileStore
 from ricordo.messages.jsontext import decoded
+from ricordo.workspace.layout import WORKSPACE
 from ricordo.workspace.ledger import read_curated
 
 __all__ = ["BEFORE", "REPORT", "BroughtOver", "check_users", "encoded", "read_report"]
@@ -17,18 +18,21 @@ BEFORE = "before-users"
 
 REPORT = f"{BEFORE}/report.json"
 
+_MOST_SHOWN = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class BroughtOver:
     """What was brought over: memories and sessions by the folder of their user.
 
-    `mixed` are the ids of curated memories that stayed shared, `aside` the files that are kept as nobody can tell whose
-    they are.
+    `mixed` are the ids of curated memories that stayed shared, `shared` the plans and notes that did as nobody or more
+    than one user is named on them, and `aside` the files that are kept as nobody can tell whose they are.
     """
 
     memories: Mapping[str, int] = field(default_factory=dict)
     sessions: Mapping[str, int] = field(default_factory=dict)
     mixed: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
 
     @property
@@ -45,6 +49,7 @@ async def read_report(files: FileStore) -> BroughtOver | None:
             memories={str(user): int(count) for user, count in value["memories"].items()},
             sessions={str(user): int(count) for user, count in value["sessions"].items()},
             mixed=tuple(map(str, value["mixed"])),
+            shared=tuple(map(str, value.get("shared", ()))),
             aside=tuple(map(str, value["aside"])),
         )
     except FileMissing:
@@ -57,7 +62,7 @@ def encoded(report: BroughtOver) -> bytes:
     """Return the report as it is kept."""
     value = {
         "memories": dict(report.memories), "sessions": dict(report.sessions), "mixed": list(report.mixed),
-        "aside": list(report.aside),
+        "shared": list(report.shared), "aside": list(report.aside),
     }  # fmt: skip
     return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -82,10 +87,18 @@ async def check_users(files: FileStore, folder: str) -> Check | None:
     mixed = [name for name in report.mixed if name in curated]
     if mixed:
         told.append(f"what mixes several users stayed shared, and `ricordo forget` takes it out: {', '.join(mixed)}")
+    shared = [path for path in report.shared if await files.info(path)]
+    if shared:
+        told.append(f"no user is named on these, so all read them, and whose they are may move them: {_few(shared)}")
     if report.aside:
         told.append(f"{_counted(len(report.aside), 'file is', 'files are')} kept aside, as nobody can tell whose")
     told.append(f"what the root held before is in {BEFORE}, which may go")
     return Check(name="users", ok=True, count=memories + sessions + len(mixed), detail="; ".join(told))
+
+
+def _few(paths: list[str]) -> str:
+    shown = [path.removeprefix(f"{WORKSPACE}/") for path in paths[:_MOST_SHOWN]]
+    return ", ".join([*shown, *([f"and {len(paths) - _MOST_SHOWN:,} more"] if len(paths) > _MOST_SHOWN else [])])
 
 
 def _counted(count: int, one: str, many: str) -> str:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from ricordo.consolidation.sheet import Part, parse_sheet
 from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.worth import MERGED, cited
+from ricordo.errors import InvalidMessage
+from ricordo.messages.jsontext import dumps, loads, record
 from ricordo.scopes import path_part
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.layout import MEMORY
 from ricordo.workspace.ledger import is_curated
 
-__all__ = ["Stamps", "UserMoves", "grown", "plan_moves", "sheet_of_user"]
+__all__ = ["Stamps", "UserMoves", "grown", "plan_in_state", "plan_moves", "sheet_of_user", "usage_of_users"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,44 @@ def grown(path: str, there: bytes, coming: bytes) -> bytes:
     ]
     joint = b"" if not new or not there or there.endswith(b"\n") else b"\n"
     return there + joint + b"".join(new)
+
+
+def usage_of_users(data: bytes, stamps: Stamps) -> dict[str, bytes]:
+    """Return the lines of usage by the folder of the user whose memories they are about.
+
+    Those of what nobody, or more than one, is named on stay under the empty name, with lines that can't be read. A line
+    about several memories is taken apart.
+    """
+    found: dict[str, list[bytes]] = {}
+    for line in filter(bytes.strip, data.split(b"\n")):
+        for user, part in _usage_line(line, stamps).items():
+            found.setdefault(user, []).append(part + b"\n")
+    return {user: b"".join(lines) for user, lines in found.items()}
+
+
+def plan_in_state(data: bytes) -> str:
+    """Return the path of the plan that the state of a session names, such as `plans/x.md`; empty for none."""
+    try:
+        path = record(record(loads(data), "state").get("plan", {}), "plan").get("path", "")
+    except InvalidMessage:
+        return ""
+    return path if isinstance(path, str) and path.startswith("plans/") and ".." not in path else ""
+
+
+def _usage_line(line: bytes, stamps: Stamps) -> dict[str, bytes]:
+    try:
+        row = record(loads(line), "A line of usage")
+    except InvalidMessage:
+        return {"": line}
+    ids = row.get("ids")
+    named = [name for name in (ids if isinstance(ids, list) else [row.get("id")]) if isinstance(name, str)]
+    by_user: dict[str, list[str]] = {}
+    for name in named:
+        users = stamps.entries.get(name, frozenset())
+        by_user.setdefault(next(iter(users)) if len(users) == 1 else "", []).append(name)
+    if len(by_user) <= 1:
+        return {next(iter(by_user), ""): line}
+    return {user: dumps({**row, "ids": [*names]}).encode() for user, names in by_user.items()}
 
 
 def _goes_along(part: Part, before: Iterable[Part], ids: frozenset[str], sections: set[str]) -> bool:

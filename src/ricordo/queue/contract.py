@@ -124,6 +124,10 @@ class Queue(Protocol):
         """Make what waits out a pause due at once, of these `keys` and `kinds`, all when None; return how many."""
         ...
 
+    async def withdraw(self, job_id: str) -> bool:
+        """Remove a job that waits as if it had never been put; False for one that runs or has ended."""
+        ...
+
     async def jobs(
         self,
         *,

@@ -24,7 +24,19 @@ from ricordo.errors import DocumentInvalid, LeaseLost, StorageFailed
 from ricordo.queue.contract import Job, JobRecord, JobState, Lease, Outcome
 from ricordo.queue.plan import is_same_work, widened
 from ricordo.queue.tables import SCHEMA, stamp
-from ricordo.queue.transitions import Limits, add, begin, give_back, has_work, hasten, listed, renew, settle, take
+from ricordo.queue.transitions import (
+    Limits,
+    add,
+    begin,
+    give_back,
+    has_work,
+    hasten,
+    listed,
+    renew,
+    settle,
+    take,
+    withdraw,
+)
 from ricordo.uncut import finish
 
 __all__ = ["Inbox"]
@@ -122,6 +134,10 @@ class Inbox:
         """Make what waits out its pause due at once; return how many jobs that were."""
         act = partial(hasten, keys=keys, kinds=kinds)
         return await self._written(lambda connection: act(connection, self._clock.now())) or 0
+
+    async def withdraw(self, job_id: str) -> bool:
+        """Remove a job that waits; False for one that does not."""
+        return bool(await self._written(partial(withdraw, job_id=job_id)))
 
     async def jobs(
         self,

@@ -17,7 +17,7 @@ from ricordo.queue.holder import holder, is_gone
 from ricordo.queue.plan import is_same_work, key_of, widened
 from ricordo.queue.tables import Row, Value, found, stamp, time_of, written
 
-__all__ = ["Limits", "add", "begin", "give_back", "has_work", "hasten", "listed", "renew", "settle", "take"]
+__all__ = ["Limits", "add", "begin", "give_back", "has_work", "hasten", "listed", "renew", "settle", "take", "withdraw"]
 
 _ENDED: tuple[JobState, ...] = ("done", "failed", "dropped")
 _SERVED = (
@@ -122,6 +122,12 @@ def hasten(
         {"now": stamp(now), **key_values, **kind_values},
     )
     return changed.rowcount
+
+
+def withdraw(connection: Connection, job_id: str) -> bool:
+    """Remove a job that waits; False for one that does not."""
+    gone = connection.execute("DELETE FROM job WHERE id = :id AND state = 'waiting'", {"id": job_id})
+    return gone.rowcount > 0
 
 
 def has_work(connection: Connection) -> bool:

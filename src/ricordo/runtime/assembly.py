@@ -1,6 +1,6 @@
 """Assembly: the one place that names concrete backends and puts a root together."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,7 +13,7 @@ from ricordo.audit.ledgers import follow_written
 from ricordo.audit.usage import UsageLog
 from ricordo.beside import beside
 from ricordo.clock import SystemClock
-from ricordo.errors import StorageError
+from ricordo.errors import StorageError, StorageReadOnly
 from ricordo.events import Emitter
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
@@ -177,7 +177,13 @@ class _Opening:
         """Give the root to the scope if it is nobody's, and read its secret, which holds for all places in it."""
         owner, self._key = await self._claimed(self.root, self.scope)
         if (owner.project or owner.team) and await read_version(self.files) < VERSION:
-            await self._bring_over()
+            try:
+                await self._bring_over()
+            except StorageReadOnly as error:
+                raise StorageReadOnly(
+                    f"{self.root} is from before users had places of their own, so what is private in it would be "
+                    "shown to all, and it can't be written to: open a copy of it where it can be written to."
+                ) from error
 
     async def grants(self, layer: Layer) -> Grants | None:
         """Return what keeps the permissions of a place's sessions; None where nothing of the root is kept."""
@@ -199,13 +205,34 @@ class _Opening:
                 return
             await ChangeSets(files, clock=self.parts.clock, ids=self.parts.ids).recover()
             with self.parts.emitter.stage("recover", self.scope) as progress:
-                done = await move_to_users(
-                    files,
-                    lambda user: LocalFiles(self.root / USERS / user, disk=disk),
-                    config=self.parts.settings.consolidation,
-                )
+                async with self._inboxes() as inbox:
+                    done = await move_to_users(
+                        files,
+                        lambda user: LocalFiles(self.root / USERS / user, disk=disk),
+                        inbox=inbox,
+                        config=self.parts.settings.consolidation,
+                    )
                 progress.counts.update(users=len(done.users), entries=sum(done.memories.values()))
-            await raise_version(files)
+            # what is moved, or was never there, can be read without it
+            with suppress(StorageReadOnly):
+                await raise_version(files)
+
+    @asynccontextmanager
+    async def _inboxes(self) -> AsyncIterator[Callable[[str], Queue]]:
+        """Give what opens the inbox of a user's folder, and for the empty name that of the root; all are closed."""
+        opened: dict[str, Queue] = {}
+
+        def inbox(user: str) -> Queue:
+            folder = self.root / USERS / user if user else self.root
+            if user not in opened:
+                opened[user] = inbox_of(folder, LocalFiles(folder, disk=self.parts.disk), self.parts)
+            return opened[user]
+
+        try:
+            yield inbox
+        finally:
+            for each in opened.values():
+                await each.close()
 
     async def place(self, layer: Layer) -> Place:
         """Open a place."""
