@@ -1,7 +1,9 @@
 """What a session begins with of a MEMORY.md that grew: within its bounds, the newest in it, and who looks is told."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,13 @@ from ricordo.guard import unfence
 from ricordo.runtime import Settings
 from ricordo.stores.shown_index import IndexCut
 from ricordo.testing import Call, Say, ScriptedModel
-from ricordo.tokens import estimate_text
+from ricordo.tokens import Tokens, estimate_text
+from ricordo.workspace.entry import Author, Entry
+from ricordo.workspace.entry_codec import render_entry
 
 pytestmark = pytest.mark.anyio
 
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 NEWEST = "- [2026-11-22] The harbour froze over last night."
 TOPICS = [f"{n}. [Ship {n}](memory/topics/ship-{n}.md): its crew and its log" for n in range(1, 31)]
 HEAD = ["# Memory", "", "## Topics", "", *TOPICS, "", "## Facts", ""]
@@ -98,6 +103,45 @@ async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_w
     assert reasons(events)[-1] == (f"of MEMORY.md no more is shown than its {cap} allow", left)
     assert f"prompts show at most {checks_most(text, most, cap)} of it" in checks["curated"].detail
     assert "memory/topics/NAME.md" in checks["curated"].detail, "it is a person's own, so only they can move it"
+
+
+def rows(name: str, count: int, *, kind: str, by: Author = "flush", pinned: int = -1) -> str:
+    return "".join(
+        render_entry(
+            Entry(
+                content=f"{name} {number}.", id=f"{name.lower():0<6}{number:020}", time=NOW + timedelta(minutes=number),
+                kind=kind, by=by, pinned=number == pinned,
+            )
+        )
+        for number in range(count)
+    )  # fmt: skip
+
+
+@pytest.mark.req("CC-INDEXCAP")
+async def test_the_narrowest_place_has_its_lines_before_wider_ones_but_for_what_is_pinned_or_newest(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / ".ricordo"
+    data = tmp_path / "data"
+    mine, shared, own = place_of(begun(root, data)), root, begun(place_of(data), data)
+    topic = "## Topics\n\n1. [Mine](memory/topics/mine.md): what is in it\n\n"
+    for place, text in (
+        (mine, f"{topic}## Facts\n\n{rows('Mine', 40, kind='fact')}"),
+        (shared, "## Facts\n\n" + rows("Shared", 60, kind="decision", by="user", pinned=1)),
+        (own, "## Facts\n\n" + rows("Own", 60, kind="preference", by="user", pinned=2)),
+    ):
+        (place / "workspace").mkdir(parents=True, exist_ok=True)
+        (place / "workspace" / "MEMORY.md").write_text(text, encoding="utf-8")
+    (own / "project.json").write_text(json.dumps({"version": 2, "kind": "user", "scope": {"user": "me"}}))
+    config = ConsolidationConfig(max_lines=60)
+    async with Memory.open(root, scope=SCOPE, settings=given(root, config)) as memory:
+        told = index_of(await memory.preamble(Tokens(40_000)))
+    assert told == index_of(await prompt(root, config))
+    assert len(told) == 60
+    counts = {name: sum(line.startswith(f"- {name} ") for line in told) for name in ("Mine", "Shared", "Own")}
+    assert counts["Mine"] == 40, "however useful the lines of wider places are"
+    assert counts["Own"] <= 2, "the place between them comes before it"
+    assert {"- Shared 1.", "- Own 2."} <= set(told)
 
 
 def checks_most(text: str, most: int, cap: str) -> str:

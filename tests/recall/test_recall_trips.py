@@ -80,9 +80,27 @@ async def test_what_another_project_saved_for_all_is_found_though_there_was_no_p
         await anyio.sleep(0.06)
         for _ in range(2):
             await memory.recall("gull")
-        # one for the place of the user, and one for what the project shares
-        assert await counted(memory, "gull") == (2, ["The gull sits on the crane."])
+        assert await counted(memory, "gull") == (1, ["The gull sits on the crane."]), (
+            "nothing is shared, and none goes there"
+        )
         await elsewhere.remember("A gull is no omen.", scope=Scope(user="me"), reason="It holds everywhere.")
         assert sorted((await counted(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
         await elsewhere.remember("No gull likes noise.", scope=Scope(user="me"), reason="It holds everywhere.")
+        assert len((await counted(memory, "gull"))[1]) == 3
+
+
+async def test_what_is_first_shared_by_anybody_is_found_by_the_next_recall(tmp_path: Path) -> None:
+    mine, shared, held = Scope(user="me", project="harbour"), Scope(project="harbour"), settings(tmp_path)
+    root = tmp_path / "root"
+    async with Memory.open(root, scope=mine, settings=held) as memory:
+        await memory.remember("The gull sits on the crane.")
+        await anyio.sleep(0.06)
+        for _ in range(2):
+            await memory.recall("gull")
+        assert (await counted(memory, "gull"))[0] == 1
+        async with Memory.open(root, scope=shared, settings=held) as other:
+            await other.remember("A gull is no omen.")
+        assert sorted((await counted(memory, "gull"))[1]) == ["A gull is no omen.", "The gull sits on the crane."]
+        assert len((await counted(memory, "gull"))[1]) == 2
+        await memory.remember("No gull likes noise.", scope=shared)
         assert len((await counted(memory, "gull"))[1]) == 3

@@ -152,6 +152,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         self._sessions = PlaceSessions(place)
         self._reranker = reranker
         self._has_looked = False
+        self._empty, self._filled = set[str](), set[str]()
         self._damage: dict[str, DamageWatch] = {}
         self._readings: dict[str, PlaceReading] = {}
 
@@ -180,13 +181,21 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         looked = list[bool]()
         places = self._seen.opened if self._has_looked else await self.places()
         self._has_looked = True
-        hits = await self._hits(places, query, limit, lambda: looked.append(self._seen.is_missed()))
-        # whether there is another place by now was looked at where the first one was read
-        if (any(looked) or not looked) and len(known := await self.places()) > len(places):
+        searched = [places[0], *(place for place in places[1:] if place.label not in self._empty)]
+        hits = await self._hits(searched, query, limit, lambda: looked.append(self._is_missed(places, searched)))
+        # whether there is another place to search by now was looked at where the first one was read
+        if (any(looked) or not looked) and len(known := await self.places()) > len(searched):
             places = known
             hits = await self._hits(places, query, limit)
         by_label = {place.label: place for place in places}
         return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
+
+    def _is_missed(self, places: Sequence[Place], searched: Sequence[Place]) -> bool:
+        """Tell whether there is a place to search beside these, and note which are empty. It blocks on the disk."""
+        self._filled |= {each.label for each in places[1:] if each.label not in self._filled and each.holds_documents()}
+        self._empty = {each.label for each in places[1:]} - self._filled
+        passed_over = {each.label for each in places} - {each.label for each in searched}
+        return self._seen.is_missed() or not passed_over <= self._empty
 
     async def _hits(
         self, places: Sequence[Place], query: Query, limit: int, look: Callable[[], object] | None = None

@@ -5,15 +5,18 @@ from functools import lru_cache
 
 from ricordo.audit.usage import UsageLog
 from ricordo.clock import Clock, Ids
+from ricordo.errors import StorageError
 from ricordo.files import FileStore
+from ricordo.files.contract import ListsHere
 from ricordo.guard import Redactor
 from ricordo.index.contract import SearchIndex
+from ricordo.index.documents import document_of
 from ricordo.recall.hits import Source
 from ricordo.scopes import Scope
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.forgotten import Forgotten
-from ricordo.workspace.layout import SHARED, profile_of
+from ricordo.workspace.layout import SHARED, WORKSPACE, profile_of
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["SHARED_LABEL", "Place"]
@@ -53,6 +56,15 @@ class Place:
         forgotten = await self.forgotten() if said else Forgotten()
         profile = profile_of(self.scope, scope) if self.finds_profile else ""
         return Source(label=self.label, index=self.index, forgotten=forgotten, profile=profile)
+
+    def holds_documents(self) -> bool:
+        """Tell whether anything here may be found; also where that can't be told. It blocks on the disk."""
+        if not isinstance(self.files, ListsHere):
+            return True
+        try:
+            return any(document_of(info.path, WORKSPACE) for info in self.files.listed(WORKSPACE))
+        except StorageError:
+            return True
 
     async def forgotten(self) -> Forgotten:
         """Return what recognises what was forgotten here."""

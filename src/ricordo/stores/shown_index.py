@@ -1,9 +1,10 @@
 """Shown index: which lines of MEMORY.md a prompt shows, where a person or another program let it grow too long. Pure.
 
 A file within its bounds is shown as it is. Of a longer one the newest is always shown, then what is pinned and the list
-of topics, then the rest by usefulness; in a prompt all of it stands in the order of the file. Lines that a person wrote
-come in the order in which they stand, and of them the last one counts as new too, as that is where people add. What
-contradicts each other stands together, each with a line that says so.
+of topics, then the rest by usefulness; in a prompt all of it stands in the order of the file. Of several places the
+narrowest comes first: but for what is newest or pinned, a wider one has what the narrower ones left. Lines that a
+person wrote come in the order in which they stand, and of them the last one counts as new too, as that is where people
+add. What contradicts each other stands together, each with a line that says so.
 
 Invariant: no more lines, bytes or tokens are shown than allowed, and what is left out is counted. No memory is shown
 without the line that says what it contradicts.
@@ -229,14 +230,11 @@ class _Filling:
         pinned = [piece for piece in self._pieces if piece.entry and piece.entry.pinned]
         for piece in pinned:
             self._take(piece, _SHARE)
-        self._take_topics([piece for piece in self._pieces if piece.is_topic])
-        rest = [piece for piece in self._pieces if not (piece.is_heading or piece.is_topic)]
-        for piece in [*pinned, *sorted(rest, key=lambda piece: piece.rank, reverse=True)]:
-            full = next((cap for cap in _CAPS if self._used[cap] >= self.bounds.most(cap)), None)
-            if full is None:
-                self._take(piece)
-            elif piece.number not in self.taken:
-                self.cap = self.cap or full
+        for document in sorted({piece.document for piece in self._pieces}):
+            own = [piece for piece in self._pieces if piece.document == document]
+            self._take_topics([piece for piece in own if piece.is_topic])
+            rest = [piece for piece in own if not (piece.is_heading or piece.is_topic)]
+            if not self._take_each([*pinned, *sorted(rest, key=lambda piece: piece.rank, reverse=True)]):
                 break
 
     def shorten(self) -> None:
@@ -244,6 +242,17 @@ class _Filling:
         self.cap = self.cap or "tokens"
         for number in list(self.taken)[len(self.taken) * 9 // 10 :]:
             del self.taken[number]
+
+    def _take_each(self, pieces: Iterable[_Piece]) -> bool:
+        """Take these in their order; False where one is left when a bound is reached."""
+        for piece in pieces:
+            full = next((cap for cap in _CAPS if self._used[cap] >= self.bounds.most(cap)), None)
+            if full is None:
+                self._take(piece)
+            elif piece.number not in self.taken:
+                self.cap = self.cap or full
+                return False
+        return True
 
     def _take_topics(self, topics: Sequence[_Piece]) -> None:
         """Take the list of topics; without what is said of them where that has no room."""
