@@ -6,6 +6,7 @@ import string
 
 import pytest
 
+from line_prefixes import PREFIXES
 from ricordo.guard import Redactor, cut, cut_start, has_secret
 
 REDACTOR = Redactor(bytes(range(32)))
@@ -16,26 +17,6 @@ MATERIAL = ["".join(_SOURCE.choices(B64, k=64)) for _ in range(25)]
 LAST = "QmFzZTY0" + "=="
 KEY = [f"-----BEGIN {KIND}-----", *MATERIAL, LAST, f"-----END {KIND}-----"]
 AFTER = "And then we talked about the extraordinary weather."
-
-PREFIXES = {
-    "grep": "config/server.pem:{n}: ",
-    "grep of one file": "{n}:",
-    "grep with context": "deploy/keys/a-b.pem-{n}-",
-    "cat -n": "{n:6d}\t",
-    "nl": "{n:>6}  ",
-    "quotation": "> ",
-    "nested quotation": "> > ",
-    "added": "+",
-    "added with blank": "+ ",
-    "removed": "-",
-    "log": "2026-11-21T08:03:{n:02d}.4{n:02d}Z INFO ",
-    "syslog": "Nov 21 08:03:{n:02d} web1 app[4{n}]: ",
-    "docker compose": "web-1  | ",
-    "comment": "# ",
-    "code comment": "// ",
-    "indented": "        ",
-    "editor": "{n:>4} │ ",
-}
 
 
 def holds(text: str) -> list[str]:

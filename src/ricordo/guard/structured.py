@@ -20,6 +20,7 @@ from ricordo.guard.configs import (
     find_pairs,
     find_sql_passwords,
 )
+from ricordo.guard.key_lines import KEY_LINE, find_key_lines
 from ricordo.guard.pem import find_private_keys, find_putty_keys
 from ricordo.guard.rule import Span
 from ricordo.guard.seeds import SEED_HINTS, find_seed_phrases
@@ -126,6 +127,7 @@ _AUTHORIZATION = r"authorization\\*[\"'`]?\s{0,4}[:=,]\s{0,4}\\*[\"'`]?"
 _KEYS: tuple[StructuredRule, ...] = (
     StructuredRule(type="private-key", hint=b"private key", find=find_private_keys, needs_runs=True),
     StructuredRule(type="private-key", hint=b"private-lines:", find=find_putty_keys, needs_runs=True),
+    StructuredRule(type="private-key", hint=b"", find=find_key_lines, gate=KEY_LINE, in_runs=True, needs_runs=True),
     _beside(
         "private-key",
         "client-key-data",
