@@ -1,7 +1,9 @@
 """A secret that a person wrote by hand into a file stays in that file, and reaches no index, prompt or tool result."""
 
 import json
+import random
 import sqlite3
+import string
 from contextlib import closing
 from pathlib import Path
 
@@ -10,13 +12,16 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
+from ricordo.messages import Text
 from ricordo.runtime.stores import open_store
 from ricordo.testing import Call, Say, ScriptedModel
+from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
 
 PASSWORD, TOKEN = "Kx93" + "mPq-77", "ghp_" + "a1B2c3D4e5F6" * 3
 LINES = [f"The database password is {PASSWORD}.", f"We push the gondola with {TOKEN} always."]
+KEY_LINES = ["".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=64)) for seed in range(3)]
 BULLETS = "".join(f"- {line}\n" for line in LINES)
 PROSE = "".join(f"{line}\n\n" for line in LINES)
 FACTS = [{"id": f"fact_{at}", "content": line, "category": "knowledge"} for at, line in enumerate(LINES)]
@@ -71,6 +76,35 @@ async def test_it_is_in_no_index_and_in_nothing_that_memory_returns(path: str, t
     assert_is_clean(check.detail)
     assert holding(tmp_path) == [str(place.relative_to(tmp_path))]
     assert place.read_text(encoding="utf-8") == FILES[path]
+
+
+@tool
+def deploy() -> list[Text]:
+    """Deploy it."""
+    return [Text(text=f"TOKEN={TOKEN}\n"), Text(text='{"password": "' + PASSWORD + '"}\n' + "\n".join(KEY_LINES))]
+
+
+@pytest.mark.parametrize("options", [{}, {"incognito": True}, {"workspace": "read only"}])
+async def test_what_a_tool_or_the_shell_returns_reaches_the_model_without_its_secrets(
+    options: dict[str, object], tmp_path: Path
+) -> None:
+    async def yes(_: object) -> bool:
+        return True
+
+    root = tmp_path / ".ricordo"
+    if options.pop("workspace", ""):
+        begun(root, tmp_path / "data").joinpath("project.json").write_text("no marker")
+    model = ScriptedModel([Call("deploy", {}), Call("shell", {"command": f"echo TOKEN={TOKEN}"}), Say("Done.")])
+    given = {"settings": settings(root), "tools": [deploy], "shell": True, "approve": yes} | options
+    async with HarnessAgent(model, workspace=root, scope=SCOPE, **given) as agent:  # type: ignore[arg-type]
+        await agent.send("Deploy it.")
+        has_shell = agent.keeps or "incognito" in options
+    results = [each.text for message in model.requests[2].messages for each in message.tool_results]
+    assert len(results) == 2
+    assert_is_clean(repr(results))
+    assert not any(line in results[0] for line in KEY_LINES)
+    # without a root there is no shell
+    assert [text.count("[secret:") for text in results if "no tool" not in text] == [3, 1][: 1 + has_shell]
 
 
 @pytest.mark.may_block("the test reads the database itself")

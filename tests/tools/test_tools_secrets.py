@@ -52,6 +52,25 @@ async def test_an_edit_beside_a_secret_keeps_it_in_the_file_of_a_person(desks: D
     assert place.read_text() == f"HOST=b\nPUSH_TOKEN={TOKEN}\nPORT=1\n"
 
 
+async def test_a_mark_of_a_secret_that_the_file_does_not_hold_is_written_to_no_file(desks: Desks, yes: Person) -> None:
+    other = f"[secret:github-token:{'0' * 8}]"
+    place = desks.put("settings.env", f"HOST=a\nPUSH_TOKEN={TOKEN}\n")
+    desk = desks(yes)
+    for call in (
+        {"name": "write_file", "path": "new.env", "content": f"TOKEN={other}\n"},
+        {"name": "write_file", "path": "settings.env", "content": f"HOST=a\nPUSH_TOKEN={other}\n"},
+        {"name": "edit_file", "path": "settings.env", "old_text": "HOST=a", "new_text": f"HOST={other}"},
+    ):
+        told = await desk.use(**call)
+        assert told.startswith(f"failed: {other} stands for a secret that is not in {call['path']}")
+    with pytest.raises(RicordoError, match=r"does not occur.*mark, which stands for a secret"):
+        await desk.use("edit_file", path="settings.env", old_text=f"PUSH_TOKEN={other}", new_text="PUSH_TOKEN=none")
+    assert place.read_text() == f"HOST=a\nPUSH_TOKEN={TOKEN}\n"
+    assert not place.with_name("new.env").exists()
+    place.write_text(f"# {other} is a mark\n")
+    assert "changed" in await desk.use("write_file", path="settings.env", content=f"# {other} is one mark\n")
+
+
 def test_what_is_restored_are_the_marks_of_the_same_text_only() -> None:
     redactor, source = Redactor(bytes(32)), "\n".join(["a", *KEY, f"b {TOKEN}"])
     shown = redactor.clean_keeping_lines(source)

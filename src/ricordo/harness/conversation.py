@@ -17,9 +17,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
+from anyio.to_thread import run_sync
 
 from ricordo.errors import StorageError
 from ricordo.files import ABSENT
+from ricordo.guard import Redactor
 from ricordo.harness.taking_up import told_in, valid
 from ricordo.messages import Message, count_fingerprints, with_ids
 from ricordo.middleware import Record, Request, Response, Step, Turn, TurnHandler, TurnListener, TurnResult
@@ -28,6 +30,7 @@ from ricordo.state import AgentState, Standing, StateStore
 from ricordo.state.merge import merged
 from ricordo.state.saved import SavedState
 from ricordo.uncut import finish
+from ricordo.workspace.redaction import redacted_message
 
 __all__ = ["Conversation", "Keeper"]
 
@@ -43,11 +46,14 @@ class Keeper:
         states: StateStore | None = None,
         version: str = ABSENT,
         logged: Sequence[Message] = (),
+        redactor: Redactor | None = None,
     ) -> None:
         """Go on from `state`, which has this `version` in the store; without a store nothing outlives the process.
 
-        `logged` is what the transcript holds, as far as it was read.
+        `logged` is what the transcript holds, as far as it was read. `redactor` takes secrets out of the results of
+        tools where nothing is recorded; what is recorded has none.
         """
+        self._redactor = redactor
         self.turn = anyio.Lock()
         self._state = state
         self._saved = SavedState(states, state, version) if states is not None else None
@@ -92,7 +98,8 @@ class Keeper:
         await self._claim()
         window = self._state.window
         if self._record is None:
-            stored = tuple(with_ids(messages, session=self._state.session, known=self._said))
+            clean = await run_sync(_without_secrets, messages, self._redactor)
+            stored = tuple(with_ids(clean, session=self._state.session, known=self._said))
             self._said.update(count_fingerprints(messages))
         else:
             stored = await self._record(messages)
@@ -229,6 +236,13 @@ class Conversation:
         async with self.keeper.turn:
             self.keeper.go_on(await act(valid(self.keeper.state.window)), undone=0)
             await self.keeper.save()
+
+
+def _without_secrets(messages: Sequence[Message], redactor: Redactor | None) -> Sequence[Message]:
+    """Return the messages without the secrets that results of tools hold."""
+    if redactor is None or not any(message.tool_results for message in messages):
+        return messages
+    return [redacted_message(message, redactor) if message.tool_results else message for message in messages]
 
 
 def _as_it_is(standing: Standing) -> Standing:

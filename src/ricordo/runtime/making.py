@@ -4,7 +4,7 @@ import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -148,6 +148,11 @@ class Making:
     def _user(self) -> str:
         return self.options.scope.user or ""
 
+    @cached_property
+    def _redactor(self) -> Redactor:
+        """What takes secrets out: the root's own, else one whose marks mean nothing beyond this session."""
+        return self.workspace.place.redactor if self.workspace else Redactor(secrets.token_bytes(32))
+
     @property
     def _folder(self) -> Path:
         return self.options.working_directory or self.root.parent
@@ -221,7 +226,7 @@ class Making:
         place, name = self.workspace.place if self.workspace else None, keeper.state.session
         later = partial(flush.before_drop, self.options.scope, self._agent, name) if flush else None
         return Surroundings(
-            redactor=place.redactor if place else Redactor(secrets.token_bytes(32)),
+            redactor=self._redactor,
             files=place.files if place and self.keeps else None,
             later=later, now=self._handover(on, name) if flush else None, recorded=self.keeps, original=keeper.recorded,
             metered=partial(self._metered, purpose="summary", session=name), reader=reader_name(self.options.tools),
@@ -296,7 +301,8 @@ class Making:
         """Return what keeps the window, taken up where state and transcript left it."""
         agent, workspace = self._agent, self.workspace
         if workspace is None:
-            return Keeper(AgentState(agent=agent, session=name, user=self._user, learns=self._learns))
+            state = AgentState(agent=agent, session=name, user=self._user, learns=self._learns)
+            return Keeper(state, redactor=self._redactor)
         files, path = workspace.place.files, transcript_path(agent, name)
         states = self.options.states or workspace.states
         stated = await states.load(agent, name)
@@ -322,7 +328,7 @@ class Making:
         learns = self._learns or before
         state = replace(stated.state, window=window, last=last, user=user, learns=learns, standing=standing)
         if not self.keeps:
-            return Keeper(state)
+            return Keeper(state, redactor=self._redactor)
         record = TranscriptRecord(
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )

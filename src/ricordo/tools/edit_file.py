@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
-from ricordo.errors import FileMissing
+from ricordo.errors import EditRefused, FileMissing
 from ricordo.files.paths import safe_path
+from ricordo.guard.rules import MARK
 from ricordo.tools.contract import Tool, ToolContext
 from ricordo.tools.file_changes import FileChanges
 from ricordo.tools.file_roots import FileRoots, Located
@@ -60,7 +61,15 @@ def edit_file_tool(roots: FileRoots, writes: FileChanges) -> Tool:
         def made(data: bytes | None) -> bytes:
             if data is None:
                 raise FileMissing(f"There is no file {located.shown}.")
-            return replacement.within(data, located.shown)[0]
+            try:
+                return replacement.within(data, located.shown)[0]
+            except EditRefused as error:
+                if MARK.search(old) is None:
+                    raise
+                raise EditRefused(
+                    f"{error} It holds a mark, which stands for a secret: quote what is beside it, or mark and line as "
+                    "read_file shows them."
+                ) from error
 
         return await writes.write(
             located, made, tool="edit_file", folder=roots.folder, approved=_is_approved(context, located, path)

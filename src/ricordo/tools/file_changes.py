@@ -18,6 +18,7 @@ import anyio.to_thread
 from ricordo.errors import EditRefused, FileMissing, PathRefused, ToolFailed
 from ricordo.files import ABSENT, Stored
 from ricordo.guard import Redactor
+from ricordo.guard.rules import MARK
 from ricordo.tools.contract import Approval, Approve
 from ricordo.tools.file_roots import Located
 from ricordo.uncut import uncut
@@ -104,6 +105,7 @@ class FileChanges:
         stored = await _stored(located)
         before = stored.data if stored else None
         data = _checked(self._restored(make, before))
+        _check_marks(located, before, data)
         if data == before:
             return f"{located.shown} is so already; nothing was written."
         edit = Edit(path=located.path, expected=stored.version if stored else ABSENT, data=data)
@@ -166,6 +168,17 @@ def _one_hunk(one: Sequence[str], other: Sequence[str], start: str, end: str) ->
         *(f"-{line}" for line in removed),
         *(f"+{line}" for line in added),
     ]
+
+
+def _check_marks(located: Located, before: bytes | None, data: bytes) -> None:
+    """Raise ToolFailed where a mark would be written that the file does not have: it stands for another's secret."""
+    known = set(MARK.findall((before or b"").decode("utf-8", "replace")))
+    new = next((mark for mark in MARK.findall(data.decode("utf-8", "replace")) if mark not in known), "")
+    if new:
+        raise ToolFailed(
+            f"{new} stands for a secret that is not in {located.shown} and is not known here: nothing was written. "
+            "Leave the secret out, or let a person write it."
+        )
 
 
 def _check_workspace(located: Located) -> None:
