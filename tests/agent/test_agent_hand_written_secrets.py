@@ -12,9 +12,11 @@ import pytest
 from agents_at_work import SCOPE, settings
 from hand_made_roots import begun
 from ricordo import HarnessAgent, Memory
+from ricordo.guard import unfence
 from ricordo.messages import Text
 from ricordo.runtime.stores import open_store
 from ricordo.testing import Call, Say, ScriptedModel
+from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools import tool
 
 pytestmark = pytest.mark.anyio
@@ -184,3 +186,44 @@ async def test_a_folder_that_is_opened_in_place_gives_none(scheme: str, tmp_path
         found = [await store.recall("gondola"), await store.recall("")]
         assert_is_clean(repr(found) + await store.preamble())
     assert [name for name in holding(folder) if not name.endswith(".md")] == []
+
+
+async def test_a_file_whose_name_holds_one_is_in_no_index_and_doctor_tells_its_folder_and_that_of_instructions(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / ".ricordo"
+    notes = begun(root, tmp_path / "data") / "workspace" / "notes"
+    notes.mkdir(parents=True)
+    (notes / f"push-{TOKEN}.md").write_text("The gondola is black.\n", encoding="utf-8")
+    (notes / "plain.md").write_text("The gondola is long.\n", encoding="utf-8")
+    (tmp_path / "AGENTS.md").write_text(f"Be brief.\n{LINES[1]}\n", encoding="utf-8")
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        found = await memory.search("gondola")
+        assert [hit.path for hit in found] == ["workspace/notes/plain.md"]
+        failing = {check.name: check.detail for check in await memory.doctor() if not check.ok}
+    assert holding(tmp_path) == ["AGENTS.md"]
+    assert "AGENTS.md:2" in failing["instructions"]
+    assert any("the name of a file in workspace/notes/" in detail for detail in failing.values())
+    assert_is_clean(repr(failing))
+
+
+@pytest.mark.parametrize("budget", [200, 320, 600])
+async def test_the_marks_of_secrets_keep_a_preamble_within_its_budget_and_push_nothing_out_that_is_not_cut(
+    budget: int, tmp_path: Path
+) -> None:
+    root = tmp_path / ".ricordo"
+    place = begun(root, tmp_path / "data") / "users" / "me" / "workspace"
+    place.mkdir(parents=True)
+    begin, end = "-----BEGIN PRIVATE " + "KEY-----", "-----END PRIVATE " + "KEY-----"
+    lines = [f"- pwd: Kx{number}mPq-7z" for number in range(30)]
+    text = "\n".join([f"- It began with {begin}", *KEY_LINES, *lines, f"- and ended with {end}", "- The last one."])
+    (place / "MEMORY.md").write_text(f"{text}\n", encoding="utf-8")
+    saved = "".join(f"- [by:: user] The pwd: Qz{number}mPq-7z ^{number:026}\n" for number in range(30))
+    (place / "memory").mkdir()
+    (place / "memory" / "2026-01-02.md").write_text(f"# 2026-01-02\n\n{saved}", encoding="utf-8")
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        shown = await memory.preamble(Tokens(budget))
+    assert 0.6 * budget < estimate_text(shown) <= budget
+    assert "mPq-7z" not in shown
+    assert unfence(shown), "it is one whole block"
+    assert "The last one." in shown

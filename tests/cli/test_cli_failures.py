@@ -43,6 +43,7 @@ FAILING = [
     (["memory", "list", "--scope", "bla"], 2, "UsageError"),
     (["--nothing"], 2, "UsageError"),
 ]
+TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 NAMES = [" ".join(command) for command, _, _ in FAILING]
 
 
@@ -74,6 +75,21 @@ def test_a_failure_is_told_on_stderr_and_one_of_memory_in_one_line(command: list
     if code == 1:
         assert done.err.startswith("ricordo: ")
         assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        [f"--token={TOKEN}"], [TOKEN], ["memory", TOKEN], ["recall", "a", "--limit", TOKEN], ["recall", "a", TOKEN],
+        ["recall", "a", "--since", TOKEN], ["memory", "list", "--scope", TOKEN], [f"--api_key={TOKEN}", "recall"],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_use_of_a_command_repeats_no_secret_that_was_typed(command: list[str]) -> None:
+    for arguments in (command, [*command, "--json"]):
+        done = ricordo(*arguments)
+        assert done.code == 2
+        assert TOKEN not in done.out + done.err
 
 
 def test_doctor_is_content_with_a_healthy_root() -> None:

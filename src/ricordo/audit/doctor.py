@@ -59,7 +59,7 @@ async def inspect(
         _unreadable(documents, await files.unreadable(WORKSPACE)),
         _encoding(documents),
         await run_sync(_damage, documents),
-        await run_sync(check_secrets, documents, await _written_by_people(files, documents)),
+        await run_sync(check_secrets, documents, await _written_by_people(files, documents), await _paths(files)),
         await run_sync(_rules, documents),
         await run_sync(_bounds, documents.get(MEMORY), consolidation or ConsolidationConfig()),
         await _topics(files, documents.get(MEMORY)),
@@ -119,6 +119,10 @@ async def _written_by_people(files: FileStore, known: Mapping[str, object]) -> d
         except (FileMissing, StorageError):
             continue
     return found
+
+
+async def _paths(files: FileStore) -> list[str]:
+    return [info.path for info in await files.list(WORKSPACE)]
 
 
 def _unreadable(documents: Mapping[str, bytes | None], folders: Sequence[str]) -> Check:

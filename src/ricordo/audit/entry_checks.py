@@ -18,6 +18,7 @@ from ricordo.audit.usage import MemoryUsage, read_usage
 from ricordo.consolidation.worth import MERGED, cited
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
+from ricordo.guard import has_secret
 from ricordo.guard.rules import find_secrets
 from ricordo.workspace.contradictions import undecided
 from ricordo.workspace.entry import Entry
@@ -26,7 +27,7 @@ from ricordo.workspace.escapes import unescape
 from ricordo.workspace.layout import USAGE, WORKSPACE, session_of
 from ricordo.workspace.ledger import is_curated, read_memory
 
-__all__ = ["check_entries", "check_secrets", "inspect_entries"]
+__all__ = ["check_entries", "check_instructions", "check_secrets", "inspect_entries"]
 
 _MUCH_JUNK = 20
 _JUNK_SHARE = 5
@@ -43,10 +44,13 @@ async def check_entries(files: FileStore, now: datetime) -> list[Check]:
     return await run_sync(partial(_checks, located, now=now, usage=usage, sessions=sessions, missing=missing))
 
 
-def check_secrets(documents: Mapping[str, bytes | None], others: Mapping[str, bytes]) -> Check:
+def check_secrets(
+    documents: Mapping[str, bytes | None], others: Mapping[str, bytes], named: Sequence[str] = ()
+) -> Check:
     """Return the check of secrets in memory documents and in `others` that people write, with the lines that hold one.
 
-    Counted are the memories, and the lines where none of a file does.
+    Counted are the memories, and the lines where none of a file does. `named` are the paths of files whose names are to
+    hold none either.
     """
     lines = {path: _secret_lines(data) for path, data in {**documents, **others}.items() if data}
     holding = {path: found for path, found in lines.items() if found}
@@ -54,8 +58,20 @@ def check_secrets(documents: Mapping[str, bytes | None], others: Mapping[str, by
     detail = "memories and lines of files with a secret in them; no model is shown it and no index holds it, but the "
     detail += "file does: take it out there, and change it"
     places = [f"{path}:{number}" for path, found in holding.items() for number in found]
+    folders = [path.rpartition("/")[0] for path in named if has_secret(path)]
+    places += [f"the name of a file in {folder}/ (it is not searched: rename it)" for folder in folders]
+    count += len(folders)
     shown = [*places[:_MOST_PLACES], *(["and more"] if places[_MOST_PLACES:] else [])]
-    return Check(name="secrets", ok=not holding, count=count, detail=_listed(detail, shown))
+    return Check(name="secrets", ok=not places, count=count, detail=_listed(detail, shown))
+
+
+def check_instructions(name: str, text: str) -> Check:
+    """Return the check of secrets in what a person wrote for the agent, in a file of this name outside of the root."""
+    lines = _secret_lines(text.encode())
+    detail = "lines of instructions with a secret in them; no model is shown it, but the file holds it: take it out "
+    detail += "there, and change it"
+    places = [f"{name}:{number}" for number in lines[:_MOST_PLACES]]
+    return Check(name="instructions", ok=not lines, count=len(lines), detail=_listed(detail, places))
 
 
 def _secret_lines(data: bytes) -> list[int]:

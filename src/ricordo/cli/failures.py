@@ -74,6 +74,9 @@ def _failing_well(context: typer.Context) -> Iterator[None]:
         raise typer.Exit(_FAILED) from error
     except _UsageError as error:
         if not wants_json(context):
+            told = _clean(_explained(error))
+            if type(error).__name__ != "NoArgsIsHelpError":
+                error.format_message = lambda: told  # type: ignore[attr-defined]
             raise
         _tell(context, "UsageError", _explained(error))
         raise typer.Exit(_MISUSED) from error
@@ -87,14 +90,18 @@ def _explained(error: Exception) -> str:
 
 
 def _tell(context: typer.Context, name: str, message: str) -> None:
-    # imported where it is needed: it takes time, and it lets every message pass the guard
-    from ricordo.guard import Redactor
-
-    message = Redactor(token_bytes(32)).clean(message)
+    message = _clean(message)
     if wants_json(context):
         emit({"error": name, "message": message})
     else:
         failed(message)
+
+
+def _clean(message: str) -> str:
+    # imported where it is needed: it takes time, and it lets every message pass the guard
+    from ricordo.guard import Redactor
+
+    return Redactor(token_bytes(32)).clean(message)
 
 
 def _silence(output: int) -> None:

@@ -41,12 +41,12 @@ class Keeper:
     def __init__(
         self,
         state: AgentState,
+        redactor: Redactor | None = None,
         *,
         record: Record | None = None,
         states: StateStore | None = None,
         version: str = ABSENT,
         logged: Sequence[Message] = (),
-        redactor: Redactor | None = None,
     ) -> None:
         """Go on from `state`, which has this `version` in the store; without a store nothing outlives the process.
 

@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from ricordo.guard import has_secret
 from ricordo.index.contract import Sort
 from ricordo.workspace.layout import session_named
 
@@ -21,6 +23,10 @@ _SORTS: tuple[tuple[re.Pattern[str], Sort], ...] = (
 )
 
 
+_MAY_BE_SECRET = re.compile(r"\w{16}|[=:]")
+"""What no name of a secret lacks, and few other names have: the guard looks at these."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """A file of the workspace that is searched; `session` and `entry_id` are what its name says, else empty."""
@@ -32,10 +38,15 @@ class Document:
 
 
 def document_of(path: str, folder: str) -> Document | None:
-    """Return the document at `path` of the workspace `folder` (empty: the root itself), None when it is none."""
+    """Return the document at `path` of the workspace `folder` (empty: the root itself), None when it is none.
+
+    A file whose name holds a secret is none, as the index and what is found would hold it too.
+    """
     if folder and not path.startswith(f"{folder}/"):
         return None
     inside = path[len(folder) + 1 :] if folder else path
+    if _MAY_BE_SECRET.search(inside) and _is_secret(inside):
+        return None
     for pattern, sort in _SORTS:
         match = pattern.fullmatch(inside)
         if match:
@@ -43,3 +54,8 @@ def document_of(path: str, folder: str) -> Document | None:
             session = session_named(named.get("session") or "")
             return Document(path=path, sort=sort, session=session, entry_id=named.get("entry") or "")
     return None
+
+
+@lru_cache(maxsize=65_536)
+def _is_secret(path: str) -> bool:
+    return has_secret(path)

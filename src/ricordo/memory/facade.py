@@ -44,6 +44,7 @@ from ricordo.recall.reranking import Reranker
 from ricordo.runtime import Settings, Workspace, open_workspace
 from ricordo.runtime.assembly import Parts
 from ricordo.runtime.given import budget_of, limit_of, require, scope_of, seconds_of, shortened
+from ricordo.runtime.instructions import inspect_instructions
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.serving import embed_for
 from ricordo.scopes import Scope, path_part
@@ -335,7 +336,6 @@ class Memory(ByHand):
         """Return what a look at every part of the visible places found; it writes to nothing but the index.
 
         Of the wider places, such as what the project shares, only what was found there is told, after their label.
-
         Opening has put back before what changes that were cut off had written, so none is found here.
         """
         places = await self._layers.places()
@@ -350,7 +350,8 @@ class Memory(ByHand):
         users = await check_users(files, path_part(self.scope.user) if self.scope.user else "")
         inbox, flush = self._workspace.inbox, self._workspace.flush.config
         unlearned = [await check_unlearned(inbox, own[0].files)] if flush.is_on else []
-        return [*own[1], await inspect_inbox(inbox), *unlearned, *([users] if users else []), *told]
+        written = await inspect_instructions(self._workspace.root.parent)
+        return [*own[1], *written, await inspect_inbox(inbox), *unlearned, *([users] if users else []), *told]
 
     def freshness(self) -> Freshness:
         """Tell how far the index follows the files, as of the last search or write; each state is found by `recall`.

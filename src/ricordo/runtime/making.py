@@ -150,7 +150,6 @@ class Making:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        """What takes secrets out: the root's own, else one whose marks mean nothing beyond this session."""
         return self.workspace.place.redactor if self.workspace else Redactor(secrets.token_bytes(32))
 
     @property
@@ -301,8 +300,7 @@ class Making:
         """Return what keeps the window, taken up where state and transcript left it."""
         agent, workspace = self._agent, self.workspace
         if workspace is None:
-            state = AgentState(agent=agent, session=name, user=self._user, learns=self._learns)
-            return Keeper(state, redactor=self._redactor)
+            return Keeper(AgentState(agent=agent, session=name, user=self._user, learns=self._learns), self._redactor)
         files, path = workspace.place.files, transcript_path(agent, name)
         states = self.options.states or workspace.states
         stated = await states.load(agent, name)
@@ -328,7 +326,7 @@ class Making:
         learns = self._learns or before
         state = replace(stated.state, window=window, last=last, user=user, learns=learns, standing=standing)
         if not self.keeps:
-            return Keeper(state, redactor=self._redactor)
+            return Keeper(state, self._redactor)
         record = TranscriptRecord(
             transcript, scope=self.options.scope, clock=self.parts.clock, emitter=self.parts.emitter
         )

@@ -21,8 +21,8 @@ from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, KeepsTombstones
-from ricordo.stores.preamble import CutsIndex
-from ricordo.tokens import Tokens
+from ricordo.stores.preamble import DEFAULT_BUDGET, CutsIndex, Preamble
+from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.redaction import redacted_entry
 
@@ -140,14 +140,24 @@ class Store:
     async def preamble(self, budget: Tokens | None = None) -> str:
         """Return what belongs into the system prompt, fenced, within `budget` (the backend's own when None)."""
         with self._parts.emitter.stage("preamble", self.scope) as progress:
-            clean = self._parts.redactor.clean
-            if not isinstance(self._bound, CutsIndex):
-                return clean(await self._bound.preface(budget))
-            shown = await self._bound.prefaced(budget)
+            most = room = budget or DEFAULT_BUDGET
+            shown = await self._prefaced(budget)
+            while (text := self._parts.redactor.clean(shown.text)) is not shown.text and text:
+                over = estimate_text(text) - most.count
+                if over <= 0:
+                    break
+                # a mark can be longer than the secret that a person wrote into a file by hand
+                room = Tokens(max(room.count - over, room.count // 2, 1) if room.count > 1 else 0)
+                shown = await self._prefaced(room) if room.count else Preamble(text="")
             if shown.cut:
                 progress.counts.update(lines=shown.cut.lines, memories=shown.cut.memories, topics=shown.cut.topics)
                 progress.reason = f"of MEMORY.md no more is shown than its {shown.cut.cap} allow"
-            return clean(shown.text)
+            return text
+
+    async def _prefaced(self, budget: Tokens | None) -> Preamble:
+        if isinstance(self._bound, CutsIndex):
+            return await self._bound.prefaced(budget)
+        return Preamble(text=await self._bound.preface(budget))
 
     def offers(self, capability: type[_C]) -> _C | None:
         """Return one of the optional capabilities with the methods it names, or None when the backend has not got it.

@@ -214,10 +214,10 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         saved, pinned = list[tuple[str, Entry]](), list[tuple[str, Entry]]()
         for place in await self.places():
             with suppress(FileMissing, StorageError):
-                document = (await place.files.read(MEMORY)).data
+                document = place.redactor.clean_bytes((await place.files.read(MEMORY)).data)
                 curated += [_linked(place, document)] if says_something(document) else []
             await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
-            reading = self._readings.setdefault(place.label, PlaceReading(place.files))
+            reading = self._readings.setdefault(place.label, PlaceReading(place.files, place.redactor))
             await reading.look()
             last, more = await reading.newest_saved()
             placed = ids_placed(standing := await reading.curated())
@@ -339,7 +339,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         named, shown = ids_shown(text), said(text)
         found: dict[str, set[str]] = {}
         for each in self._seen.opened:
-            reading = self._readings.setdefault(each.label, PlaceReading(each.files))
+            reading = self._readings.setdefault(each.label, PlaceReading(each.files, each.redactor))
             await reading.look()
             standing = [one.entry for one in await reading.curated()]
             standing += [entry for _, entry in [*await reading.pinned(), *(await reading.newest_saved())[0]]]

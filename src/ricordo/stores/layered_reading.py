@@ -8,13 +8,14 @@ Invariant: what is told is what the files say, also after an edit by hand or by 
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from ricordo.audit.ledgers import LedgerOutline, may_be_saved, newest_first, outline
 from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.files import FileInfo, FileStore
+from ricordo.guard import Redactor
 from ricordo.stores.held_file import HeldFile
 from ricordo.stores.preamble import MOST_SAVED
 from ricordo.workspace.entry import Entry
@@ -42,9 +43,10 @@ _MOST_READ = 5 * MOST_SAVED
 class PlaceReading:
     """The documents of one place, as far as they changed since the last look."""
 
-    def __init__(self, files: FileStore) -> None:
-        """Have read nothing yet."""
+    def __init__(self, files: FileStore, redactor: Redactor) -> None:
+        """Have read nothing yet; `redactor` takes out the secrets of what may be shown."""
         self._files = files
+        self._redactor = redactor
         self._listed: Sequence[FileInfo] = ()
         self._outlines: dict[str, HeldFile[_Outlined]] = {}
         self._saved: dict[str, HeldFile[tuple[Located, ...]]] = {}
@@ -84,7 +86,7 @@ class PlaceReading:
                 for pin in [each.entry for each in await self._whole(pins)]:
                     if pin.pinned and pin.id not in found and pin.state == "active":
                         found[pin.id] = _source(info.path), pin
-        return sorted(found.values(), key=lambda row: newest(row[1]), reverse=True)
+        return [*map(self._clean, sorted(found.values(), key=lambda row: newest(row[1]), reverse=True))]
 
     async def newest_saved(self) -> tuple[list[tuple[str, Entry]], int]:
         """Return what was saved last, with the ledger of each, and about how much more there is in ledgers not read."""
@@ -100,14 +102,23 @@ class PlaceReading:
         ledgers = newest_first(outlines)
         for number, ledger in enumerate(ledgers):
             if len(saved) >= MOST_SAVED and newest(saved[MOST_SAVED - 1][1])[0] > ledger.newest.timestamp():
-                return saved, passed_over + sum(unread.saved for unread in ledgers[number:])
+                return self._shown(saved), passed_over + sum(unread.saved for unread in ledgers[number:])
             with suppress(FileMissing, StorageError):
                 located = await _value(self._saved, self._files, infos[ledger.path], _saved)
                 source = _source(ledger.path)
                 passed_over += max(ledger.saved - _MOST_READ, 0)
                 saved += [(source, found.entry) for found in await self._whole(located)]
                 saved.sort(key=lambda row: newest(row[1]), reverse=True)
-        return saved, passed_over
+        return self._shown(saved), passed_over
+
+    def _shown(self, saved: Sequence[tuple[str, Entry]]) -> list[tuple[str, Entry]]:
+        """Return rows of which no more than the first are ever shown, those without secrets."""
+        return [*map(self._clean, saved[:MOST_SAVED]), *saved[MOST_SAVED:]]
+
+    def _clean(self, row: tuple[str, Entry]) -> tuple[str, Entry]:
+        source, entry = row
+        content = self._redactor.clean(entry.content)
+        return row if content is entry.content else (source, replace(entry, content=content))
 
     async def _whole(self, located: Sequence[Located]) -> list[Located]:
         return [found if found.long is None else await whole(self._files, found) for found in located]
