@@ -39,6 +39,7 @@ from ricordo.recall.reranking import Reranker
 from ricordo.scopes import Scope
 from ricordo.stores.capabilities import SessionNotes
 from ricordo.stores.contract import Backend, Driver, StoreParts
+from ricordo.stores.empty_places import EmptyPlaces
 from ricordo.stores.layered_damage import DamageWatch
 from ricordo.stores.layered_entries import each_once, ids_in, ids_placed, names_of, says_something
 from ricordo.stores.layered_reading import PlaceReading, newest
@@ -152,7 +153,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         self._sessions = PlaceSessions(place)
         self._reranker = reranker
         self._has_looked = False
-        self._empty, self._filled = set[str](), set[str]()
+        self._empty = EmptyPlaces()
         self._damage: dict[str, DamageWatch] = {}
         self._readings: dict[str, PlaceReading] = {}
 
@@ -181,8 +182,8 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         looked = list[bool]()
         places = self._seen.opened if self._has_looked else await self.places()
         self._has_looked = True
-        searched = [places[0], *(place for place in places[1:] if place.label not in self._empty)]
-        hits = await self._hits(searched, query, limit, lambda: looked.append(self._is_missed(places, searched)))
+        searched = self._empty.without(places)
+        hits = await self._hits(searched, query, limit, lambda: looked.append(self._is_missed(places)))
         # whether there is another place to search by now was looked at where the first one was read
         if (any(looked) or not looked) and len(known := await self.places()) > len(searched):
             places = known
@@ -190,12 +191,9 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         by_label = {place.label: place for place in places}
         return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
 
-    def _is_missed(self, places: Sequence[Place], searched: Sequence[Place]) -> bool:
-        """Tell whether there is a place to search beside these, and note which are empty. It blocks on the disk."""
-        self._filled |= {each.label for each in places[1:] if each.label not in self._filled and each.holds_documents()}
-        self._empty = {each.label for each in places[1:]} - self._filled
-        passed_over = {each.label for each in places} - {each.label for each in searched}
-        return self._seen.is_missed() or not passed_over <= self._empty
+    def _is_missed(self, places: Sequence[Place]) -> bool:
+        """Tell whether there is a place to search that was not, or was empty before. It blocks on the disk."""
+        return self._empty.look(places) or self._seen.is_missed()
 
     async def _hits(
         self, places: Sequence[Place], query: Query, limit: int, look: Callable[[], object] | None = None
@@ -215,7 +213,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         for place in await self.places():
             with suppress(FileMissing, StorageError):
                 document = place.redactor.clean_bytes((await place.files.read(MEMORY)).data)
-                curated += [_linked(place, document)] if says_something(document) else []
+                curated += [place.linked(document)] if says_something(document) else []
             await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
             reading = self._readings.setdefault(place.label, PlaceReading(place.files, place.redactor))
             await reading.look()
@@ -400,8 +398,3 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         rows = [(place, found) for place in await self.places() for found in await located_by_id(place.files, entry_id)]
         chosen = chosen_id([found.entry.id for _, found in rows], entry_id)
         return [row for row in rows if row[1].entry.id == chosen]
-
-
-def _linked(place: Place, document: bytes) -> bytes:
-    """Return a MEMORY.md whose links to topics lead there from where prompts show it."""
-    return document.replace(b"](memory/", f"]({place.shown('memory/')}".encode())

@@ -74,6 +74,10 @@ class Place:
         """Return how a path in the workspace, such as `MEMORY.md`, is shown: what is shared begins with `project/`."""
         return f"{SHARED}/{path}" if self.label == SHARED_LABEL else path
 
+    def linked(self, document: bytes) -> bytes:
+        """Return a MEMORY.md whose links to topics lead there from where prompts show it."""
+        return document.replace(b"](memory/", f"]({self.shown('memory/')}".encode())
+
     def outward(self, entry: Entry) -> Entry:
         """Return `entry` with the scope that its root adds to what its line says."""
         return replace(entry, scope=_joined(self.scope, entry.scope))
