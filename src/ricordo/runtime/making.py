@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation, Keeper
 from ricordo.harness.loop import Harness
 from ricordo.harness.offline import OFFLINE
-from ricordo.harness.sub_agents import RemoteAgent, SubAgent
+from ricordo.harness.sub_agents import SubAgent
 from ricordo.harness.taking_up import rebuilt, taken_up, told_in
 from ricordo.harness.turn_recall import TurnRecallConfig
 from ricordo.maintenance.handover import CompactionHandover
@@ -34,9 +34,8 @@ from ricordo.middleware.remind import Remind
 from ricordo.middleware.tally import Tally
 from ricordo.middleware.transcript import TranscriptRecord
 from ricordo.middleware.update import UpdateMemory
-from ricordo.models import ChatModel, ModelSettings
+from ricordo.models import ChatModel
 from ricordo.models.limits import declared_window
-from ricordo.models.provider import load_model
 from ricordo.recall.hits import Answer
 from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
@@ -51,7 +50,7 @@ from ricordo.runtime.session import Session
 from ricordo.runtime.shown_profile import shown_profile
 from ricordo.runtime.standing import Beside, beside_window
 from ricordo.runtime.still_said import hiding, still_said
-from ricordo.runtime.sub_agents import LocalWorker, workers
+from ricordo.runtime.sub_agents import LocalWorker, loaded, workers
 from ricordo.runtime.tool_sets import ToolSet, reader_name
 from ricordo.runtime.turn_memories import TurnMemories
 from ricordo.sessions.owners import owner_of
@@ -99,7 +98,7 @@ class Making:
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
             real=RealPaths(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
         )  # fmt: skip
-        described = replace(options, model=model, sub_agents=await self._sub_agents())
+        described = replace(options, model=model, sub_agents=await loaded(options.sub_agents, parts))
         tools = self._tools(described, compactions, on, beside, keeper.state)
         memories = self._memories(keeper, model)
         remind = Remind(memories.reminding(beside.remind) if memories else beside.remind)
@@ -340,18 +339,6 @@ class Making:
             return ""
         owner = await owner_of(files, info)
         return self._user if owner is None else owner
-
-    async def _sub_agents(self) -> tuple[SubAgent | RemoteAgent, ...]:
-        """Return the sub-agents with their models, so that one that can't be loaded is told at the opening."""
-        found: list[SubAgent | RemoteAgent] = []
-        for each in self.options.sub_agents:
-            if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
-                url = self.parts.settings.address(each.model, setting="", own=None, agent=self.parts.model)
-                load = partial(load_model, each.model, base_url=url, **asdict(each.model_settings))
-                found.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
-            else:
-                found.append(each)
-        return tuple(found)
 
     def _tools(
         self, options: AgentOptions, compactions: Compactions, on: Reductions, beside: Beside, state: AgentState

@@ -3,16 +3,23 @@
 Invariant: a sub-agent is held by its parent's rules and by its parent's plan mode, and asks the same person.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Literal
+
+from anyio.to_thread import run_sync
 
 from ricordo.clock import Ids
 from ricordo.errors import InvalidSetting
+from ricordo.harness.offline import OFFLINE
 from ricordo.harness.sub_agents import Inherited, RemoteAgent, SubAgent
 from ricordo.messages import Message, Text, mark_of
 from ricordo.middleware import Ending, Request, Response, Step, TurnResult
+from ricordo.models import ModelSettings
+from ricordo.models.provider import load_model
 from ricordo.runtime.agent_options import AgentOptions, Parentage
+from ricordo.runtime.parts import Parts
 from ricordo.runtime.reductions import Reductions
 from ricordo.runtime.session import Session
 from ricordo.runtime.tool_sets import MEMORY_TOOLS, SESSION_TOOLS
@@ -23,7 +30,7 @@ from ricordo.tools import Approval, Approve
 from ricordo.tools.memory_tools import OPT_IN_TOOLS
 from ricordo.tools.task_tools import Worker
 
-__all__ = ["LocalWorker", "RemoteWorker", "workers"]
+__all__ = ["LocalWorker", "RemoteWorker", "loaded", "workers"]
 
 _REDUCTIONS = ("compaction", "tool_result_eviction", "clear_results", "dedupe_reads", "truncate_args")
 _LONGEST_SESSION = 80
@@ -202,3 +209,16 @@ def _told(result: TurnResult) -> str:
     said = [message.text for message in result.messages if message.role == "assistant" and mark_of(message) is None]
     last = next((text for text in reversed(said) if text.strip()), "")
     return "\n".join(filter(None, [last, note]))
+
+
+async def loaded(sub_agents: Sequence[SubAgent | RemoteAgent], parts: Parts) -> tuple[SubAgent | RemoteAgent, ...]:
+    """Return the sub-agents with their models, so that one that can't be loaded is told at the opening."""
+    found: list[SubAgent | RemoteAgent] = []
+    for each in sub_agents:
+        if isinstance(each, SubAgent) and isinstance(each.model, str) and each.model != OFFLINE:
+            url = parts.settings.address(each.model, setting="", own=None, agent=parts.model)
+            load = partial(load_model, each.model, base_url=url, **asdict(each.model_settings))
+            found.append(replace(each, model=await run_sync(load), model_settings=ModelSettings()))
+        else:
+            found.append(each)
+    return tuple(found)
