@@ -36,6 +36,7 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── StorageReadOnly
     │   ├── StorageBusy
     │   ├── StorageFailed
+    │   ├── RootMoved
     │   ├── EraseIncomplete
     │   └── DocumentInvalid
     ├── UndoRefused
@@ -61,62 +62,16 @@ is its default message; backends translate their drivers' errors at their own ed
 from collections.abc import Callable
 
 __all__ = [
-    "AlreadyExists",
-    "ChangeNotFound",
-    "CompactionNotFound",
-    "DocumentInvalid",
-    "DuplicateFact",
-    "EditRefused",
-    "EntryNotFound",
-    "EraseIncomplete",
-    "ExtraMissing",
-    "FactNotFound",
-    "FileMissing",
-    "HistoryUnreadable",
-    "IndexTooLarge",
-    "IndexUnavailable",
-    "InvalidEntry",
-    "InvalidFact",
-    "InvalidInput",
-    "InvalidMessage",
-    "InvalidQuery",
-    "InvalidScope",
-    "InvalidSetting",
-    "LeaseLost",
-    "MemoryClosed",
-    "MessageNotFound",
-    "ModelError",
-    "ModelKeyMissing",
-    "ModelNotFound",
-    "ModelOverflow",
-    "ModelRateLimited",
-    "ModelRefused",
-    "ModelTimeout",
-    "ModelUnavailable",
-    "NotFound",
-    "PathRefused",
-    "ReasonRequired",
-    "ReplyInvalid",
-    "RicordoError",
-    "RootNotFound",
-    "RootNotTrusted",
-    "ScopeError",
-    "ScopeMismatch",
-    "ScopeRequired",
-    "SessionNotFound",
-    "SpendingLimitReached",
-    "StorageBusy",
-    "StorageError",
-    "StorageFailed",
-    "StorageFull",
-    "StorageReadOnly",
-    "TaskCancelled",
-    "TaskNotFound",
-    "ToolFailed",
-    "UndoRefused",
-    "VersionConflict",
-    "clean_messages_with",
-]
+    "AlreadyExists", "ChangeNotFound", "CompactionNotFound", "DocumentInvalid", "DuplicateFact", "EditRefused",
+    "EntryNotFound", "EraseIncomplete", "ExtraMissing", "FactNotFound", "FileMissing", "HistoryUnreadable",
+    "IndexTooLarge", "IndexUnavailable", "InvalidEntry", "InvalidFact", "InvalidInput", "InvalidMessage",
+    "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "MemoryClosed", "MessageNotFound", "ModelError",
+    "ModelKeyMissing", "ModelNotFound", "ModelOverflow", "ModelRateLimited", "ModelRefused", "ModelTimeout",
+    "ModelUnavailable", "NotFound", "PathRefused", "ReasonRequired", "ReplyInvalid", "RicordoError", "RootMoved",
+    "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired", "SessionNotFound",
+    "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull", "StorageReadOnly",
+    "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict", "clean_messages_with",
+]  # fmt: skip
 
 _cleaners: list[Callable[[str], str]] = []
 
@@ -287,6 +242,10 @@ class StorageBusy(StorageError):
 
 class StorageFailed(StorageError):
     """The disk reported an error."""
+
+
+class RootMoved(StorageError):
+    """The folder of an open memory was moved, removed or replaced: bring it back, or open the memory again."""
 
 
 class EraseIncomplete(StorageError):

@@ -8,6 +8,7 @@ Invariant: nothing here decides how a memory ranks. Only a confirmation makes on
 when that was; being shown does not.
 """
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, milliseconds, rfc3339
-from ricordo.errors import FileMissing, InvalidMessage, RicordoError, StorageError, VersionConflict
+from ricordo.errors import FileMissing, InvalidMessage, RicordoError, RootMoved, StorageError, VersionConflict
 from ricordo.files import FileStore
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import dumps, loads
@@ -30,6 +31,7 @@ __all__ = ["Counted", "MemoryUsage", "UsageAct", "UsageLog", "compacted", "ids_s
 
 UsageAct: TypeAlias = Literal["shown", "used", "confirmed"]
 
+_LOG = logging.getLogger("ricordo.memory")
 _ACTS: tuple[UsageAct, ...] = get_args(UsageAct)
 _ID = re.compile(r' id="([0-9A-Za-z-]+)"')
 _TOGETHER_SECONDS = 2.0
@@ -168,19 +170,28 @@ class UsageLog:
         if self._waiting:
             with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
                 await self.write()
+        if self._waiting:
+            _LOG.warning("What was shown and used of memories was not noted %d times.", len(self._waiting))
 
     async def write(self) -> None:
-        """Write what was noted up to now. What can't be written is dropped: no work fails for it."""
+        """Write what was noted up to now. What can't be written is dropped: no work fails for it.
+
+        What can't be written as the root is away waits until it is back.
+        """
         async with self._writing:
             self._has_begun = anyio.Event()
             waiting, self._waiting = self._waiting, []
             data = b"".join([await _written(noted) for noted in waiting])
             if not data:
                 return
-            with suppress(StorageError, FileMissing):
+            try:
                 appended = await self._files.append(USAGE, data)
                 if appended.offset + appended.length > _MOST_BYTES:
                     await self._compact()
+            except RootMoved:
+                self._waiting = (waiting + self._waiting)[:_MOST_WAITING]
+            except (StorageError, FileMissing):
+                return
 
     async def all(self) -> Mapping[str, MemoryUsage]:
         """Return what is known of each memory, by its id. Raises `StorageError`."""

@@ -42,6 +42,7 @@ class Opening:
     """How a database is opened.
 
     `cache` says that a broken one may be put aside and made anew, `verify` that all of it is read to find damage.
+    `check` raises where the folder is not the one that it was.
     """
 
     path: Path
@@ -51,6 +52,7 @@ class Opening:
     commit: Commit
     cache: bool
     verify: bool = False
+    check: Callable[[], None] = lambda: None
 
 
 def connect(how: Opening) -> tuple[sqlite3.Connection, str]:

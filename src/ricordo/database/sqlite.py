@@ -78,12 +78,14 @@ class Database:
         commit: Commit | None = None,
         cache: bool = False,
         verify: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> "Database":
         """Open the database at `path`, creating and migrating it if need be.
 
         `commit` ends each transaction in place of SQLite's own statement, so that a test can make it fail. With
         `cache` a broken file is put aside and made anew. With `verify` all of the file is read to find damage, which
-        takes time in proportion to its size.
+        takes time in proportion to its size. `check` raises where the folder is not the one that it was: nothing is
+        made in another, and its error comes before those of the file.
 
         Raises:
             DocumentInvalid: the file is damaged or not ours, and no cache.
@@ -97,10 +99,12 @@ class Database:
             commit=commit or end_transaction,
             cache=cache,
             verify=verify,
+            check=check or _nothing,
         )
         made: list[Database] = []
 
         def make() -> None:
+            how.check()
             made.append(cls(how, *connect(how)))
 
         try:
@@ -170,12 +174,17 @@ class Database:
         """Raise `DocumentInvalid` for a file that is not the one that was opened, or has lost its end since."""
         found = _stat(self._how.path)
         if _identity_of(found) != self._identity:
+            self._how.check()
             raise DocumentInvalid(f"{self._how.path} was removed or replaced while it was open.")
         size = found.st_size if found else 0
         # what is cut off is read as zeros, and may be missed by no check of the driver; nothing here makes it shorter
         if size < self._size:
             raise DocumentInvalid(f"{self._how.path} was cut off while it was open.")
         self._size = size
+
+
+def _nothing() -> None:
+    """Check nothing."""
 
 
 def _reading(connection: sqlite3.Connection, act: Callable[[sqlite3.Connection], _T]) -> _T:

@@ -17,6 +17,7 @@ __all__ = [
     "AppendsHere",
     "FileInfo",
     "FileStore",
+    "Held",
     "ListsHere",
     "Stored",
     "version_of",
@@ -69,6 +70,15 @@ class ListsHere(Protocol):
 
     def listed(self, prefix: str = "") -> tuple[FileInfo, ...]:
         """Return what `FileStore.list` returns. It blocks on the disk."""
+        ...
+
+
+@runtime_checkable
+class Held(Protocol):
+    """What a store may offer besides: to tell whether its folder is still the one that was opened."""
+
+    def check(self) -> None:
+        """Look whether it is. It blocks on the disk. Raises: RootMoved."""
         ...
 
 

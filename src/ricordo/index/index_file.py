@@ -27,9 +27,14 @@ class IndexFile:
     """The database at one path. `trouble` says why it could not be used last time, empty when it could."""
 
     def __init__(
-        self, path: Path, *, commit: Commit | None = None, busy_seconds: float = 5.0, schema: Schema = SCHEMA
-    ) -> None:
-        """Prepare the database at `path` without touching it; its tables are those of the keyword index by default."""
+        self, path: Path, *, commit: Commit | None = None, busy_seconds: float = 5.0, schema: Schema = SCHEMA,
+        check: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Prepare the database at `path` without touching it; its tables are those of the keyword index by default.
+
+        `check` raises where the folder of the workspace is not the one that it was.
+        """
+        self._check = check
         self.trouble = ""
         self._path = path
         self._commit = commit
@@ -93,8 +98,9 @@ class IndexFile:
         self._tried_at = time.monotonic()
         try:
             database = await Database.open(
-                self._path, schema=self._schema, busy_seconds=self._busy_seconds, commit=self._commit, cache=True
-            )
+                self._path, schema=self._schema, busy_seconds=self._busy_seconds, commit=self._commit,
+                cache=True, check=self._check,
+            )  # fmt: skip
         except StorageError as error:
             self.trouble = str(error)
             return None

@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from ricordo.database.sqlite import Commit, Connection, Database
 from ricordo.errors import StorageError
-from ricordo.files.contract import FileInfo, FileStore, ListsHere
+from ricordo.files.contract import FileInfo, FileStore, Held, ListsHere
 from ricordo.guard import Redactor
 from ricordo.index.appending import Appending
 from ricordo.index.beside import Beside, Spot, beside
@@ -108,8 +108,9 @@ class KeywordIndex(Appending):
         of them on an approximate index is made, where the extra `ann` is installed; 0 is never. `redactor` is the
         root's own: no secret of a file comes into the index; without it the marks can't be compared with others.
         """
-        file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds)
-        meanings = _meanings(embedder, database_path, commit, ann_vectors) if embedder else None
+        check = files.check if isinstance(files, Held) else None
+        file = IndexFile(database_path, commit=commit, busy_seconds=busy_seconds, check=check)
+        meanings = _meanings(embedder, database_path, commit, ann_vectors, check) if embedder else None
         index = cls(
             file, files, folder=folder, patience_seconds=patience_seconds, meanings=meanings,
             redactor=redactor or Redactor(token_bytes(32)),
@@ -381,13 +382,15 @@ class KeywordIndex(Appending):
         return self._segments[1]
 
 
-def _meanings(embedder: "Embedder", beside: Path, commit: Commit | None, ann_vectors: int) -> "Meanings | None":
+def _meanings(
+    embedder: "Embedder", beside: Path, commit: Commit | None, ann_vectors: int, check: Callable[[], None] | None
+) -> "Meanings | None":
     """Return what makes and keeps vectors; None where there is no numpy, which is loaded where it is needed."""
     try:
         meanings = import_module("ricordo.index.meanings")
     except ImportError:
         return None
     made: Meanings = meanings.Meanings(
-        embedder, beside.with_name(f"{beside.stem}_vectors.db"), commit=commit, ann_vectors=ann_vectors
+        embedder, beside.with_name(f"{beside.stem}_vectors.db"), commit=commit, ann_vectors=ann_vectors, check=check
     )
     return made

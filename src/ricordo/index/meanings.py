@@ -65,14 +65,16 @@ class Meanings:
         query_seconds: float = 0.15,
         batch_seconds: float = 10.0,
         ann_vectors: int | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Keep vectors at `path`. A query is waited for `query_seconds`, a batch of texts `batch_seconds`.
 
-        From `ann_vectors` vectors on they are searched by an approximate index, as `VectorCache` says.
+        From `ann_vectors` vectors on they are searched by an approximate index, as `VectorCache` says. `check` raises
+        where the folder of the workspace is not the one that it was.
         """
         self.lacking = 0
         self._embedder = embedder
-        self._cache = VectorCache(path, embedder.model_id, commit=commit, ann_vectors=ann_vectors)
+        self._cache = VectorCache(path, embedder.model_id, commit=commit, ann_vectors=ann_vectors, check=check)
         self._query_seconds, self._batch_seconds = query_seconds, batch_seconds
         self._standing = Standing()
         self._at_work = anyio.Lock()

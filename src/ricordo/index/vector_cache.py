@@ -90,12 +90,14 @@ class VectorCache:
         commit: Commit | None = None,
         busy_seconds: float = 5.0,
         ann_vectors: int | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Prepare the cache without touching a file.
 
         From so many vectors on an approximate index is made, where the extra `ann` is installed; None or 0 is never.
+        `check` raises where the folder of the workspace is not the one that it was.
         """
-        self._file = IndexFile(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA)
+        self._file = IndexFile(path, commit=commit, busy_seconds=busy_seconds, schema=_SCHEMA, check=check)
         self._model = model
         self._number = 0
         self._changing = threading.Lock()

@@ -58,11 +58,12 @@ class Inbox:
         busy_seconds: float = 10.0,
         limits: Limits | None = None,
         lost: Callable[[], Awaitable[Sequence[Job]]] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Touch nothing yet.
 
         `busy_seconds` is how long another process is waited for, `commit` ends transactions, for tests. `lost` names
-        the jobs that a damaged file may have held.
+        the jobs that a damaged file may have held; `check` raises where the folder is not the one that it was.
         """
         self._path = path
         self._clock = clock
@@ -71,6 +72,7 @@ class Inbox:
         self._busy_seconds = busy_seconds
         self._limits = limits or Limits()
         self._lost = lost
+        self._check = check
         self._opening = anyio.Lock()
         self._database: Database | None = None
         self._closed = False
@@ -206,6 +208,7 @@ class Inbox:
             commit=self._commit,
             cache=True,
             verify=True,
+            check=self._check,
         )
         try:
             await self._refill(database, asked)
@@ -233,7 +236,9 @@ class Inbox:
         self._not_before = anyio.current_time() + _MOMENT
 
     def _is_needed(self) -> bool:
-        """Tell whether there is a file, or one was put aside whose jobs were not asked for again."""
+        """Tell whether there is a file, or one was put aside whose jobs were not asked for again. Raises: RootMoved."""
+        if self._check is not None:
+            self._check()
         return os.path.lexists(self._path) or (self._lost is not None and self._was_put_aside())
 
     def _was_put_aside(self) -> bool:

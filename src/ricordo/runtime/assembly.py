@@ -16,8 +16,10 @@ from ricordo.clock import SystemClock
 from ricordo.errors import StorageError, StorageReadOnly
 from ricordo.events import Emitter
 from ricordo.files import FileStore
+from ricordo.files.contract import Held
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
+from ricordo.files.opened_folder import HeldFolder, OpenedFolder
 from ricordo.guard import Redactor
 from ricordo.index.keyword import KeywordIndex
 from ricordo.maintenance.bring_over import move_to_users
@@ -165,17 +167,22 @@ class _Opening:
     serving: Serving
     turns: TurnsAtWork
     _key: bytes = b""
+    _held: list[HeldFolder] = field(default_factory=list)
     _places: list[Place] = field(default_factory=list)
     _works: dict[str, Work] = field(default_factory=dict)
 
     @property
     def files(self) -> FileStore:
         """The files of the root."""
-        return LocalFiles(self.root, disk=self.parts.disk)
+        files = OpenedFolder(self.root, disk=self.parts.disk)
+        if self._held:
+            files.hold(self._held[0])
+        return files
 
     async def claim(self) -> None:
         """Give the root to the scope if it is nobody's, and read its secret, which holds for all places in it."""
         owner, self._key = await self._claimed(self.root, self.scope)
+        self._held.append(await run_sync(HeldFolder, self.root))
         if (owner.project or owner.team) and await read_version(self.files) < VERSION:
             try:
                 await self._bring_over()
@@ -237,11 +244,12 @@ class _Opening:
     async def place(self, layer: Layer) -> Place:
         """Open a place."""
         key = self._key
+        await run_sync(self._held[0].check)
         if layer.label == USER_LABEL:
             _, key = await self._claimed(layer.folder, layer.scope)
         elif not await run_sync(vouches_for, self.parts.settings.trust, self.root):
             await run_sync(check_links, layer.folder)
-        place = await _open_place(layer, key, self.scope, self.parts)
+        place = await _open_place(layer, key, self.scope, self.parts, self._held)
         self._places.append(place)
         self.serving.begin(place)
         if layer.label == SHARED_LABEL:
@@ -288,6 +296,8 @@ class _Opening:
             if place.usage:
                 await place.usage.close()
             await place.index.close()
+        for folder in self._held:
+            folder.close()
 
 
 def trusted_files(parts: Parts) -> FileStore:
@@ -311,9 +321,12 @@ async def look_into(root: Path, parts: Parts) -> AsyncIterator[tuple[Queue, File
         await inbox.close()
 
 
-def working_files(folder: Path, root: Path, parts: Parts) -> FileStore:
-    """Return the files of a working directory, whose locks are kept in the root `root`."""
-    return LocalFiles(folder, locks=root / "locks", disk=parts.disk)
+def working_files(folder: Path, root: Path, parts: Parts, within: FileStore | None = None) -> FileStore:
+    """Return the files of a working directory, whose locks are kept in the root `root`, that of the files `within`."""
+    files = OpenedFolder(folder, locks=root / "locks", disk=parts.disk)
+    if within is not None and isinstance(within, Held):
+        files.hold(within)
+    return files
 
 
 def scratch_files() -> FileStore:
@@ -331,10 +344,12 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
         await index.close()
 
 
-async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts) -> Place:
-    """Open a place for who is in `scope`; `key` is the secret of its root for digests."""
-    files = LocalFiles(layer.folder, disk=parts.disk)
+async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts, held: list[HeldFolder]) -> Place:
+    """Open a place for who is in `scope`; `key` is the secret of its root for digests. Its folder joins `held`."""
+    files = OpenedFolder(layer.folder, disk=parts.disk)
     owner = await claim_place(files, layer.scope, clock=parts.clock, ids=parts.ids)
+    held.append(await run_sync(HeldFolder, layer.folder))
+    files.hold(held[-1])
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or "")
     await follow_written(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ricordo.files import FileStore
+from ricordo.files.contract import Held
 from ricordo.flush.backlog import backlog
 from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.turns import TurnsAtWork
@@ -81,7 +82,8 @@ def inbox_of(root: Path, files: FileStore, parts: Parts) -> Inbox:
         return [Job(kind="flush", agent=agent, session=session) for agent, session in await backlog(files)]
 
     path = writable(root, parts) / QUEUE
-    return Inbox(path, clock=parts.clock, ids=parts.ids, commit=parts.disk.commit, lost=lost)
+    check = files.check if isinstance(files, Held) else None
+    return Inbox(path, clock=parts.clock, ids=parts.ids, commit=parts.disk.commit, lost=lost, check=check)
 
 
 def writable(root: Path, parts: Parts) -> Path:

@@ -187,7 +187,7 @@ class ToolSet:
             return ()
         return file_tools(
             self._shown(place),
-            working_files(self.folder, self.root, self.parts),
+            working_files(self.folder, self.root, self.parts, place.files),
             changes=place.changes,
             approve=options.approve,
             folder=self.folder,
