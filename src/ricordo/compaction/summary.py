@@ -26,8 +26,10 @@ from ricordo.compaction.request import Request
 from ricordo.errors import ModelError, ModelOverflow, ReplyInvalid
 from ricordo.flush.lessons import lessons_in
 from ricordo.flush.types import Finding
+from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.models import ChatModel
+from ricordo.workspace.redaction import redacted_message
 
 __all__ = ["DigestSummary", "ModelSummary"]
 
@@ -81,11 +83,16 @@ class ModelSummary:
         *,
         fell_back: Callable[[str], None] | None = None,
         clock: Clock | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
-        """Ask `model`. `fell_back` is told why, when the digest takes the summary's place."""
+        """Ask `model`. `fell_back` is told why, when the digest takes the summary's place.
+
+        The model is shown marks in the place of the secrets that `redactor` finds, and its answer is held against that.
+        """
         self._model = model
         self._config = config or CompactionConfig()
         self._fell_back = fell_back
+        self._redactor = redactor
         self._breaker = Breaker(self._config.breaker, self._config.breaker_seconds, clock or SystemClock())
 
     async def __call__(
@@ -109,7 +116,7 @@ class ModelSummary:
             why = f"the model is not asked for summaries: {why}"
         else:
             learned = pending if self._config.combined else ()
-            record = await run_sync(partial(recorded, messages, learned, sectioned=self._sectioned))
+            record = await run_sync(self._record, messages, learned)
             found = await self._tried(record, bounds, focus)
             lessons, why = found.lessons, found.verdict.flaw
             notes = (_UNUSED,) if record.learn and lessons is None else ()
@@ -123,6 +130,11 @@ class ModelSummary:
     @property
     def _sectioned(self) -> bool:
         return self._config.summary_prompt is None
+
+    def _record(self, messages: Sequence[Message], pending: Collection[str]) -> Record:
+        redactor = self._redactor
+        shown = [redacted_message(message, redactor) for message in messages] if redactor else messages
+        return recorded(shown, pending, sectioned=self._sectioned)
 
     async def _tried(self, record: Record, bounds: Bounds, focus: str) -> _Part:
         """Return what came of asking the model, whatever happens to it, and let the breaker know."""

@@ -23,7 +23,7 @@ from ricordo.consolidation.prompts import (
     MEMORY_NOTE,
     MORE_NOTE,
 )
-from ricordo.guard import Quoted, Trust, fence
+from ricordo.guard import Quoted, Trust, cut, fence
 from ricordo.tokens import cut_text, estimate_text
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 from ricordo.workspace.layout import MEMORY as MEMORY_PATH
@@ -193,4 +193,4 @@ def _fenced(items: Sequence[Quoted], note: str) -> str:
 
 
 def _cut(text: str, room: int) -> str:
-    return cut_text(text, max(1, room))
+    return cut(text, len(cut_text(text, max(1, room))))

@@ -14,7 +14,7 @@ from ricordo.flush.config import LEDGER, MEMORY, MESSAGES, FlushConfig
 from ricordo.flush.lessons import LESSONS_FORM, MOST_LESSONS, learnable
 from ricordo.flush.prompts import AGAIN, CONTEXT, FLUSH, FORM, GAP, KNOWN_NOTE, NEW, RECORD_NOTE, SECTION
 from ricordo.flush.section import Section
-from ricordo.guard import Quoted, Trust, fence
+from ricordo.guard import Quoted, Trust, cut, cut_start, fence
 from ricordo.messages import JsonValue, Message
 from ricordo.tokens import cut_text, estimate_text, safe_boundary
 
@@ -210,7 +210,8 @@ def _fitting(item: Quoted, room: int) -> Quoted:
     text, half = item.text, room
     while _item_size(item) > room and half > _LEAST_SHOWN // 2:
         half = max(_LEAST_SHOWN // 2, min(half, (room - _item_size(replace(item, text=""))) // 2))
-        head, tail = cut_text(text, half), cut_text(text[::-1], half)[::-1]
+        head = cut(text, len(cut_text(text, half)))
+        tail = cut_start(text, len(text) - len(cut_text(text[::-1], half)))
         gap = GAP.format(count=len(text) - len(head) - len(tail))
         item = replace(item, text=f"{head}\n{gap}\n{tail}" if len(head) + len(tail) < len(text) else text)
         half = half * 3 // 4
@@ -221,8 +222,9 @@ def _ends(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     half = max(1, longest // 2)
-    end, start = safe_boundary(text, half), safe_boundary(text, len(text) - half)
-    return f"{text[:end]}\n{GAP.format(count=start - end)}\n{text[start:]}"
+    head = cut(text, safe_boundary(text, half))
+    tail = cut_start(text, safe_boundary(text, len(text) - half))
+    return f"{head}\n{GAP.format(count=len(text) - len(head) - len(tail))}\n{tail}"
 
 
 def _item_size(item: Quoted) -> int:

@@ -14,6 +14,7 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from ricordo.errors import InvalidSetting
+from ricordo.guard.cut import cut, cut_start
 from ricordo.guard.fence import Quoted, fence
 from ricordo.guard.trust import Trust
 from ricordo.messages.types import Message
@@ -170,6 +171,6 @@ def _cut(text: str, limit: int, truncation: str) -> str:
     if len(text) <= limit:
         return text
     if truncation == "head":
-        return text[:limit] + _ELLIPSIS
+        return cut(text, limit) + _ELLIPSIS
     half = limit // 2
-    return text[: limit - half] + _ELLIPSIS + text[len(text) - half :]
+    return cut(text, limit - half) + _ELLIPSIS + cut_start(text, len(text) - half)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ricordo.guard.cut import cut
 from ricordo.guard.trust import Trust
 from ricordo.messages.types import JsonValue, Message, Text
 from ricordo.profile.config import ProfileConfig
@@ -108,7 +109,7 @@ def _shown(messages: Sequence[Message], room: int, config: ProfileConfig) -> tup
         size = estimate_text(line) + 2
         if lines and size > room:
             break
-        lines.append(line if size <= room else cut_text(line, room - 2))
+        lines.append(line if size <= room else cut(line, len(cut_text(line, room - 2))))
         room -= size
         taken += 1
     return tuple(messages[:taken]), "\n".join(lines)
@@ -122,7 +123,7 @@ def _known(profile: Profile, room: int, now: datetime, config: ProfileConfig) ->
     }
     head = json.dumps(levels, ensure_ascii=False)
     if estimate_text(head) > room:
-        head = cut_text(head, room)
+        head = cut(head, len(cut_text(head, room)))
     left = room - estimate_text(head) - 20
     rows = {fact.id: json.dumps(_row(fact), ensure_ascii=False) for fact in profile.facts}
     ranked = sorted(profile.facts, key=lambda fact: (fact.is_kept, rank(fact, now=now, config=config)), reverse=True)

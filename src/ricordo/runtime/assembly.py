@@ -31,6 +31,7 @@ from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.recall.reranking import Reranker
 from ricordo.runtime.claiming import claimed_root, root_identity
+from ricordo.runtime.guarded_models import guarded_embedder
 from ricordo.runtime.marker import VERSION, claim_place, raise_version, read_version
 from ricordo.runtime.parts import Parts
 from ricordo.runtime.place_work import Work, inbox_of, work_in, writable
@@ -356,8 +357,8 @@ async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts, held
         progress.counts["changes"] = await changes.recover()
         progress.counts["files"] = await files.sweep()
         await rename_records(files, await files.paths(AGENTS))
-    embedder = None if isinstance(parts.embedder, str) else parts.embedder
     redactor = Redactor(key)
+    embedder = None if isinstance(parts.embedder, str | None) else guarded_embedder(parts.embedder, redactor)
     index_path = _index_path(layer.folder, parts)
     index = await KeywordIndex.open(
         index_path, files, commit=parts.disk.commit, embedder=embedder,

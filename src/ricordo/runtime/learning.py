@@ -20,6 +20,7 @@ from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
 from ricordo.queue import Queue
+from ricordo.runtime.guarded_models import model_for_memory
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
@@ -50,8 +51,8 @@ def learning_from(
     rules = RulesExtraction(rules=extract, sections=sections)
 
     def made(asked: ChatModel) -> Extraction:
-        metered = meter.metered(asked, "flush", scope=scope)
-        return ModelExtraction(model=metered, config=config, rules=rules, files=place.files, clock=place.clock)
+        guarded = model_for_memory(asked, "flush", redactor=place.redactor, meter=meter, scope=scope)
+        return ModelExtraction(model=guarded, config=config, rules=rules, files=place.files, clock=place.clock)
 
     return SessionFlush(
         place=place,

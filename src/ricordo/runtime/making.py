@@ -41,6 +41,7 @@ from ricordo.runtime.agent_options import AgentOptions
 from ricordo.runtime.agent_store import AgentStore
 from ricordo.runtime.assembly import Parts, Workspace, scratch_files
 from ricordo.runtime.closing import ClosingMode, SessionClosing
+from ricordo.runtime.guarded_models import model_for_memory
 from ricordo.runtime.named_model import load_named
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal, prompt_room, written_in
@@ -232,11 +233,10 @@ class Making:
         )  # fmt: skip
 
     def _metered(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
-        """Return the model as memory asks it; where no root keeps a record, and offline, nothing is counted."""
-        if self.workspace is None or not self.keeps or model.name == OFFLINE:
-            return model
+        """Return the model as memory asks it; where no root keeps a record nothing is counted."""
+        meter = self.workspace.meter if self.workspace and self.keeps else None
         scope = replace(self.options.scope, agent=self._agent, session=session)
-        return self.workspace.meter.metered(model, purpose, scope=scope)
+        return model_for_memory(model, purpose, redactor=self._redactor, meter=meter, scope=scope)
 
     def _handover(self, on: Reductions, name: str) -> Handover | None:
         """Return who takes what leaves the window, so that the request for its summary learns from it."""

@@ -14,6 +14,7 @@ from ricordo.maintenance.worker import Worker
 from ricordo.profile.storage import Profiles
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
+from ricordo.runtime.guarded_models import guarded_embedder
 from ricordo.runtime.learning import learning_from
 from ricordo.runtime.parts import Parts
 from ricordo.runtime.profile_section import profile_sections
@@ -42,11 +43,12 @@ class Work:
 def work_in(place: Place, scope: Scope, parts: Parts, turns: TurnsAtWork) -> Work:
     """Return what works in `place`, for `scope`, giving way to `turns`."""
     inbox = inbox_of(Path(place.folder), place.files, parts)
+    embedder = None if isinstance(parts.embedder, str | None) else guarded_embedder(parts.embedder, place.redactor)
     meter = Meter(place.files, parts.settings.spending, parts.clock)
     profiles = _profiles(place)
     flush = learning_from(
         place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
-        emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, parts.embedder),
+        emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, embedder),
     )  # fmt: skip
     upkeep = kept_up(place, scope, parts.settings, parts.emitter, turns=turns, model=parts.model, meter=meter)
     worker = _worker(inbox, flush, upkeep, parts, scope)

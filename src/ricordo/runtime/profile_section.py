@@ -76,13 +76,12 @@ class ProfileLearning:
 
 
 def profile_sections(
-    place: Place, profiles: Profiles, settings: Settings, embedder: Embedder | str | None
+    place: Place, profiles: Profiles, settings: Settings, embedder: Embedder | None
 ) -> Sequence[SectionMaker]:
     """Return the section of the profile; none where the settings switch it off."""
     if settings.profile is None:
         return ()
-    meaning = None if isinstance(embedder, str) else embedder
-    return (ProfileLearning(place=place, profiles=profiles, config=settings.profile, embedder=meaning),)
+    return (ProfileLearning(place=place, profiles=profiles, config=settings.profile, embedder=embedder),)
 
 
 async def _accepted(updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, studied: Studied) -> None:

@@ -107,9 +107,9 @@ class Surroundings:
 
     Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
     its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and
-    `original` gives a message back as it was. `metered` counts what a model for summaries is asked for. `address`
-    says where a model for summaries is reached, as `Settings.address` does. `reader` is the tool that reads what went
-    to a file.
+    `original` gives a message back as it was. `metered` guards and counts what a model for summaries is asked
+    for. `address` says where it is reached, as `Settings.address` does. `reader` is the tool that reads what went to a
+    file.
     """
 
     redactor: Redactor
@@ -212,7 +212,7 @@ async def _summary(config: CompactionConfig, model: ChatModel, around: Surroundi
     elif config.model is not None:
         model = config.model
     model = around.metered(model) if around.metered else model
-    return ModelSummary(model, config, fell_back=_tell, clock=around.clock)
+    return ModelSummary(model, config, fell_back=_tell, clock=around.clock, redactor=around.redactor)
 
 
 def _tell(why: str) -> None:

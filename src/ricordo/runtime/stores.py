@@ -36,6 +36,7 @@ from ricordo.runtime.built_in_stores import BUILT_IN, imported
 from ricordo.runtime.claiming import claimed_root
 from ricordo.runtime.given import require, scope_of
 from ricordo.runtime.guard_key import digest_key, guard_key, new_key
+from ricordo.runtime.guarded_models import guarded_embedder
 from ricordo.runtime.roots import nearest_root, workspace_in
 from ricordo.runtime.serving import named_embedder
 from ricordo.runtime.settings import Settings
@@ -236,15 +237,19 @@ class Opener:
         parts = StoreParts(
             redactor=Redactor(key), clock=self.parts.clock, ids=self.parts.ids, emitter=self.parts.emitter, key=key
         )
+        embedder = guarded_embedder(self.embedder, parts.redactor) if self.embedder else None
         opening = Opening(
             address=address, scope=self.scope, parts=parts, another=self.backend, folder=folder,
             files=self._files_of_others if address.scheme in _AS_IT_IS else self._files,
-            embedder=self.embedder, index=partial(KeywordIndex.open, redactor=parts.redactor),
-            named_embedder=partial(named_embedder, settings=self.parts.settings, agent=self.parts.model),
+            embedder=embedder, index=partial(KeywordIndex.open, redactor=parts.redactor),
+            named_embedder=partial(self._named_embedder, redactor=parts.redactor),
             records=self._records if address.scheme in _AS_IT_IS else None,
         )  # fmt: skip
         async with factory(opening) as backend:
             yield backend
+
+    def _named_embedder(self, name: str, redactor: Redactor) -> Embedder:
+        return guarded_embedder(named_embedder(name, self.parts.settings, self.parts.model), redactor)
 
     def _factory(self, scheme: str) -> StoreFactory:
         """Return what opens a scheme; it imports, so call it in a thread. Raises: InvalidSetting, ExtraMissing."""

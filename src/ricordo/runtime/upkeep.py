@@ -31,6 +31,7 @@ from ricordo.maintenance.retain import retain
 from ricordo.maintenance.turns import TurnsAtWork
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
+from ricordo.runtime.guarded_models import model_for_memory
 from ricordo.runtime.settings import Settings
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
@@ -81,7 +82,7 @@ def kept_up(
     """
     config = settings.consolidation
     tidy = partial(collect, place.files, place.clock, eviction_path=_eviction_path(settings))
-    adviser = _adviser(settings, scope, model, meter)
+    adviser = _adviser(settings, scope, model, partial(model_for_memory, redactor=place.redactor, meter=meter))
     curation = _curation(place, scope, settings, emitter, adviser=adviser, turns=turns)
     return Upkeep(
         cycle=Cycle(steps=_steps(place, settings, curation, tidy), emitter=emitter, scope=scope),
@@ -130,14 +131,16 @@ def _steps(
     ]
 
 
-def _adviser(settings: Settings, scope: Scope, model: ChatModel | None, meter: Meter | None) -> Adviser | None:
+def _adviser(
+    settings: Settings, scope: Scope, model: ChatModel | None, for_memory: Callable[..., ChatModel]
+) -> Adviser | None:
     """Return who asks a model; None where the rules do it all."""
     config = settings.consolidation
     if config is None:
         return None
 
     def made(asked: ChatModel) -> Adviser:
-        return ModelAdviser(model=meter.metered(asked, "consolidation", scope=scope) if meter else asked, config=config)
+        return ModelAdviser(model=for_memory(asked, "consolidation", scope=scope), config=config)
 
     if isinstance(config.model, str) and config.model != OFFLINE:
         address = settings.address(config.model, setting="consolidation.base_url", own=config.base_url, agent=model)

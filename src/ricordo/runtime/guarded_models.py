@@ -1,0 +1,106 @@
+"""Guarded models: every request that memory makes for its own work passes the guard.
+
+Memory reads files that people write by hand, and a secret in them stays in the file. Invariant: no model for learning,
+summaries or curation and no embedder of a provider is sent a secret that the guard finds; it is sent the mark instead.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from anyio.to_thread import run_sync
+
+from ricordo.guard import Redactor
+from ricordo.harness.offline import OFFLINE
+from ricordo.index.meanings import WeighsWords
+from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.models import ChatModel, Embedder, Reply
+from ricordo.models.around import Around
+from ricordo.models.closing import closing_events
+from ricordo.models.contract import ReplyEvent
+from ricordo.models.naming import provider_of
+from ricordo.scopes import Scope
+from ricordo.spending import Meter
+from ricordo.workspace.redaction import redacted_message
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["GuardedEmbedder", "GuardedModel", "guarded_embedder", "model_for_memory"]
+
+_LOCAL = frozenset({"hashing", "minilm", "static"})
+
+
+def model_for_memory(
+    model: ChatModel, purpose: str, *, redactor: Redactor, meter: Meter | None = None, scope: Scope | None = None
+) -> ChatModel:
+    """Return `model` as memory asks it for `purpose`: guarded, and counted where there is a `meter`.
+
+    The offline model, which sends nothing, is returned as it is.
+    """
+    if model.name == OFFLINE:
+        return model
+    guarded = GuardedModel(model=model, redactor=redactor)
+    return meter.metered(guarded, purpose, scope=scope) if meter else guarded
+
+
+def guarded_embedder(embedder: Embedder, redactor: Redactor) -> Embedder:
+    """Return `embedder` behind the guard; one that works on this machine, and sends nothing, as it is."""
+    is_local = isinstance(embedder, WeighsWords) or provider_of(embedder.model_id) in _LOCAL
+    return embedder if is_local else GuardedEmbedder(embedder=embedder, redactor=redactor)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardedModel(Around):
+    """A `ChatModel` whose requests hold marks in the place of secrets."""
+
+    redactor: Redactor
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return the reply of the model inside to the guarded request."""
+        return await self.model.complete(await self._guarded(messages), tools=tools, schema=schema)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """Give the events of the model inside for the guarded request."""
+        guarded = await self._guarded(messages)
+        async with closing_events(self.model.stream(guarded, tools=tools, schema=schema)) as events:
+            async for event in events:
+                yield event
+
+    async def _guarded(self, messages: Sequence[Message]) -> list[Message]:
+        return await run_sync(lambda: [redacted_message(message, self.redactor) for message in messages])
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardedEmbedder:
+    """An `Embedder` whose requests hold marks in the place of secrets."""
+
+    embedder: Embedder
+    redactor: Redactor
+
+    @property
+    def model_id(self) -> str:
+        """The id of the embedder inside."""
+        return self.embedder.model_id
+
+    @property
+    def dimension(self) -> int:
+        """The length of each vector of the embedder inside."""
+        return self.embedder.dimension
+
+    async def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """Return one row for each guarded text; see `Embedder`."""
+        return await self.embedder.embed(await run_sync(lambda: [self.redactor.clean(text) for text in texts]))
