@@ -90,7 +90,6 @@ async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leave
     ("maintenance", "hours"),
     [
         (MaintenanceConfig(), 6),
-        (MaintenanceConfig(interval=timedelta(hours=6)), 6),
         (MaintenanceConfig(interval=timedelta(minutes=90)), 1.5),
     ],
 )

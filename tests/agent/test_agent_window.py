@@ -113,7 +113,7 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     assert counts(recovering)[-1] < counts(recovering)[-2]
 
 
-@pytest.mark.req("AS-EVICT-08", "AS-EVICT-01", "AS-EVICT-02")
+@pytest.mark.req("AS-EVICT-08", "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03")
 async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     script = [Call("wide", {"size": 80_000}), Call("wide", {"size": 80_001}), Call("wide", {"size": 300_000})]
