@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -193,6 +194,22 @@ async def test_many_small_messages_at_the_trigger_do_not_cost_a_summary_each() -
                 since = 0
             window = found.messages
         assert 3 <= len(written.asked) <= 60
+    # nor does one that can't be used, which depends on the very sizes
+    vain = 0
+    for length in range(12):
+        written, asked_at, window = Written("far too long " * 200), list[int](), ()
+        compact = Compact(CompactionConfig(trigger_messages=21), written)
+        spoken = [said("go on " * length), *(said(f"{number}") for number in range(1, 55))]
+        for number, message in enumerate(with_ids(spoken, session="s1")):
+            asked, window = len(written.asked), (*window, message)
+            found = await compact.reduce(Window(messages=window, session="s1", agent="main"))
+            if len(written.asked) > asked:
+                asked_at.append(number)
+                vain += found.messages == window
+            window = found.messages
+        assert len(asked_at) > 1
+        assert all(later - earlier >= 5 for earlier, later in pairwise(asked_at))
+    assert vain
     written = Written()
     wide = talk(23, words="wide " * 200)[1:]
     one_goes = await compacted(wide[:21], CompactionConfig(trigger_messages=21), written)

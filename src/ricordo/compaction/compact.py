@@ -25,7 +25,7 @@ from ricordo.compaction.contract import Act, Handover, Reduction, Summarize, Sum
 from ricordo.compaction.digest import digest
 from ricordo.compaction.handles import handle_of
 from ricordo.compaction.learning import Learning, learning
-from ricordo.compaction.plan import Plan, decide, measured, thresholds
+from ricordo.compaction.plan import LEAST_ADDED, Plan, decide, measured, thresholds
 from ricordo.compaction.reports import unchanged
 from ricordo.compaction.results import CLEARED, files_of, records, restored
 from ricordo.compaction.shorten import shortened
@@ -93,6 +93,8 @@ class Compact:
         self._recorded = recorded or self._offload is not None
         self._original = original
         self._warned = False
+        self._unused = ""
+        """The last message of the window whose summary could not be used; empty where it could."""
 
     async def reduce(self, window: Window) -> Reduction:
         """Return the window with a summary in the place of its older messages, when a trigger says so."""
@@ -103,7 +105,7 @@ class Compact:
         plan = decide(window, self._config, tokens)
         head = leading(window.messages)
         dropped = window.messages[head : plan.cut]
-        hindrance = _hindrance(window, plan, dropped)
+        hindrance = _hindrance(window, plan, dropped) or self._too_soon(window, plan)
         if hindrance:
             return self._shortened(window, plan, unchanged(self.act, window, hindrance, total))
         notes: list[str] = []
@@ -112,6 +114,7 @@ class Compact:
         except _NotHeldError as error:
             same = unchanged(self.act, window, str(error), total)
             return replace(same, report=replace(same.report, status="failed"))
+        self._unused = "" if found else window.messages[-1].id
         if found is None:
             reason, note = f"{plan.reason}, but {_NOT_SMALLER}", "; ".join(notes)
             return self._shortened(window, plan, unchanged(self.act, window, reason, total, note=note))
@@ -239,6 +242,13 @@ class Compact:
         note = "; ".join(filter(None, (report.note, "messages that were too long were shortened")))
         report = replace(report, status="done", note=note, tokens_after=sum(measured(messages, window.ratio)))
         return replace(found, messages=messages, report=report)
+
+    def _too_soon(self, window: Window, plan: Plan) -> str:
+        """Say why no summary is asked for again, as the last one could not be used; empty when one is."""
+        ids = [message.id for message in window.messages]
+        if plan.pressed or not self._unused or self._unused not in ids[-LEAST_ADDED:]:
+            return ""
+        return f"{plan.reason}, but fewer than {LEAST_ADDED} messages since a summary that was not smaller"
 
     def _warn(self, window: Window) -> None:
         if not self._warned and thresholds(self._config, window.limit).clamped:

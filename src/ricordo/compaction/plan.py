@@ -23,6 +23,7 @@ from ricordo.tokens.budget import Budget, resolve
 from ricordo.tokens.estimate import estimate_message
 
 __all__ = [
+    "LEAST_ADDED",
     "Plan",
     "Thresholds",
     "ceiling",
@@ -39,7 +40,8 @@ __all__ = [
 _UNKNOWN_TRIGGER = 160_000
 _UNKNOWN_WINDOW = 180_000
 _LEAST_REMOVED = 2
-_LEAST_ADDED = 5
+LEAST_ADDED = 5
+"""How many messages come at least between two summaries that nothing presses for."""
 _RESERVED = 20_000
 _WORTH = 4
 _PROGRESS = 5
@@ -275,8 +277,8 @@ def _hindrance(messages: Sequence[Message], cut: int, *, pressed: bool, heavy: b
     if summaries < _LEAST_REMOVED and others < (1 if pressed else _LEAST_REMOVED):
         return f"it would remove fewer than {_LEAST_REMOVED} messages"
     added = _added(messages)
-    if not pressed and not heavy and added is not None and added < _LEAST_ADDED:
-        return f"fewer than {_LEAST_ADDED} messages since the last summary"
+    if not pressed and not heavy and added is not None and added < LEAST_ADDED:
+        return f"fewer than {LEAST_ADDED} messages since the last summary"
     return ""
 
 
