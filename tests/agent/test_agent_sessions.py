@@ -176,6 +176,7 @@ async def test_a_session_of_two_agents_keeps_all_and_is_rebuilt_when_its_log_is_
     ]
 
 
+@pytest.mark.req("AS-BUG-28")
 @pytest.mark.parametrize("broken", [False, True], ids=["kept", "set aside"])
 async def test_a_session_is_opened_by_its_user_alone(tmp_path: Path, broken: bool) -> None:
     root = tmp_path / ".ricordo"
