@@ -53,6 +53,7 @@ is its default message; backends translate their drivers' errors at their own ed
     │   ├── ModelTimeout
     │   ├── SpendingLimitReached
     │   └── ReplyInvalid
+    │       └── OutputInvalid
     ├── TaskCancelled
     ├── ToolFailed                raised by a tool: its message is what the model is told
     ├── LeaseLost
@@ -67,8 +68,8 @@ __all__ = [
     "IndexTooLarge", "IndexUnavailable", "InvalidEntry", "InvalidFact", "InvalidInput", "InvalidMessage",
     "InvalidQuery", "InvalidScope", "InvalidSetting", "LeaseLost", "MemoryClosed", "MessageNotFound", "ModelError",
     "ModelKeyMissing", "ModelNotFound", "ModelOverflow", "ModelRateLimited", "ModelRefused", "ModelTimeout",
-    "ModelUnavailable", "NotFound", "PathRefused", "ReasonRequired", "ReplyInvalid", "RicordoError", "RootMoved",
-    "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired", "SessionNotFound",
+    "ModelUnavailable", "NotFound", "OutputInvalid", "PathRefused", "ReasonRequired", "ReplyInvalid", "RicordoError",
+    "RootMoved", "RootNotFound", "RootNotTrusted", "ScopeError", "ScopeMismatch", "ScopeRequired", "SessionNotFound",
     "SpendingLimitReached", "StorageBusy", "StorageError", "StorageFailed", "StorageFull", "StorageReadOnly",
     "TaskCancelled", "TaskNotFound", "ToolFailed", "UndoRefused", "VersionConflict", "clean_messages_with",
 ]  # fmt: skip
@@ -332,7 +333,8 @@ class ReplyInvalid(ModelError):
     """The model's reply is empty, cut off or in a form that is not understood.
 
     `said` is its text where there was one in another form than was asked for, for a caller who can do something with
-    it; it is never shown with the error. `cut_off` says that the text has no end.
+    it; it is never shown with the error. `cut_off` says that the text has no end. `reply` is the whole reply, None
+    where that is not known.
     """
 
     def __init__(self, message: str | None = None, *, said: str = "", cut_off: bool = False) -> None:
@@ -340,6 +342,14 @@ class ReplyInvalid(ModelError):
         super().__init__(message)
         self.said = said
         self.cut_off = cut_off
+        self.reply: object = None
+
+
+class OutputInvalid(ReplyInvalid):
+    """The answer of a turn is not of the type that was asked for, also after it was asked for once more.
+
+    `said` is the text of the last reply; what was said is recorded, and the next turn goes on from it.
+    """
 
 
 class TaskCancelled(RicordoError):

@@ -213,7 +213,7 @@ async def test_what_no_provider_would_take_is_refused_before_it_is_recorded(tmp_
     root = tmp_path / ".ricordo"
     async with agent(ScriptedModel([Say("Here.")]), root) as one:
         with pytest.raises(InvalidMessage):
-            await one.send(given)  # type: ignore[arg-type]
+            await one.send(given)  # type: ignore[call-overload]
         with pytest.raises(InvalidMessage):
             async with one.stream(given):  # type: ignore[arg-type]
                 pass

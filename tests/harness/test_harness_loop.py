@@ -422,7 +422,7 @@ async def test_a_turn_a_request_and_a_call_report_their_end_with_counts_and_no_c
 
 async def test_a_harness_that_could_not_work_is_refused() -> None:
     tools = [FunctionTool("echo", echo), FunctionTool("echo", echo)]
-    with pytest.raises(InvalidSetting, match="one name"):
+    with pytest.raises(InvalidSetting, match="called echo"):
         Harness(FakeModel(), tools=tools)
     with pytest.raises(InvalidSetting, match="max_iters"):
         Harness(FakeModel(), max_iters=0)

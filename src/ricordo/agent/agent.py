@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType, TracebackType
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from ricordo.agent import arguments
 from ricordo.agent.standpoint import Standpoint
@@ -29,7 +29,7 @@ from ricordo.flush.config import FlushConfig
 from ricordo.harness.sub_agents import RemoteAgent, SubAgent
 from ricordo.harness.turn_limits import TurnLimits
 from ricordo.messages import Message, Text
-from ricordo.middleware import TurnResult
+from ricordo.middleware import TurnResult, TypedResult
 from ricordo.models import ChatModel, ModelSettings
 from ricordo.runtime import Settings
 from ricordo.runtime.agent_options import AgentOptions, Refresh
@@ -43,10 +43,12 @@ from ricordo.scopes import Scope
 from ricordo.state import StateStore
 from ricordo.stores import Store
 from ricordo.tools import Approve, Tool
+from ricordo.tools.output import output_of
 
 __all__ = ["HarnessAgent"]
 
 _P = ParamSpec("_P")
+_Output = TypeVar("_Output")
 
 
 def _as_constructed(
@@ -181,23 +183,40 @@ class HarnessAgent(Standpoint):
         self._open = None
         return await self._stack.__aexit__(kind, error, trace)
 
-    async def send(self, message: str | Message | Sequence[Message]) -> TurnResult:
+    @overload
+    async def send(self, message: str | Message | Sequence[Message]) -> TurnResult: ...
+
+    @overload
+    async def send(
+        self, message: str | Message | Sequence[Message], *, output_type: type[_Output]
+    ) -> TypedResult[_Output]: ...
+
+    async def send(
+        self, message: str | Message | Sequence[Message], *, output_type: type[_Output] | None = None
+    ) -> TurnResult | TypedResult[_Output]:
         """Return what the agent replies; `str()` of it is the text.
 
-        Raises: ModelError and its siblings, and then what was said is kept, and the next turn goes on from it;
-        InvalidMessage for a blank text; StorageError when it can't be recorded.
+        With an `output_type`, which is a dataclass, a TypedDict, a model of pydantic or a plain type, `output` of the
+        result is a value of it: the model answers in that form, after as many tool calls as it wants. An answer of
+        another form is asked for once more. Raises: ModelError and its siblings, OutputInvalid among them, and then
+        what was said is kept, and the next turn goes on from it; InvalidMessage for a blank text; InvalidSetting for a
+        type that no JSON schema can say; StorageError when it can't be recorded.
         """
-        return await self._session.conversation.send(_messages(message))
+        output = None if output_type is None else output_of(output_type)
+        return await self._session.conversation.send(_messages(message), output=output)
 
     @asynccontextmanager
-    async def stream(self, message: str | Message | Sequence[Message]) -> AsyncIterator[TurnStream]:
+    async def stream(
+        self, message: str | Message | Sequence[Message], *, output_type: type[object] | None = None
+    ) -> AsyncIterator[TurnStream]:
         """Give the reply as it comes: `async with agent.stream("...") as events: async for event in events`.
 
-        Leaving the block before the end stops the reply; what was said of it is kept. Errors as in `send`.
+        Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
         """
         conversation, given = self._session.conversation, _messages(message)
+        output = None if output_type is None else output_of(output_type)
         with TurnStream() as events:
-            async with beside(lambda: events.run(lambda: conversation.send(given, events.hear))):
+            async with beside(lambda: events.run(lambda: conversation.send(given, events.hear, output))):
                 yield events
 
     async def record(self, messages: Sequence[Message]) -> tuple[Message, ...]:

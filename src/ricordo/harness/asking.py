@@ -1,11 +1,11 @@
 """Asking the model: one request, whole or as a stream, and what was heard of a reply that did not come to its end."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import anyio
 
 from ricordo.errors import ReplyInvalid
-from ricordo.messages import Message, Text, ToolSpec, marked
+from ricordo.messages import Message, Text, marked
 from ricordo.middleware import Request, TurnListener
 from ricordo.models import ChatModel, Finished, Reply, ReplyEvent, TextDelta
 
@@ -39,15 +39,30 @@ class Heard:
 async def ask(model: ChatModel, request: Request, heard: Heard) -> Reply:
     """Return the model's reply to `request`; to a turn that is listened to, its pieces are told as they come.
 
-    The reminder, where there is one, is the last message that is sent.
+    The reminder, where there is one, is the last message that is sent. Where the turn is to be answered with a type, a
+    reply in another form is returned with nothing parsed.
 
     Raises: ModelError as `ChatModel` does; ReplyInvalid for a stream that ends without a whole reply.
     """
     heard.begin()
-    messages = messages_of(request)
-    if request.turn.listener is None:
-        return await model.complete(messages, tools=request.tools)
-    return await _listened(model, messages, request.tools, request.turn.listener, heard)
+    try:
+        return await _asked(model, request, heard)
+    except ReplyInvalid as error:
+        if request.turn.output is None or not error.said:
+            raise
+        if isinstance(error.reply, Reply):
+            return error.reply
+        said = Message(role="assistant", parts=(Text(text=error.said),))
+        return Reply(message=said, stop="length" if error.cut_off else "end", model=model.name)
+
+
+async def _asked(model: ChatModel, request: Request, heard: Heard) -> Reply:
+    messages, listener, output = messages_of(request), request.turn.listener, request.turn.output
+    schema = output.schema if output else None
+    if listener is None:
+        return await model.complete(messages, tools=request.tools, schema=schema)
+    events = model.stream(messages, tools=request.tools, schema=schema)
+    return await _listened(events, listener, heard)
 
 
 def messages_of(request: Request) -> tuple[Message, ...]:
@@ -57,10 +72,7 @@ def messages_of(request: Request) -> tuple[Message, ...]:
     return (*system, *request.window, *reminder)
 
 
-async def _listened(
-    model: ChatModel, messages: Sequence[Message], tools: Sequence[ToolSpec], listener: TurnListener, heard: Heard
-) -> Reply:
-    events = model.stream(messages, tools=tools)
+async def _listened(events: AsyncIterator[ReplyEvent], listener: TurnListener, heard: Heard) -> Reply:
     reply: Reply | None = None
     try:
         async for event in events:

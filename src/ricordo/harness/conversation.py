@@ -29,6 +29,7 @@ from ricordo.scopes import Scope
 from ricordo.state import AgentState, Standing, StateStore
 from ricordo.state.merge import merged
 from ricordo.state.saved import SavedState
+from ricordo.tools.output import Output
 from ricordo.uncut import finish
 from ricordo.workspace.redaction import redacted_message
 
@@ -197,8 +198,10 @@ class Conversation:
     run: TurnHandler
     keeper: Keeper
 
-    async def send(self, messages: Sequence[Message], listener: TurnListener | None = None) -> TurnResult:
-        """Answer `messages`; another turn that is still running is waited for.
+    async def send(
+        self, messages: Sequence[Message], listener: TurnListener | None = None, output: Output | None = None
+    ) -> TurnResult:
+        """Answer `messages`, with an `output` where one is asked for; another turn that is still running is waited for.
 
         Raises: ModelError; what was said is kept, and the next turn goes on from it.
         """
@@ -211,6 +214,7 @@ class Conversation:
                 messages=tuple(messages),
                 window=valid(state.window),
                 listener=listener,
+                output=output,
             )
             try:
                 result = await self.run(turn)

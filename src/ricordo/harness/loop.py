@@ -11,7 +11,7 @@ and all that went through `record`, and shortened windows are seen by step middl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import partial
 
@@ -19,14 +19,14 @@ import anyio
 import anyio.lowlevel
 
 from ricordo.clock import SystemClock
-from ricordo.errors import InvalidSetting, RicordoError
+from ricordo.errors import InvalidSetting, OutputInvalid, RicordoError
 from ricordo.events import Emitter
 from ricordo.harness.asking import Heard, ask
 from ricordo.harness.calls import REPEATED, Calls, Running, told_apart
 from ricordo.harness.gate import Gate
 from ricordo.harness.results import failed
 from ricordo.harness.turn_limits import TurnLimits
-from ricordo.messages import Message, Text, ToolCall, Usage, count_fingerprints, marked, pair, with_ids
+from ricordo.messages import JsonValue, Message, Text, ToolCall, Usage, count_fingerprints, marked, pair, with_ids
 from ricordo.middleware import (
     Ending,
     Record,
@@ -37,10 +37,12 @@ from ricordo.middleware import (
     Turn,
     TurnMiddleware,
     TurnResult,
+    TypedResult,
     compose,
 )
 from ricordo.models import ChatModel, Reply, Stop
 from ricordo.tools import Tool
+from ricordo.tools.output import Output
 from ricordo.uncut import finish
 
 __all__ = ["Harness"]
@@ -57,6 +59,10 @@ _TOO_MUCH = "This call was not run: the turn has reached its limit, {limit}."
 _SPENT = (
     "[This turn was stopped at its limit, {limit}, before the model had come to an end. Another message lets it go on.]"
 )
+_WRONG = (
+    "[The answer can't be used: {error} Give it once more, as one JSON object in the form that was asked for, and "
+    "nothing beside it.]"
+)
 _ENDINGS: Mapping[Stop, Ending] = {"length": "length", "refused": "refused", "window": "window"}
 
 
@@ -72,6 +78,7 @@ class _Going:
     steps: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: Decimal | None = Decimal(0)
+    corrected: bool = False
 
     async def begin(self) -> None:
         """Record what was given; calls that an earlier turn left without a result get one first, in their place."""
@@ -110,7 +117,9 @@ class _Going:
         self.cost = None if self.cost is None or reply.cost is None else self.cost + reply.cost
 
     def ended(self, message: Message, ending: Ending) -> TurnResult:
-        """Return what the turn came to."""
+        """Return what the turn came to. Raises: OutputInvalid where it was to be answered with a type."""
+        if self.turn.output is not None:
+            raise OutputInvalid(f"The turn ended before its answer came: {ending}.", said=message.text)
         return TurnResult(
             message=message,
             messages=self.added,
@@ -120,6 +129,24 @@ class _Going:
             usage=self.usage,
             cost=self.cost,
         )
+
+    async def answered(self, output: Output, message: Message, parsed: JsonValue, *, last: bool) -> TurnResult | None:
+        """Return what the turn came to with this answer; None where the model is told what is wrong with it instead.
+
+        That is done once, and not after the `last` request. Raises: OutputInvalid.
+        """
+        try:
+            value = output.read(parsed)
+        except ValueError as error:
+            if self.corrected or last:
+                raise OutputInvalid(
+                    f"The answer is not of the type that was asked for: {error}", said=message.text
+                ) from error
+            self.corrected = True
+            await self.add(marked(Message(role="user", parts=(Text(text=_WRONG.format(error=error)),)), "notice"))
+            return None
+        whole = replace(self, turn=replace(self.turn, output=None)).ended(message, "end")
+        return TypedResult(output=value, **{each.name: getattr(whole, each.name) for each in fields(whole)})
 
     def _named(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         before = count_fingerprints([*self.turn.window, *self.added])
@@ -176,7 +203,8 @@ class Harness:
         """Carry `turn` out and return what it came to.
 
         With the endings `max_iters` and `limit` the last message is a notice of the harness, marked as such, and not
-        the model's. Raises: ModelError when the model can't answer, StorageError when something can't be recorded.
+        the model's. A turn with an `output` comes to a `TypedResult`. Raises: OutputInvalid when none comes; ModelError
+        when the model can't answer, StorageError when something can't be recorded.
         """
         return await compose(self._turns, self._reported)(turn)
 
@@ -216,6 +244,10 @@ class Harness:
         if spent:
             calls.refuse(_TOO_MUCH.format(limit=spent), calls.left)
         stored = await self._answered(going, message, calls)
+        output = going.turn.output
+        if output and not message.tool_calls and ending in {None, "length"}:
+            last = number == self._max_iters or bool(spent)
+            return await going.answered(output, stored, reply.parsed, last=last)
         if not message.tool_calls or ending in {"refused", "window"}:
             return going.ended(stored, ending or "end")
         if number < self._max_iters and not spent:

@@ -15,6 +15,7 @@ from ricordo.middleware.contract import (
     TurnListener,
     TurnMiddleware,
     TurnResult,
+    TypedResult,
     compose,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "TurnListener",
     "TurnMiddleware",
     "TurnResult",
+    "TypedResult",
     "compose",
 ]

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
-from typing import Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from ricordo.messages import Message, ToolCall, ToolResult, ToolSpec, Usage
 from ricordo.models import Delta, Reply
 from ricordo.scopes import Scope
+from ricordo.tools.output import Output
 
 __all__ = [
     "Ending",
@@ -29,9 +30,11 @@ __all__ = [
     "TurnListener",
     "TurnMiddleware",
     "TurnResult",
+    "TypedResult",
     "compose",
 ]
 
+_Output = TypeVar("_Output")
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
 
@@ -60,7 +63,8 @@ TurnListener: TypeAlias = Callable[[TurnEvent], Awaitable[None]]
 class Turn:
     """One call of the agent: what was said to it, and the window that it goes on from.
 
-    `listener` hears what happens as it happens; with one the model is asked for a stream.
+    `listener` hears what happens as it happens; with one the model is asked for a stream. `output` is what it is to be
+    answered with, None for words.
     """
 
     scope: Scope
@@ -69,6 +73,7 @@ class Turn:
     messages: tuple[Message, ...]
     window: tuple[Message, ...] = ()
     listener: TurnListener | None = None
+    output: Output | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +94,13 @@ class TurnResult:
     def __str__(self) -> str:
         """The text of the reply."""
         return self.message.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypedResult(TurnResult, Generic[_Output]):
+    """What a turn came to that was asked for a type: `output` is a value of it."""
+
+    output: _Output
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,7 @@ from ricordo.models.replies import cost_of, delta_of, has_ended, read_reply, sto
 from ricordo.models.rules import RequestRules, rules_of
 from ricordo.models.sendable import count_sent, sendable
 from ricordo.models.shown import RequestBody, held_back
-from ricordo.models.structured import ANSWER_TOOL, parse_answer
+from ricordo.models.structured import ANSWER_TOOL, with_parsed
 from ricordo.models.thinking import thinking_settings
 from ricordo.tokens import estimate_request
 
@@ -292,17 +292,14 @@ class ProviderModel:
             self._check_whole_prompt(usage.input, asked)
         if self.told_window is not None and usage.input > self.told_window:
             self._told(None)
-        parsed = None
-        if schema is not None and not message.tool_calls:
-            parsed = parse_answer(message.text, schema, cut_off=stop in ("length", "window"))
-        return Reply(
+        reply = Reply(
             message=message,
-            parsed=parsed,
             usage=usage,
             model=response.model_name or self.model.model_name,
             stop=stop,
             cost=cost_of(response),
         )
+        return reply if schema is None or message.tool_calls else with_parsed(reply, schema)
 
     def _check_whole_prompt(self, reported: int, asked: _Asked) -> None:
         estimated = estimate_request(asked.messages, tools=asked.tools).input

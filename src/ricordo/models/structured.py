@@ -6,13 +6,15 @@ The error holds what was said instead, and does not show it.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from ricordo.errors import InvalidMessage, ReplyInvalid
 from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import loads
+from ricordo.models.contract import Reply
 
-__all__ = ["ANSWER_TOOL", "parse_answer"]
+__all__ = ["ANSWER_TOOL", "parse_answer", "with_parsed"]
 
 ANSWER_TOOL = "give_answer"
 """The tool whose arguments are the answer, where a provider has no other way to answer in a form."""
@@ -39,3 +41,13 @@ def parse_answer(text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = 
     if missing:
         raise invalid(f"The model's answer lacks {', '.join(map(str, missing))}.")
     return value
+
+
+def with_parsed(reply: Reply, schema: Mapping[str, JsonValue]) -> Reply:
+    """Return `reply` with the object that its text is. Raises: ReplyInvalid as `parse_answer` does, with the reply."""
+    try:
+        parsed = parse_answer(reply.message.text, schema, cut_off=reply.stop in ("length", "window"))
+    except ReplyInvalid as error:
+        error.reply = reply
+        raise
+    return replace(reply, parsed=parsed)

@@ -192,12 +192,15 @@ class HarnessAgent(Face[AsyncAgent]):
         return TaskList(self._portal, self._inner.tasks)
 
     @contextmanager
-    def stream(self, message: str | Message | Sequence[Message]) -> Iterator[TurnStream]:
+    def stream(
+        self, message: str | Message | Sequence[Message], *, output_type: type[object] | None = None
+    ) -> Iterator[TurnStream]:
         """Give the reply as it comes: `with agent.stream("...") as events: for event in events`.
 
-        Leaving the block before the end stops the reply; what was said of it is kept. Errors as in `send`.
+        Leaving the block before the end stops the reply; what was said of it is kept. The type and errors as in `send`.
         """
-        with self._portal.wrap_async_context_manager(self._inner.stream(message)) as events:
+        stream = self._inner.stream(message, output_type=output_type)
+        with self._portal.wrap_async_context_manager(stream) as events:
             yield TurnStream(self._portal, events)
 
     send = blocking(AsyncAgent.send)

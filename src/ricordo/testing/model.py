@@ -20,7 +20,7 @@ from ricordo.errors import (
 )
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.models import Finished, Reply, ReplyEvent, TextDelta, ThinkingDelta
-from ricordo.models.structured import parse_answer
+from ricordo.models.structured import with_parsed
 from ricordo.testing.answer import Answer, answer_to, pieces
 from ricordo.testing.refusal import refusal
 from ricordo.testing.script import (
@@ -187,16 +187,8 @@ class ScriptedModel:
             raise (
                 ModelOverflow("The window is full.") if answer.stop == "window" else ReplyInvalid("The reply is empty.")
             )
-        parsed = None
-        if request.schema is not None and not answer.calls:
-            parsed = parse_answer(answer.text or "", request.schema, cut_off=answer.stop in ("length", "window"))
-        return Reply(
-            message=answer.message,
-            parsed=parsed,
-            usage=answer.usage,
-            model=self._name,
-            stop=answer.stop,
-        )
+        reply = Reply(message=answer.message, usage=answer.usage, model=self._name, stop=answer.stop)
+        return reply if request.schema is None or answer.calls else with_parsed(reply, request.schema)
 
 
 def _spoken(item: Played) -> Spoken:
