@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from agents_at_work import SCOPE, settings, transcript
@@ -12,7 +13,7 @@ from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.models import ChatModel
 from ricordo.stores import Forgets, Lists
-from ricordo.testing import Call, RecordedRequest, Say, ScriptedModel
+from ricordo.testing import Call, Held, RecordedRequest, Say, ScriptedModel
 from ricordo.workspace.profile import Fact, FactSource
 
 if TYPE_CHECKING:
@@ -137,6 +138,27 @@ async def test_the_next_request_of_a_running_conversation_says_nothing_of_it(tmp
     window = [message for message in model.requests[1].messages if message.role != "system"]
     later = [message for message in model.requests[2].messages if message.role != "system"]
     assert later[: len(window)] == window
+
+
+@pytest.mark.parametrize("act", ["forget", "erase"])
+async def test_a_session_that_runs_meanwhile_does_not_write_it_into_its_state_again(tmp_path: Path, act: str) -> None:
+    root = tmp_path / ".ricordo"
+    gone = await remembered(root)
+    model = ScriptedModel([Held(Say("Hello again.")), Say("A talk.")])
+    async with agent(model, root) as one, anyio.create_task_group() as group:
+        group.start_soon(one.send, "Hello again, I am back.")
+        await model.until_waiting()
+        assert "5000 EUR" in told(model.requests[0])
+        async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+            await (memory.forget(gone) if act == "forget" else memory.erase(gone))
+        model.release()
+    state = place_of(root) / "workspace/agents/main/state/one.json"
+    assert "Hello again, I am back." in state.read_text()
+    assert "(forgotten)" in state.read_text()
+    assert "5000 EUR" not in state.read_text()
+    if act == "erase":
+        left = [path for path in root.rglob("*") if path.is_file() and b"5000 EUR" in path.read_bytes()]
+        assert left == []
 
 
 @pytest.mark.parametrize("scheme", ["jsonl", "sessions"])

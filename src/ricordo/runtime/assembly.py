@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from anyio.to_thread import run_sync
@@ -32,6 +33,7 @@ from ricordo.queue import Job, Queue
 from ricordo.recall.reranking import Reranker
 from ricordo.runtime.claiming import claimed_root, root_identity
 from ricordo.runtime.guarded_models import guarded_embedder
+from ricordo.runtime.hiding_states import HidingStates
 from ricordo.runtime.marker import VERSION, claim_place, raise_version, read_version
 from ricordo.runtime.parts import Parts
 from ricordo.runtime.place_work import Work, inbox_of, work_in, writable
@@ -50,6 +52,7 @@ from ricordo.stores.layered import Layered
 from ricordo.stores.place import SHARED_LABEL, Place
 from ricordo.stores.saving_clock import SavingClock
 from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.forgotten import Forgotten
 from ricordo.workspace.layout import INDEX, USERS
 from ricordo.workspace.renaming import AGENTS, rename_records
 
@@ -127,6 +130,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
             reranker=reranker, consolidation=parts.settings.consolidation, saved=opening.saved,
         )  # fmt: skip
         work = opening.work_of(place)
+        states = FileStates(place.files, place.redactor, await opening.grants(layers[0]))
         async with (
             beside(serving.serve),
             work.worker.at_work(closing_seconds=work.flush.config.closing_seconds),
@@ -143,7 +147,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
                 curation=work.upkeep.curation,
                 inbox=work.inbox,
                 worker=work.worker,
-                states=FileStates(place.files, place.redactor, await opening.grants(layers[0])),
+                states=HidingStates(states, partial(_forgotten, seen)),
                 profiles=work.profiles,
                 meter=work.meter,
                 turns=turns,
@@ -343,6 +347,11 @@ async def inspect_root(root: Path, scratch: Path) -> list[Check]:
         return await inspect(files, index, now=SystemClock().now())
     finally:
         await index.close()
+
+
+async def _forgotten(seen: VisiblePlaces) -> list[Forgotten]:
+    """Return what was forgotten in the places of a scope."""
+    return [await place.forgotten() for place in await seen.existing()]
 
 
 async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts, held: list[HeldFolder]) -> Place:
