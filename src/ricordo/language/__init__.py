@@ -12,7 +12,7 @@ from ricordo.language.languages import LANGUAGES, Language, detect_language
 from ricordo.language.names import NameMention, find_names
 from ricordo.language.openers import without_opener
 from ricordo.language.persons import addressed_by_name, attribute, in_third_person, keeps_grammar, mentions
-from ricordo.language.repeating import repeats
+from ricordo.language.repeating import cover, repeats, stated
 from ricordo.language.scripts import Script, dominant_script, is_unsegmented, script_of
 from ricordo.language.sentences import Sentence, SentenceKind, split_sentences
 from ricordo.language.similarity import containment, jaccard, overlap, text_similarity
@@ -37,6 +37,7 @@ __all__ = [
     "blank_quoted",
     "containment",
     "content_words",
+    "cover",
     "dated",
     "detect_language",
     "dominant_script",
@@ -56,6 +57,7 @@ __all__ = [
     "script_of",
     "split_identifier",
     "split_sentences",
+    "stated",
     "strip_accents",
     "text_similarity",
     "without_opener",

@@ -8,34 +8,52 @@ from collections.abc import Sequence
 
 from ricordo.errors import StorageError
 from ricordo.guard import Trust
-from ricordo.index.contract import Query
-from ricordo.language import repeats
+from ricordo.index.contract import Chunk, Query
+from ricordo.language import cover, repeats, stated
 from ricordo.recall.hits import TOOL, Hit, Source
+from ricordo.workspace.entry import Entry
 
 __all__ = ["is_echo"]
 
 _LOOKED_AT = 12
 _LONGEST = 600
+_RETOLD = 0.5
+"""Which share of a sentence a tool has to have printed, in words of its own, for the sentence to be the tool's."""
 
 
 async def is_echo(sources: Sequence[Source], hit: Hit) -> bool:
     """Tell whether the hit is an assistant's, and what it says was printed by a tool in its session and by no user.
 
-    A source that can't be searched tells of none.
+    Of a file that agents write it is not known from which session a line is: all of them are looked through. A source
+    that can't be searched tells of none.
     """
-    entry, session = hit.entry, hit.entry.source.session
-    if not session or hit.trust is not Trust.AGENT or (hit.speaker != "assistant" and entry.by != "agent"):
+    entry, session = hit.entry, "" if hit.is_in_file_of_agent else hit.entry.source.session
+    is_own = hit.is_in_file_of_agent or (session and (hit.speaker == "assistant" or entry.by == "agent"))
+    if not is_own or hit.trust is not Trust.AGENT:
         return False
-    asked = Query(text=entry.content[:_LONGEST], session=session, sorts=("transcript", "result"))
+    asked = Query(text=entry.content[:_LONGEST], session=session or "", sorts=("transcript", "result"))
     printed = False
     for source in (each for each in sources if each.label == hit.source):
         try:
             matches = await source.index.search(asked, _LOOKED_AT)
         except StorageError:
             continue
-        chunks = [match.chunk for match in matches if repeats(entry.content, match.chunk.content)]
-        earlier = [chunk for chunk in chunks if not (chunk.time and entry.time and chunk.time > entry.time)]
-        if any(chunk.speaker not in {"", "assistant", TOOL} for chunk in earlier):
+        earlier = [each.chunk for each in matches if not _is_later(each.chunk, entry)]
+        users = [chunk.content for chunk in earlier if chunk.speaker not in {"", "assistant", TOOL}]
+        tools = [chunk.content for chunk in earlier if chunk.speaker == TOOL or chunk.sort == "result"]
+        if any(repeats(entry.content, stated(text)) for text in users):
             return False
-        printed = printed or any(chunk.speaker == TOOL or chunk.sort == "result" for chunk in earlier)
+        printed = (
+            printed or any(repeats(entry.content, text) for text in tools) or _retells(entry.content, tools, users)
+        )
     return printed
+
+
+def _retells(text: str, tools: Sequence[str], users: Sequence[str]) -> bool:
+    """Tell whether a text says in other words what tools printed, and is nearer to that than to what users stated."""
+    printed = cover(text, tools)
+    return printed >= _RETOLD and printed > cover(text, users)
+
+
+def _is_later(chunk: Chunk, entry: Entry) -> bool:
+    return bool(chunk.time and entry.time and chunk.time > entry.time)

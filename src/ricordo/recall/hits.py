@@ -101,8 +101,12 @@ class Hit:
         """Who stands behind it; what a tool printed is from outside, and what an assistant said is the agent's."""
         if self.speaker == TOOL or self.path.startswith(_PRINTED) or self.entry.trust is Trust.EXTERNAL:
             return Trust.EXTERNAL
-        own = self.speaker == _ASSISTANT or self.path.startswith(_AGENTS_OWN)
-        return Trust.AGENT if own else self.entry.trust
+        return Trust.AGENT if self.speaker == _ASSISTANT or self.is_in_file_of_agent else self.entry.trust
+
+    @property
+    def is_in_file_of_agent(self) -> bool:
+        """Whether it stands in a file that agents write: a note, a plan, or what a session was about."""
+        return self.path.startswith(_AGENTS_OWN)
 
     @property
     def date(self) -> datetime | None:
