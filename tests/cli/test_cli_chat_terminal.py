@@ -20,6 +20,7 @@ from places import place_of
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
+from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, Hang, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 from warm_processes import WarmProcess
 
@@ -427,6 +428,28 @@ def test_what_is_always_let_through_is_not_asked_again_and_the_rule_is_shown(mon
         terminal.type("\x04")
         terminal.rest()
     assert not Path("other.txt").exists()
+
+
+def test_what_a_persons_own_configuration_permits_is_not_asked_and_all_else_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Settings.from_environment().data / "config.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('permissions = ["allow write_file(notes.txt)", "deny write_file(never*)"]\n', encoding="utf-8")
+    script = [Call("write_file", {"path": f"{name}.txt", "content": "x\n"}) for name in ("notes", "never", "other")]
+    with _model([*script, Say("Done.")], monkeypatch), Terminal("--files") as terminal:
+        terminal.until("> ")
+        terminal.type("Write.\n")
+        asked = terminal.until("[y/N/a]")
+        assert "other.txt" in asked
+        assert "create notes.txt" not in asked
+        terminal.type("n\n")
+        terminal.until("Done.")
+        terminal.until("> ")
+        terminal.type("/permissions\n")
+        listed = terminal.until("> ")
+        assert "allow write_file(notes.txt)  of your settings" in listed
+        terminal.type("\x04")
+        terminal.rest()
+    assert [path.name for path in Path().glob("*.txt")] == ["notes.txt"]
 
 
 def test_a_task_goes_on_between_lines_is_stopped_by_its_id_and_its_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from command_line import chat, ricordo
+from ricordo.runtime import Settings
 
 SECRET = "sk-proj-abcdefghijklmnopqrstuvwxyz1234567890ABCD"
 
@@ -45,6 +46,17 @@ def test_each_value_says_where_it_came_from(config: Path, monkeypatch: pytest.Mo
     assert ["max_iters", "4", "RICORDO_MAX_ITERS"] in lines
     assert ["user", "ana", "argument"] in lines
     assert ["compaction", "on", "config.toml:4"] in lines
+
+
+def test_a_broken_file_of_the_person_is_told_and_the_rest_goes_on(config: Path) -> None:
+    own = Settings.from_environment().data / "config.toml"
+    own.write_text("permissions = [\n", encoding="utf-8")
+    config.write_text("max_iters = 4\n", encoding="utf-8")
+    done = ricordo("config", "show", "--json")
+    assert (done.code, done.document["own_file"], done.document["own_exists"]) == (1, str(own), True)
+    assert str(own) in done.document["trouble"][0]
+    assert _rows()["max_iters"]["value"] == 4
+    assert ricordo("recall", "door").code == 0
 
 
 def test_what_is_off_says_so(config: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ricordo.compaction.config import CompactionConfig, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
+from ricordo.guard.permissions import render_rule
 from ricordo.language.signals import SIGNALS
 from ricordo.runtime import Settings
 from ricordo.runtime.config_file import is_secret_name
@@ -50,6 +51,41 @@ def test_without_a_file_and_an_environment_everything_is_at_its_default(tmp_path
     assert settings.consolidation is not None
     assert settings.origins == {}
     assert settings == Settings.from_environment({})
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Return the place of the person's own config.toml, for `RICORDO_DATA=own`."""
+    (tmp_path / "own").mkdir()
+    return tmp_path / "own" / "config.toml"
+
+
+def test_the_persons_own_file_comes_before_that_of_a_root_and_alone_names_permissions(load: Load, own: Path) -> None:
+    data = {"RICORDO_DATA": str(own.parent)}
+    own.write_text('max_iters = 2\npreamble_tokens = 20\npermissions = ["allow shell(git status)"]\n', encoding="utf-8")
+    settings = load("max_iters = 3\n", data)
+    assert (settings.max_iters, settings.preamble_tokens) == (3, 20)
+    assert [render_rule(rule) for rule in settings.rules] == ["allow shell(git status)"]
+    assert settings.origins["permissions"].name == str(own)
+    assert Settings.load(None, data).rules == settings.rules
+    assert Settings.load(None, data, own=False).rules == ()
+    told = refused(load, 'permissions = ["allow shell"]\n', **data)
+    assert "permissions can't be set in a file that may come with a folder" in told
+    assert "your own config.toml" in told
+    own.write_text('permissions = ["let shell"]\n', encoding="utf-8")
+    assert "allow, ask or deny" in refused(load, "", **data)
+    own.write_text('base_url = "http://localhost:1"\n', encoding="utf-8")
+    assert "base_url can't be set" in refused(load, "", **data)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no modes of files")
+def test_permissions_of_a_file_that_others_can_write_are_refused(load: Load, own: Path) -> None:
+    own.write_text('permissions = ["allow shell"]\n', encoding="utf-8")
+    for mode in (0o620, 0o602):
+        own.chmod(mode)
+        assert "others can write this file" in refused(load, "", RICORDO_DATA=str(own.parent))
+    own.chmod(0o644)
+    assert load("", {"RICORDO_DATA": str(own.parent)}).permissions == ("allow shell",)
 
 
 def test_the_file_comes_first_then_the_environment_then_arguments(load: Load) -> None:

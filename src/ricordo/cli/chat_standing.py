@@ -239,6 +239,7 @@ async def _rules(agent: "HarnessAgent") -> list[str]:
 
     entries = await agent.memory.entries() if agent.memory else ()
     rules = [
+        *((render_rule(rule), "of your settings") for rule in agent.permissions.configured),
         *((render_rule(rule), f"of this session{_idle(agent, rule)}") for rule in agent.permissions.rules),
         *((entry.rule, f"of the memory {entry.id}") for entry in entries if entry.rule is not None and entry.is_rule),
     ]

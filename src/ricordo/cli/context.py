@@ -241,17 +241,18 @@ def with_memory(target: Target, work: "Callable[[Memory], Awaitable[_T]]", *, fi
 
 
 def _settings(root: Path, options: Mapping[str, object]) -> "tuple[Settings, tuple[RicordoError, ...]]":
-    """Return the settings; where the file, or the environment, can't be used, those without it, and why."""
+    """Return the settings; where a file, or the environment, can't be used, those without it, and why."""
     from ricordo.runtime.settings import OF_THIS_MACHINE, Settings, variable_of
 
     places = {name: os.environ[name] for name in map(variable_of, OF_THIS_MACHINE) if name in os.environ}
     trouble: list[RicordoError] = []
     for folder, environment in ((root, os.environ), (None, os.environ), (root, places)):
-        try:
-            return Settings.load(folder, environment, options), tuple(trouble)
-        except (DocumentInvalid, InvalidSetting, StorageError) as error:
-            trouble += [] if str(error) in map(str, trouble) else [error]
-    return Settings.load(None, places, options), tuple(trouble)
+        for own in (True, False):
+            try:
+                return Settings.load(folder, environment, options, own=own), tuple(trouble)
+            except (DocumentInvalid, InvalidSetting, StorageError) as error:
+                trouble += [] if str(error) in map(str, trouble) else [error]
+    return Settings.load(None, places, options, own=False), tuple(trouble)
 
 
 def _owner_of(root: Path) -> "Scope | None":

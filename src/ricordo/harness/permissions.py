@@ -133,9 +133,10 @@ class StandingGate:
 class Permissions:
     """The rules of one session, for people and programs; each change is durable when its method returns."""
 
-    def __init__(self, keeper: KeepsStanding) -> None:
-        """Work on what `keeper` holds."""
+    def __init__(self, keeper: KeepsStanding, configured: Sequence[PermissionRule] = ()) -> None:
+        """Work on what `keeper` holds; `configured` are the rules of the settings, which hold as well."""
         self._keeper = keeper
+        self.configured = tuple(configured)
         self._tools: frozenset[str] = frozenset()
 
     def know(self, tools: Iterable[str], given: Iterable[PermissionRule] = ()) -> None:

@@ -1,13 +1,15 @@
-"""Settings: the root's config.toml, then the environment, then arguments, the later one winning; nothing else is read.
+"""Settings: the person's own config.toml, the root's, the environment, then arguments; the later one wins.
 
-No other file of Ricordo goes by the environment. What decides where memory lies, and where a model is reached, is taken
-from this machine alone: a config.toml may have come with a folder that somebody else wrote.
+No other file of Ricordo goes by the environment. What decides where memory lies, where a model is reached, and what may
+be called unasked, is taken from this machine alone: the config.toml of a root may have come with a folder that somebody
+else wrote. The person's own lies in their data folder.
 
 Invariant: a setting is known by its field, and checked when it is read; what it is, and who said so, can be shown.
 """
 
 import getpass
 import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -27,6 +29,7 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
 from ricordo.flush.signal_patterns import detector_from
+from ricordo.guard.permissions import PermissionRule, parse_rule
 from ricordo.harness.offline import OFFLINE
 from ricordo.harness.prompt import WORKSPACE_BUDGET
 from ricordo.harness.turn_recall import TurnRecallConfig
@@ -50,9 +53,14 @@ from ricordo.tools.memory_tools import OPT_IN_TOOLS
 
 __all__ = ["OF_THIS_MACHINE", "Settings", "variable_of"]
 
-OF_THIS_MACHINE = frozenset({"base_url", "cache", "data", "embedder_base_url", "index", "root", "trust", "user"})
-"""Settings that a root's config.toml can't give: they say where memory lies, whose it is, and who is sent a key. So do
-the settings `base_url` of its tables."""
+OF_THIS_MACHINE = frozenset(
+    {"base_url", "cache", "data", "embedder_base_url", "index", "permissions", "root", "trust", "user"}
+)
+"""Settings that a root's config.toml can't give: they say where memory lies, whose it is, who is sent a key, and what
+may be called unasked. So do the settings `base_url` of its tables."""
+
+_OWN = frozenset({"permissions"})
+"""Those of them that the person's own config.toml can give."""
 
 _PREFIX = "RICORDO_"
 _NESTED = "__"
@@ -71,7 +79,7 @@ class Settings:
     `cache` (RICORDO_CACHE) the indexes of roots that can't be written to. `index` (RICORDO_INDEX) is a folder for the
     indexes of all roots, one below it for each; without it an index lies in its root, beside the workspace. `trust`
     (RICORDO_TRUST) vouches for roots that are not on the list in `data`: those at or below these absolute paths, or
-    every root with `1`.
+    every root with `1`. `permissions` are rules for the tool calls of every agent, such as `allow shell(git status)`.
 
     `store` (RICORDO_STORE) is the address of the store that an agent remembers with: `layered` is the memory of its
     root, and `none` is no memory. A relative place is one below the root where config.toml names it, and is not outside
@@ -106,6 +114,7 @@ class Settings:
     cache: Path
     index: Path | None = None
     trust: tuple[str, ...] = ()
+    permissions: tuple[str, ...] = ()
     store: str = "layered"
     opt_in_tools: tuple[str, ...] = ()
     model: str | None = None
@@ -154,6 +163,7 @@ class Settings:
             config = getattr(self, table)
             if self.model and config and isinstance(config.model, str) and config.model != OFFLINE:
                 self.address(config.model, setting=f"{table}.base_url", own=config.base_url)
+        _ = self.rules
         if any(each != ALL_ROOTS and not Path(each).is_absolute() for each in self.trust):
             raise InvalidSetting(f"trust holds absolute paths of folders, or {ALL_ROOTS} for every root.")
         if self.max_iters < 1:
@@ -163,6 +173,11 @@ class Settings:
                 raise InvalidSetting(f"{name} is a whole number of at least 0, not {getattr(self, name)}.")
         if self.signal_patterns is not None:
             _ = self.detector
+
+    @cached_property
+    def rules(self) -> tuple[PermissionRule, ...]:
+        """The `permissions` as rules. Raises: InvalidSetting for a line that is none."""
+        return tuple(parse_rule(each, source="settings") for each in self.permissions)
 
     @cached_property
     def detector(self) -> SignalDetector:
@@ -213,11 +228,13 @@ class Settings:
         arguments: Mapping[str, object] | None = None,
         *,
         trusted: bool = False,
+        own: bool = True,
     ) -> "Settings":
-        """Return the settings of `root`: its config.toml, then `environment` (the process's own), then `arguments`.
+        """Return the settings of `root`: the person's config.toml and its own, then `environment`, then `arguments`.
 
-        `arguments` go by dotted key, such as `compaction.trigger_messages`, or hold a whole configuration; None means
-        not given. Without `root` no file is read. It reads the disk: call it from a thread where others wait.
+        `environment` is by default the process's own. `arguments` go by dotted key, such as
+        `compaction.trigger_messages`, or hold a whole configuration; None means not given. Without `root` no file of a
+        root is read, and without `own` not the person's. It reads the disk: call it from a thread where others wait.
         `trusted` vouches for the root.
 
         Raises: RootNotTrusted; InvalidSetting, naming the file and line, the variable or the argument; DocumentInvalid
@@ -225,8 +242,11 @@ class Settings:
         """
         surroundings = os.environ if environment is None else environment
         layers = Layers(owner=cls, presets=_PRESETS)
+        held = _held(surroundings, arguments or {})
+        if own:
+            layers.add(_from_file(read_config(held.data), own=True))
         if root is not None:
-            _check_trust(root, surroundings, arguments or {}, vouched=trusted)
+            (held.vouching_for(root) if trusted else held).check_trust(root)
             layers.add(_from_file(read_config(root)))
         layers.add(_from_environment(surroundings))
         before = layers.values()
@@ -277,22 +297,28 @@ def _is_place(name: str) -> bool:
     return name in {"root", "user", "data", "cache", "index"}
 
 
-def _check_trust(root: Path, environment: Mapping[str, str], arguments: Mapping[str, object], *, vouched: bool) -> None:
-    """Refuse a root that is not trusted, before its config.toml is read."""
+def _held(environment: Mapping[str, str], arguments: Mapping[str, object]) -> Settings:
+    """Return what is known before any file is read: where the person's own data lies, and which roots to trust."""
     names = ("RICORDO_DATA", "RICORDO_TRUST")
     held = Settings.from_environment({name: environment[name] for name in names if name in environment})
     data = arguments.get("data")
-    held = replace(held, data=data) if isinstance(data, Path) else held
-    (held.vouching_for(root) if vouched else held).check_trust(root)
+    return replace(held, data=data) if isinstance(data, Path) else held
 
 
-def _from_file(config: ConfigFile) -> list[Given]:
+def _from_file(config: ConfigFile, *, own: bool = False) -> list[Given]:
+    """Return what a config.toml says; the person's `own` may say more than that of a root."""
     given = []
     for key, value in config.values.items():
         origin = Origin(kind="file", name=str(config.path), line=config.line(key))
+        if own and key in _OWN:
+            if not _is_mine(config.path):
+                raise InvalidSetting(f"{origin}: {key} is not used, as others can write this file: make it your own.")
+            given.append(Given(key=key, value=value, origin=origin))
+            continue
         if key.partition(".")[0] in OF_THIS_MACHINE or key.rpartition(".")[2] == "base_url":
             raise InvalidSetting(
-                f"{origin}: {key} can't be set in a file that may come with a folder: set {variable_of(key)}."
+                f"{origin}: {key} can't be set in a file that may come with a folder: set {variable_of(key)}"
+                f"{', or write it into your own config.toml' if key in _OWN else ''}."
             )
         if key.rpartition(".")[2] in {"model", "embedder"} and isinstance(value, str) and "://" in value:
             raise InvalidSetting(f"{origin}: {key} names a model; where it is reached is said by RICORDO_BASE_URL.")
@@ -317,6 +343,14 @@ def _from_environment(environment: Mapping[str, str]) -> list[Given]:
 def _from_arguments(arguments: Mapping[str, object]) -> list[Given]:
     origin = Origin(kind="argument")
     return [Given(key=key, value=value, origin=origin) for key, value in arguments.items() if value is not None]
+
+
+def _is_mine(path: Path) -> bool:
+    """Tell whether nobody but this user can write a file."""
+    if not hasattr(os, "geteuid"):
+        return True
+    found = path.stat()
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _login() -> str:

@@ -146,12 +146,13 @@ def beside_window(
     silent = silent_rules(root, options.scope, parts) if options.incognito and root else None
     held = options.parentage.standing if options.parentage else lambda: keeper.standing
     gate = StandingGate(
-        held, given=options.permissions, remembered=silent or remembered, approve=options.approve,
+        held, given=(*options.permissions, *parts.settings.rules), remembered=silent or remembered,
+        approve=options.approve,
         real=real,
     )  # fmt: skip
     return Beside(
         keeper=keeper, runner=runner, tasks=TaskList(runner, of_root, clock=parts.clock), gate=gate,
-        permissions=Permissions(keeper), planning=planning,
+        permissions=Permissions(keeper, parts.settings.rules), planning=planning,
     )  # fmt: skip
 
 

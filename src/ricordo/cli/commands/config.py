@@ -24,8 +24,8 @@ def show(
 ) -> None:
     """Show every setting, its value and where it came from.
 
-    Later ones win: the root's config.toml, then the environment, then options. Secrets are masked. The exit code is 1
-    if a setting can't be used; what is shown then holds without it.
+    Later ones win: your own config.toml, the root's, then the environment, then options. Secrets are masked. The exit
+    code is 1 if a setting can't be used; what is shown then holds without it.
     """
     from ricordo.runtime.config_file import CONFIG
     from ricordo.runtime.listing import listed
@@ -33,13 +33,16 @@ def show(
     target = located(root, user, project)
     trouble = [str(error) for error in target.trouble]
     rows = listed(target.settings)
-    file = target.root / CONFIG
+    own, file = target.settings.data / CONFIG, target.root / CONFIG
     if as_json:
         settings: list[JsonValue] = [_document(row) for row in rows]
         place: dict[str, JsonValue] = {"root": str(target.root), "file": str(file), "exists": file.is_file()}
+        place |= {"own_file": str(own), "own_exists": own.is_file()}
         emit({**place, "ok": not trouble, "trouble": list(trouble), "settings": settings})
     else:
-        say(f"{shown(str(file))}{'' if file.exists() else dim(' (not there: nothing is set in it)')}\n")
+        for each in (own, file):
+            say(f"{shown(str(each))}{'' if each.exists() else dim(' (not there: nothing is set in it)')}")
+        say("")
         _print(rows)
         for told in trouble:
             failed(told)
