@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from isolation import forbid_network, isolate
+from isolation import forbid_network, hear_interruptions, isolate
 from loop_guard import LoopGuard
 from requirement_claims import ClaimReporter, attach_claims
 from spared_work import keep_folders_in_memory, set_collected_apart
@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Arm what guards the whole process, and count claims where the run is reported."""
     keep_folders_in_memory()
+    hear_interruptions()
     _guard.install()
     forbid_network()
     target: Path | None = config.getoption("--requirements")

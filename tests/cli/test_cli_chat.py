@@ -575,7 +575,10 @@ def test_what_another_chat_of_the_same_session_taught_is_not_counted(monkeypatch
     def answer(request: RecordedRequest) -> ScriptItem:
         if request.messages[-1].text.startswith("We decided"):
             source = chat_file([("user", "The staging database runs on port 5433, and Nadia owns it.")])
-            others.append(ricordo("ingest", source))
+            with pytest.MonkeyPatch.context() as patch:
+                # the chat holds its session until its turn ends
+                patch.setenv("RICORDO_FLUSH__CLOSING_SECONDS", "0")
+                others.append(ricordo("ingest", source))
         return Say("All right.")
 
     def chat_file(said: Sequence[tuple[str, str]]) -> Path:

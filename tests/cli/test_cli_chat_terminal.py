@@ -27,7 +27,8 @@ from warm_processes import WarmProcess
 _SECONDS = 40.0
 # A terminal is the controlling one, to which keys send signals, of the session that takes it.
 _LAUNCH = """
-import fcntl, os, sys, termios
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 terminal = os.open(sys.argv[1], os.O_RDWR)
 fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 for number in range(3):

@@ -7,13 +7,14 @@ could change behaviour are gone, and a connection to anything but this machine i
 import ipaddress
 import itertools
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
 
 import pytest
 
-__all__ = ["NetworkUsed", "forbid_network", "isolate"]
+__all__ = ["NetworkUsed", "forbid_network", "hear_interruptions", "isolate"]
 
 _HOME_FOLDERS = {
     "HOME": "",
@@ -63,6 +64,12 @@ def isolate(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def forbid_network() -> None:
     """From now on refuse, in this process, every connection and name look-up that leaves this machine."""
     sys.addaudithook(_refuse_other_machines)
+
+
+def hear_interruptions() -> None:
+    """Let this process, and those that it starts, hear Ctrl-C, which a shell lets a job in the background ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _is_personal(name: str) -> bool:

@@ -154,6 +154,8 @@ def _become(request: _Request) -> None:
     """Turn this child into what a new process finds itself as."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if request.session:
+        # the end of a terminal is heard, also where the tests run under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.setsid()
         if os.isatty(request.descriptors[0]):
             fcntl.ioctl(request.descriptors[0], termios.TIOCSCTTY, 0)

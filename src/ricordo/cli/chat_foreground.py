@@ -172,6 +172,8 @@ class Foreground:
 
     def _heard(self, number: int, frame: FrameType | None) -> None:
         del frame
+        # as soon as the end is told the chat may begin to learn, which this signal is not to stop
+        running = self._scopes[-1:]
         if number == _HANG_UP:
             self._let_go_of_the_terminal()
         if number != signal.SIGINT:
@@ -185,9 +187,9 @@ class Foreground:
             # a second signal must not tear off what the first one set going
             self._reads = False
             raise KeyboardInterrupt
-        if self._loop is not None:
+        if self._loop is not None and running:
             with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self.stop)
+                self._loop.call_soon_threadsafe(running[0].cancel)
 
     def _let_go_of_the_terminal(self) -> None:
         """Let what is still printed to a terminal that was closed go nowhere: writing to it would fail."""

@@ -345,7 +345,8 @@ class Chat:
         agent = self.agent
         if agent is None:
             return
-        seconds = _OFFLINE_SECONDS if self.wishes.model is None else _MODEL_SECONDS
+        flush, least = self.wishes.settings.flush, _OFFLINE_SECONDS if self.wishes.model is None else _MODEL_SECONDS
+        seconds = max(least, flush.closing_seconds) if flush else least
         left = -1 if self.keeps else 0
         self.foreground.closing = True
         with self.foreground.stopping():

@@ -1,0 +1,26 @@
+"""Signals while a chat runs on a loop beside the main thread."""
+
+import os
+import signal
+import threading
+
+import anyio
+
+from ricordo.cli.chat_foreground import Foreground
+
+
+def test_a_signal_that_ended_a_chat_does_not_stop_what_the_chat_does_at_its_end() -> None:
+    foreground, pause = Foreground(), threading.Event().wait
+
+    async def work() -> bool:
+        os.kill(os.getpid(), signal.SIGTERM)
+        while not foreground.ended:
+            pause(0.001)
+        # the loop goes on only when the main thread has told it all that it had to tell
+        pause(0.01)
+        with foreground.stopping() as scope:
+            await anyio.sleep(0.01)
+        return scope.cancelled_caught
+
+    assert foreground.run(work) is False
+    assert foreground.ended == signal.SIGTERM
