@@ -14,10 +14,11 @@ from agents_at_work import SCOPE, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
 from places import place_of
-from ricordo import HarnessAgent
+from ricordo import HarnessAgent, ToolResultEvictionConfig
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event
 from ricordo.maintenance.config import MaintenanceConfig
+from ricordo.maintenance.rules import RetentionConfig
 from ricordo.messages import Message, Text, encode
 from ricordo.runtime import Settings
 from ricordo.testing import Say, ScriptedModel
@@ -182,7 +183,7 @@ async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_t
     assert all(event.seconds is not None for event in done.values())
 
 
-@pytest.mark.req("AS-MAINT-02", "AS-MAINT-03", "AS-MAINT-04", "AS-BUG-18")
+@pytest.mark.req("AS-MAINT-02", "AS-MAINT-03", "AS-MAINT-04", "AS-BUG-18", "AS-BUG-31")
 async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_go_on_past_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +259,14 @@ async def test_the_cycles_of_an_agent_move_what_is_past_the_documented_days_and_
     assert deleting["prune"].counts["deleted"] == 1
     assert not trashed.exists()
     assert log.exists()
+    evicted = workspace / "kept/s174/shell-0123456789abcdef.txt"
+    evicted.parent.mkdir(parents=True)
+    evicted.write_text("wide")
+    rules = RetentionConfig(rules=("transcripts: delete after 200 days",))
+    held = replace(held, retention=rules, tool_result_eviction=ToolResultEvictionConfig(eviction_path="/kept"))
+    assert (await maintained("by-rule", hours=6))["prune"].counts["transcripts"] == 1
+    assert not log.exists(), "a rule names it"
+    assert not evicted.exists()
     archived.write_bytes(before + b"- We decided to buy skis. [kind:: decision]\n")
     async with HarnessAgent(talking(), workspace=root, scope=SCOPE, session="last", clock=clock, settings=held) as one:
         assert one.memory is not None
