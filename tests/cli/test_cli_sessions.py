@@ -62,6 +62,22 @@ def test_words_are_found_as_they_stand_in_arguments_and_results_too(query: str, 
     assert ricordo("session", "search", f"{query} and more", "--exact").out == "Nothing found.\n"
 
 
+def test_words_that_were_forgotten_are_not_found_as_they_stand_either() -> None:
+    said = "Remember that the walrus Bartholomew lives in the garage."
+    ricordo(
+        "ingest",
+        chat(
+            Path("chat.jsonl"),
+            [("user", said), ("assistant", "Noted: the walrus Bartholomew lives in the garage.")],
+            session="one",
+        ),
+    )
+    saved = ricordo("remember", "The walrus Bartholomew lives in the garage.", "--json").document
+    assert ricordo("session", "search", "Bartholomew", "--exact", "--json").document["total"] == 2
+    ricordo("forget", saved["entry"]["id"], "--yes")
+    assert ricordo("session", "search", "Bartholomew", "--exact").out == "Nothing found.\n"
+
+
 def test_what_does_not_fit_is_counted() -> None:
     ricordo("ingest", chat(Path("chat.jsonl"), [("user", f"Pear {number}.") for number in range(5)]))
     shown = ricordo("session", "search", "PEAR", "--exact", "--limit", "2").out

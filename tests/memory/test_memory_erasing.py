@@ -21,6 +21,7 @@ from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry, StorageError, UndoRefused
 from ricordo.flush.config import FlushConfig
 from ricordo.harness.offline import OFFLINE
+from ricordo.messages import Message, Text
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Say, ScriptedModel
 
@@ -201,3 +202,63 @@ async def test_an_erasing_that_can_not_reach_a_file_names_it(tmp_path: Path) -> 
         (place_of(root) / "workspace" / "plans" / "a\\b.md").unlink()
         await memory.erase(gone)
     assert left(root) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "content", "word"),
+    [
+        ("请记住秘密计划蓝鲸在周一启动谢谢你的帮助我们晚上再聊", "秘密计划蓝鲸在周一启动", "蓝鲸"),
+        ("秘密の計画クジラは東京で始まりますよろしくお願いします", "秘密の計画クジラは東京で始まります", "クジラ"),
+        ("จำไว้ว่าแผนลับวาฬเริ่มที่กรุงเทพขอบคุณมาก", "แผนลับวาฬเริ่มที่กรุงเทพ", "วาฬ"),
+        ("비밀 계획 고래는 서울에서 시작합니다. 고래가 좋다.", "비밀 계획 고래는 서울에서 시작합니다", "고래"),
+    ],
+)
+async def test_a_text_in_a_script_that_joins_words_is_forgotten_and_erased_wherever_it_stands(
+    said: str, content: str, word: str, tmp_path: Path
+) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.ingest([Message(role="user", parts=(Text(text=said),))], session="one")
+        saved = await memory.remember(content)
+        await memory.forget(saved.id)
+        said_again = [hit for hit in await memory.search(word) if content in hit.entry.content]
+        assert not [hit for hit in said_again if hit.entry.kind == "message"]
+        await memory.erase(saved.id)
+        assert not [path for path in files_of(root) if content.encode() in path.read_bytes()]
+        await memory.erase(text=word)
+    assert not [path for path in files_of(root) if word.encode() in path.read_bytes()]
+
+
+async def test_a_text_inside_longer_words_is_named_and_erased_when_asked_for(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.remember("The account ACC12345X belongs to Blauwalstrategie.")
+        await memory.remember("Blauwal is a code name.")
+        with sqlite3.connect(place_of(root) / "kept.db") as database:
+            database.execute("CREATE TABLE kept (name TEXT, value TEXT)")
+            database.execute("INSERT INTO kept VALUES ('a', 'Blauwalstrategie'), ('b', 'our Blauwal')")
+        done = await memory.erase(text="Blauwal")
+        assert {entry.content for entry in await memory.entries()} == {
+            "The account ACC12345X belongs to Blauwalstrategie.", "[erased] is a code name.",
+        }  # fmt: skip
+        assert {Path(path).name for path in done.inside_words} >= {"kept.db"}
+        assert not [path for path in files_of(root) if b"our Blauwal" in path.read_bytes()]
+        assert (await memory.erase(text="12345")).inside_words
+        for text in ("Blauwal", "12345"):
+            done = await memory.erase(text=text, inside_words=True)
+            assert done.inside_words == ()
+            assert not [path for path in files_of(root) if text.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("text", ["a", "to", "¿?", "蓝"])
+async def test_a_text_that_is_too_short_is_not_erased_everywhere(text: str, tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.remember("We want to deploy a new 蓝 service.")
+        with pytest.raises(InvalidEntry, match="too short"):
+            await memory.erase(text=text)
+        assert [entry.content for entry in await memory.entries()] == ["We want to deploy a new 蓝 service."]
+
+
+def files_of(root: Path) -> list[Path]:
+    return [path for path in root.parent.rglob("*") if path.is_file()]

@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 from ricordo.audit.copies import copies_of
 from ricordo.audit.find import located_by_id
 from ricordo.clock import Clock, rfc3339
-from ricordo.database.erasing import MAGIC, erase_rows
+from ricordo.database.erasing import MAGIC, erase_rows, read_values
 from ricordo.errors import AlreadyExists, EraseIncomplete, FileMissing, PathRefused, StorageFailed, VersionConflict
 from ricordo.files import FileStore
 from ricordo.workspace.changes import CHANGES_LOCK, CURATION_LOCK, OBJECTS, ChangeSets, replaced_memory
@@ -42,12 +42,16 @@ _PASSES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Erased:
-    """What was erased: the ids, and how many files were changed, were deleted, and were looked through in the end."""
+    """What was erased: the ids, and how many files were changed, were deleted, and were looked through in the end.
+
+    `inside_words` are the paths of the files in which it still stands as a part of longer words, sorted.
+    """
 
     ids: tuple[str, ...] = ()
     changed: int = 0
     deleted: int = 0
     scanned: int = 0
+    inside_words: tuple[str, ...] = ()
 
     def joined(self, other: "Erased") -> "Erased":
         """Return what both come to."""
@@ -56,6 +60,7 @@ class Erased:
             changed=self.changed + other.changed,
             deleted=self.deleted + other.deleted,
             scanned=self.scanned + other.scanned,
+            inside_words=tuple(sorted({*self.inside_words, *other.inside_words})),
         )
 
 
@@ -135,11 +140,12 @@ async def erase_from(root: Root, needles: Needles) -> Erased:
         async with root.files.lock(CURATION_LOCK), root.files.lock(CHANGES_LOCK):
             done = done.joined(await _pass(root, needles))
         await run_sync(_drop_index, root)
-        scanned, left = await run_sync(_scanned, root, needles)
-        if not left:
-            return done.joined(Erased(scanned=scanned))
+        scan = await run_sync(_scan, root, needles)
+        if not scan.left:
+            return done.joined(Erased(scanned=scan.looked_through, inside_words=scan.inside_words))
     raise EraseIncomplete(
-        f"{len(left)} files still hold some of it: {', '.join(left[:20])}. End what writes to them and erase it again."
+        f"{len(scan.left)} files still hold some of it: {', '.join(scan.left[:20])}. "
+        "End what writes to them and erase it again."
     )
 
 
@@ -172,8 +178,8 @@ def _step_for(path: Path, needles: Needles) -> str:
     """Return what is to be done with a file; empty for nothing."""
     data = _read(path)
     if data.startswith(MAGIC):
-        # the columns of a row stand next to each other
-        return "rows" if needles.are_in(data, raw=True) else ""
+        # the columns of a row stand next to each other, so a text in one seems a part of a longer word
+        return "rows" if needles.stand_in(data) else ""
     if OBJECTS in path.as_posix():
         return "delete" if needles.are_in(_inflated(data)) else ""
     if not needles.are_in(data):
@@ -188,14 +194,33 @@ def _drop_index(root: Root) -> None:
             path.unlink()
 
 
-def _scanned(root: Root, needles: Needles) -> tuple[int, list[str]]:
-    """Return how many files were looked through, and which of them hold some of it."""
+@dataclass(frozen=True, kw_only=True)
+class _Scan:
+    """How many files were looked through, which hold what was to be erased, and which as a part of longer words."""
+
+    looked_through: int
+    left: tuple[str, ...]
+    inside_words: tuple[str, ...]
+
+
+def _scan(root: Root, needles: Needles) -> _Scan:
     paths = [*_walk(root.folder), *root.index.parent.glob(f"{root.index.stem}*")]
-    return len(paths), [str(path) for path in paths if _holds(_read(path), needles)]
+    holding = [path for path in paths if needles.stand_in(_inflated(_read(path)))]
+    left = [str(path) for path in holding if _is_left_in(path, needles)]
+    return _Scan(
+        looked_through=len(paths),
+        left=tuple(left),
+        inside_words=tuple(sorted(str(path) for path in holding if str(path) not in left)),
+    )
 
 
-def _holds(data: bytes, needles: Needles) -> bool:
-    return needles.are_in(_inflated(data), raw=data.startswith(MAGIC))
+def _is_left_in(path: Path, needles: Needles) -> bool:
+    """Tell whether a file in which a text stands holds it as words of its own, or in no row of its database."""
+    data = _read(path)
+    if not data.startswith(MAGIC):
+        return needles.are_in(_inflated(data))
+    values = read_values(path)
+    return any(map(needles.are_in, values)) or not any(map(needles.stand_in, values))
 
 
 def _known_by(folder: Path, forgotten: Forgotten) -> set[str]:

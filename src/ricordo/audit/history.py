@@ -25,9 +25,10 @@ from ricordo.workspace.ledger import read_entries
 __all__ = ["PERSON", "UNREADABLE", "HistoryItem", "blocks", "history", "is_by_person", "undone_ids"]
 
 PERSON = "user"
+"""The writer of what a person asked for."""
+
 UNREADABLE = "unreadable"
-"""What was done by a change whose record is damaged."""
-"""Who writes what a person asked for."""
+"""The act of a change whose record is damaged."""
 
 
 @dataclass(frozen=True, kw_only=True)

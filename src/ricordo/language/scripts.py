@@ -10,7 +10,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["UNSEGMENTED", "Script", "dominant_script", "is_unsegmented", "script_of"]
+__all__ = ["UNSEGMENTED", "Script", "dominant_script", "is_unsegmented", "joins_words", "script_of", "word_bounds"]
 
 Script = Literal[
     "latin", "greek", "cyrillic", "hebrew", "arabic", "indic", "thai", "lao", "myanmar", "khmer", "hangul",
@@ -64,6 +64,26 @@ def script_of(char: str) -> Script:
 def is_unsegmented(char: str) -> bool:
     """Say whether the character's script writes no spaces between words."""
     return char > "\u0dff" and script_of(char) in UNSEGMENTED
+
+
+_JOINS_WORDS = UNSEGMENTED | {"hangul"}
+_WORD_CHARACTER = r"[^\W" + "".join(f"{chr(a)}-{chr(b)}" for a, b, script in _BLOCKS if script in _JOINS_WORDS) + "]"
+
+
+def joins_words(char: str) -> bool:
+    """Tell whether the character's script writes no spaces between words, or joins particles to them as Korean does."""
+    return script_of(char) in _JOINS_WORDS
+
+
+def word_bounds(text: str) -> tuple[str, str]:
+    """Return the regular expressions to put before and after `text` so that it matches no part of a longer word.
+
+    One is empty where the script has no spaces, or joins particles to words as Korean does: there a text is found
+    wherever it stands. `text` has one character at least.
+    """
+    before = f"(?<!{_WORD_CHARACTER})" if not joins_words(text[0]) else ""
+    after = f"(?!{_WORD_CHARACTER})" if not joins_words(text[-1]) else ""
+    return before, after
 
 
 def dominant_script(text: str) -> Script:

@@ -36,18 +36,20 @@ class ByHand(ABC):
             progress.counts["entries"] = 1
             return await self._layers.forget(entry_id, who="user", why=reason)
 
-    async def erase(self, entry_id: str = "", *, text: str = "") -> Erased:
+    async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> Erased:
         """Take a memory, or a `text` wherever it stands, out of every file that this memory sees, for good.
 
         The memory may be forgotten already. What says it word for word goes from memory, transcripts, states, history,
         trash and every other file below the root, and so do the copies that forgetting finds; the index is made anew.
-        Nothing brings it back. A second call finishes what was cut off.
+        Nothing brings it back. A second call finishes what was cut off. What stands as a part of longer words is
+        erased with `inside_words` alone; the result names the files that hold it so.
 
-        Raises: EntryNotFound; InvalidEntry unless exactly one of both is given; EraseIncomplete, which names the files
-        that still hold some of it; StorageError.
+        Raises: EntryNotFound; InvalidEntry unless exactly one of both is given, and for a text of fewer than three
+        letters or digits (two in Korean and in scripts without spaces); EraseIncomplete, which names the files that
+        still hold some of it; StorageError.
         """
         with self._workspace.emitter.stage("forget", self.scope) as progress:
-            done = await erase_everywhere(self._layers, entry_id=entry_id, text=text)
+            done = await erase_everywhere(self._layers, entry_id=entry_id, text=text, inside_words=inside_words)
             progress.counts.update(entries=len(done.ids))
             return done
 

@@ -1,20 +1,24 @@
 """What was said in a session, without what was forgotten since: neither a request nor a summary says it again."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from ricordo.files import FileStore
 from ricordo.messages import Message
 from ricordo.middleware import StepMiddleware
 from ricordo.middleware.forgotten import HideForgotten
-from ricordo.runtime.assembly import Workspace
+from ricordo.runtime.assembly import Workspace, files_of
+from ricordo.runtime.guard_key import digest_key, guard_key
 from ricordo.stores import Layers, Store
 from ricordo.stores.place import Place
 from ricordo.workspace.forgotten import Forgotten, copies, texts_of
+from ricordo.workspace.hiding import HidingFiles
 from ricordo.workspace.layout import transcript_path
 from ricordo.workspace.transcript import read_log
 
-__all__ = ["hiding", "still_said"]
+__all__ = ["hiding", "searched_files", "still_said"]
 
 
 def hiding(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, ...]:
@@ -27,6 +31,14 @@ def hiding(workspace: Workspace | None, store: Store) -> tuple[StepMiddleware, .
         return [await each.forgotten() for each in (await layers.places() if layers else [place])]
 
     return (HideForgotten(forgotten),)
+
+
+async def searched_files(root: Path, place: Path) -> FileStore:
+    """Return the files of a place in `root` as searches read them: records say nothing that was forgotten.
+
+    Nothing is opened or mended by this. Raises: DocumentInvalid for a damaged key.
+    """
+    return HidingFiles(files_of(place), digest_key(await guard_key(files_of(root))))
 
 
 async def still_said(place: Place, agent: str, session: str) -> Sequence[Message]:

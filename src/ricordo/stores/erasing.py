@@ -17,6 +17,7 @@ from ricordo.audit.erase import (
     versions_of,
 )
 from ricordo.errors import EntryNotFound, EraseIncomplete, InvalidEntry
+from ricordo.language.scripts import joins_words
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
@@ -24,6 +25,9 @@ from ricordo.workspace.needles import Needles
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["erase_everywhere", "erased_by"]
+
+_FEWEST_LETTERS = 3
+_FEWEST_JOINED = 2
 
 
 async def erased_by(layers: Layers, entry_id: str) -> tuple[str, list[Entry]]:
@@ -42,13 +46,21 @@ async def erased_by(layers: Layers, entry_id: str) -> tuple[str, list[Entry]]:
     return chosen, [entry for root in roots for entry in await versions_of(root, chosen)]
 
 
-async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = "") -> Erased:
+async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = "", inside_words: bool = False) -> Erased:
     """Erase an entry, or a text wherever it stands, from every place, and return what was done.
 
-    Raises: EntryNotFound; InvalidEntry unless exactly one of both is given; EraseIncomplete.
+    A text is erased as words of its own, with `inside_words` as a part of longer words too.
+
+    Raises: EntryNotFound; InvalidEntry unless exactly one of both is given, and for a text that is too short;
+    EraseIncomplete.
     """
     if bool(entry_id.strip()) == bool(text.strip()):
         raise InvalidEntry("Name what is to be erased: the id of a memory, or a text.")
+    if text and _is_short(text):
+        raise InvalidEntry(
+            f"{text.strip()!r} is too short to be erased wherever it stands: give three letters or digits at least, "
+            "or the id of a memory."
+        )
     places = await layers.places()
     if entry_id:
         chosen, entries = await erased_by(layers, entry_id)
@@ -65,7 +77,7 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
         for name in ids:
             texts |= await needles_of(root, entries, name)
         await bury(root, entries, chosen)
-    needles, done = Needles(texts), Erased(ids=tuple(ids))
+    needles, done = Needles(texts, inside_words=inside_words), Erased(ids=tuple(ids))
     incomplete: list[EraseIncomplete] = []
     for place, root in zip(places, roots, strict=True):
         try:
@@ -79,6 +91,11 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
     if incomplete:
         raise incomplete[0]
     return done
+
+
+def _is_short(text: str) -> bool:
+    letters = [char for char in text if char.isalnum()]
+    return len(letters) < (_FEWEST_JOINED if any(map(joins_words, letters)) else _FEWEST_LETTERS)
 
 
 async def _forgotten(layers: Layers, roots: Sequence[Root], entry_id: str) -> list[str]:

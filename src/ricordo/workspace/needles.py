@@ -1,54 +1,68 @@
 """Needles: texts that are to be erased, found in bytes however a file writes them. Pure.
 
 A text is found whatever its capitals and white space, with the escapes of Markdown, JSON and fences in it, also where
-JSON stands in JSON. What takes its place is never longer, so a line of a log can keep its length, and with it every
+JSON stands in JSON. In a log the mark is never longer than the text, so a line can keep its length, and with it every
 offset that is kept of the log.
 """
 
 import re
 from collections.abc import Iterable
 
+from ricordo.language.scripts import word_bounds
+from ricordo.workspace.striking import END_MARKS
+
 __all__ = ["ERASED", "Needles"]
 
 ERASED = "[erased]"
-"""What stands in the place of what was erased."""
+"""The mark in the place of what was erased; in a log an asterisk where the text was shorter than it."""
 
 _SPACE = r"(?:\s|\\+[nrt])+"
-_START = r"(?:(?<!\w)|(?<=\\n)|(?<=\\r)|(?<=\\t))"
-_END = r"(?!\w)"
+_ESCAPE_BEFORE = r"(?<=\\n)|(?<=\\r)|(?<=\\t)|(?<=\\u[2-9a-f][0-9a-f]{3})"
 _ENTITIES = {"<": "lt", ">": "gt", "&": "amp", '"': "quot", "'": "#39"}
 
 
 class Needles:
-    """What is to be erased."""
+    """What is to be erased: as words of their own, or with `inside_words` wherever it stands."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], *, inside_words: bool = False) -> None:
         """Look for each of `texts`; the marks at the end of a sentence need not be there."""
         self.texts = tuple(sorted({text for text in texts if _words(text)}, key=len, reverse=True))
-        written = [*map(_written, self.texts)]
-        self._raw = re.compile("|".join(written) or r"(?!)", re.IGNORECASE)
-        self._pattern = re.compile("|".join(f"{_START}{each}{_END}" for each in written) or r"(?!)", re.IGNORECASE)
+        self._anywhere = _alternatives(_written(text) for text in self.texts)
+        self._pattern = self._anywhere if inside_words else _alternatives(map(_as_own_words, self.texts))
 
     def __bool__(self) -> bool:
         """Tell whether there is anything to look for."""
         return bool(self.texts)
 
-    def are_in(self, data: bytes, *, raw: bool = False) -> bool:
-        """Tell whether `data` holds one of the texts as words of their own; `raw` as a part of others too."""
-        return (self._raw if raw else self._pattern).search(_decoded(data)) is not None
+    def are_in(self, data: bytes) -> bool:
+        """Tell whether `data` holds a text that is to be erased."""
+        return self._pattern.search(_decoded(data)) is not None
+
+    def stand_in(self, data: bytes) -> bool:
+        """Tell whether `data` holds one of the texts in any way, as a part of longer words too."""
+        return self._anywhere.search(_decoded(data)) is not None
 
     def erased(self, data: bytes, *, in_place: bool = False) -> bytes:
         """Return `data` with a mark in the place of each text; with `in_place` every line keeps its length."""
         if not self.are_in(data):
             return data
         if not in_place:
-            return _encoded(self._pattern.sub(_mark, _decoded(data)))
+            return _encoded(self._pattern.sub(ERASED, _decoded(data)))
         lines = data.split(b"\n")
-        return b"\n".join(_encoded(self._pattern.sub(_mark, _decoded(line))).ljust(len(line)) for line in lines)
+        return b"\n".join(_encoded(self._pattern.sub(_short_mark, _decoded(line))).ljust(len(line)) for line in lines)
 
 
-def _mark(match: re.Match[str]) -> str:
-    return ERASED if len(match[0]) >= len(ERASED) else "*" * len(match[0])
+def _alternatives(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
+
+
+def _as_own_words(text: str) -> str:
+    before, after = word_bounds("".join(_words(text)))
+    return f"{before and f'(?:{before}|{_ESCAPE_BEFORE})'}{_written(text)}{after}"
+
+
+def _short_mark(match: re.Match[str]) -> str:
+    return ERASED if len(match[0]) >= len(ERASED) else "*"
 
 
 def _written(text: str) -> str:
@@ -67,7 +81,7 @@ def _character(character: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return text.strip().rstrip(".!?").split()
+    return text.strip().rstrip(END_MARKS).split()
 
 
 def _decoded(data: bytes) -> str:

@@ -9,15 +9,19 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from ricordo.language.scripts import word_bounds
 from ricordo.language.sentences import split_sentences
 from ricordo.language.similarity import containment
 from ricordo.language.words import content_words, words
 from ricordo.workspace.session_file import SessionFile, digest
 
-__all__ = ["STRUCK", "repeats", "says_any", "says_literally", "says_part", "struck", "without_contents"]
+__all__ = ["END_MARKS", "STRUCK", "repeats", "says_any", "says_literally", "says_part", "struck", "without_contents"]
 
 STRUCK = "(forgotten)"
 """What stands in the place of what was forgotten."""
+
+END_MARKS = ".!?\u3002\uff01\uff1f"
+"""The marks at the end of a sentence, which a copy of it need not have."""
 
 _ALIKE = 0.75
 _FEWEST = 3
@@ -85,8 +89,11 @@ def without_contents(
 
 
 def _literal(content: str) -> re.Pattern[str]:
-    said = content.strip().rstrip(".!?").split()
-    return re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, said)) + r"(?!\w)" if said else r"(?!)", re.IGNORECASE)
+    said = content.strip().rstrip(END_MARKS).split()
+    if not said:
+        return re.compile(r"(?!)")
+    before, after = word_bounds("".join(said))
+    return re.compile(before + r"\s+".join(map(re.escape, said)) + after, re.IGNORECASE)
 
 
 def _has_part(sentence: str, content: str, least: float) -> bool:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["erase"]
 
+_MOST_NAMED = 5
+
 
 def erase(
     *,
@@ -24,6 +26,9 @@ def erase(
     text: Annotated[
         str, typer.Option("--text", metavar="TEXT", help="Erase this text wherever it stands, in place of a memory.")
     ] = "",
+    inside_words: Annotated[
+        bool, typer.Option("--inside-words", help="Erase it as a part of longer words too.")
+    ] = False,
     yes: YesOption = False,
     root: RootOption = None,
     user: UserOption = None,
@@ -43,15 +48,30 @@ def erase(
         for said in [text] if text else with_memory(target, lambda memory: _said(memory, entry_id)):
             say(wrapped(said, "  "))
         typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
-    done = with_memory(target, lambda memory: memory.erase(entry_id, text=text))
+    done = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
     if as_json:
-        emit({"erased": list(done.ids), "changed": done.changed, "deleted": done.deleted, "scanned": done.scanned})
+        emit(
+            {
+                "erased": list(done.ids),
+                "changed": done.changed,
+                "deleted": done.deleted,
+                "scanned": done.scanned,
+                "inside_words": list(done.inside_words),
+            }
+        )
         return
     say(
         f"Erased {'the text' if text else done.ids[0]}: {counted(done.changed, 'file')} written anew, "
         f"{counted(done.deleted, 'file')} deleted."
     )
-    say(f"Nothing of it is left in {counted(done.scanned, 'file')} that were looked through.")
+    looked_through = f"{counted(done.scanned, 'file')} that were looked through"
+    if done.inside_words:
+        say(f"As a part of longer words it is left in {len(done.inside_words)} of {looked_through}:")
+        for path in done.inside_words[:_MOST_NAMED]:
+            say(f"  {path}")
+        say("Give --inside-words to erase it there too.")
+    else:
+        say(f"Nothing of it is left in {looked_through}.")
 
 
 async def _said(memory: "Memory", entry_id: str) -> list[str]:

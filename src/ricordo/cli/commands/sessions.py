@@ -159,10 +159,10 @@ def search(
 
 
 async def _find(target: Target, query: str, limit: int, skip: int, within: "Narrowed") -> "Found":
-    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.still_said import searched_files
     from ricordo.sessions import Found, PastSessions
 
-    past = PastSessions(files_of(target.place), user=None)
+    past = PastSessions(await searched_files(target.root, target.place), user=None)
     try:
         return await past.search(query, (await scope_of(target)).agent, limit=limit, skip=skip, within=within)
     except SessionNotFound:
