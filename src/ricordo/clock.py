@@ -7,6 +7,7 @@ backwards, and a source can follow the ids that others gave, so sorting by id is
 
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Protocol
@@ -18,6 +19,7 @@ _VALUES = {character: value for value, character in enumerate(_ALPHABET)}
 _LENGTH = 26
 _RANDOM_BITS = 80
 _PARTING_BITS = 48
+_SET_BACK_SECONDS = 0.5
 _LONGEST_LEAD_MS = 20 * 366 * 24 * 60 * 60 * 1000
 
 
@@ -44,6 +46,10 @@ class Ids(Protocol):
         """Make every id from now on sort after `known`, an id that another source gave."""
         ...
 
+    def may_lag(self) -> bool:
+        """Tell whether another source may have given an id that sorts after the next one, as the clock was set back."""
+        ...
+
 
 class SystemClock:
     """The clock of this machine, in milliseconds, which is what an entry keeps."""
@@ -66,6 +72,7 @@ class MonotonicIds:
         self._random_bits = random_bits
         self._last = 0
         self._lock = threading.Lock()
+        self._seen: tuple[float, float] | None = None
 
     def new(self) -> str:
         """Return an id that sorts after every id this source gave before."""
@@ -77,14 +84,23 @@ class MonotonicIds:
 
     def follow(self, known: str) -> None:
         """Make every id from now on sort after `known`; what is no id, or is decades ahead, changes nothing."""
-        value = decode_id(known)
-        latest = int(self._clock.now().timestamp() * 1000) + _LONGEST_LEAD_MS
+        value, now = decode_id(known), self._clock.now().timestamp()
+        self._seen = self._seen or (now, time.monotonic())
+        latest = int(now * 1000) + _LONGEST_LEAD_MS
         if value is None or value >> _RANDOM_BITS > latest:
             return
         with self._lock:
             if value >= self._last:
                 # two sources that follow the same id part at random, or they would give the same ones
                 self._last = value | self._random_bits(_PARTING_BITS)
+
+    def may_lag(self) -> bool:
+        """Tell whether the clock was set back since the last look, or the ids of this source are ahead of it."""
+        wall, ticks = self._clock.now().timestamp(), time.monotonic()
+        with self._lock:
+            before, self._seen = self._seen or (wall, ticks), (wall, ticks)
+            is_set_back = (ticks - before[1]) - (wall - before[0]) > _SET_BACK_SECONDS
+            return is_set_back or self._last >> _RANDOM_BITS > int(wall * 1000)
 
 
 def encode_id(value: int) -> str:

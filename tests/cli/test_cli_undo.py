@@ -2,16 +2,21 @@
 
 from pathlib import Path
 
+import pytest
+
 from command_line import chat, ricordo
 
 
-def test_a_consolidation_that_a_person_ran_is_what_the_next_undo_takes_back() -> None:
+@pytest.mark.parametrize("command", ["consolidate", "maintain"])
+def test_a_consolidation_that_a_person_ran_is_what_the_next_undo_takes_back(command: str) -> None:
     ricordo("remember", "We use uv for environments.")
     ricordo("remember", "We deploy only from main.", "--kind", "decision")
-    run = ricordo("consolidate", "--json").document
-    assert run["change"]
+    done = ricordo(command, "--json")
+    assert done.code == 0
+    (run,) = [each for each in ricordo("history", "--json").document["changes"] if each["act"] == "consolidate"]
+    assert command == "maintain" or run["id"] == done.document["change"]
     undone = ricordo("undo", "--json").document["undone"]
-    assert (undone["id"], undone["act"], undone["who"]) == (run["change"], "consolidate", "user")
+    assert (undone["id"], undone["act"], undone["who"]) == (run["id"], "consolidate", "user")
     assert ricordo("undo", "--json").document["undone"]["act"] == "save"
     assert "uv for environments" in ricordo("memory", "list").out
 

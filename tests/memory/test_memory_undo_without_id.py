@@ -122,6 +122,25 @@ async def test_a_clock_that_is_set_back_changes_no_order(opened: Opened, at_once
         clock.turn(seconds=-2)
 
 
+async def test_of_two_that_are_open_at_once_the_last_to_write_is_undone_first_also_after_a_step_back_of_the_clock(
+    opened: Opened,
+) -> None:
+    done: list[str] = []
+    one_clock, other_clock = HandClock(), HandClock()
+    async with opened(clock=one_clock) as one, opened(clock=other_clock) as other:
+        for number, memory in enumerate([one, other, one, one, other, other, one]):
+            saved = await memory.remember(f"The harbour {number} is closed.")
+            done.append(saved.id)
+            for clock in (one_clock, other_clock):
+                clock.turn(seconds=-2)
+            if number % 2:
+                await memory.confirm(saved.id)
+                done.append((await memory.history(limit=1))[0].id)
+        assert done == sorted(done)
+        for expected in reversed(done):
+            assert (await other.undo()).id == expected
+
+
 async def test_an_act_for_all_projects_is_taken_back_in_its_turn(opened: Opened) -> None:
     wide = Scope(user="me")
     clock = HandClock()

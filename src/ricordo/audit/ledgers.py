@@ -13,22 +13,20 @@ from ricordo.clock import Ids
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.workspace.changes import newest_change
-from ricordo.workspace.layout import LEDGERS, is_ledger, ledger_date
+from ricordo.workspace.layout import LEDGERS, ledger_date
+from ricordo.workspace.ledger import newest_id, newest_saved
 
 __all__ = [
     "LedgerOutline",
     "follow_written",
     "may_be_saved",
     "newest_first",
-    "newest_id",
     "newest_ledgers",
     "newest_time",
     "outline",
 ]
 
 _TIME = re.compile(rb"\[at:: ([^\]\\]{10,40})\]")
-_ID = re.compile(rb"\^([0-7][0-9a-hjkmnp-tv-z]{25})[ \t]*\r?$", re.MULTILINE)
-_TAIL = 65_536
 _BULLET = re.compile(rb"^[-*+] +(?=\S)", re.MULTILINE)
 _NOT_SAVED = re.compile(rb"(?<!\\)\[by:: (?:flush|import)\]")
 
@@ -66,10 +64,7 @@ async def follow_written(files: FileStore, ids: Ids) -> None:
     """Make `ids` go on after what was written last to a root: its newest change set and the end of its last ledger."""
     with suppress(FileMissing, StorageError):
         ids.follow(await newest_change(files))
-        ledgers = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
-        if ledgers:
-            last = max(ledgers, key=lambda info: info.path)
-            ids.follow(newest_id(await files.read_from(last.path, max(0, last.size - _TAIL))))
+        ids.follow(await newest_saved(files))
 
 
 def newest_first(ledgers: Iterable[LedgerOutline]) -> list[LedgerOutline]:
@@ -92,11 +87,6 @@ def outline(path: str, data: bytes) -> LedgerOutline:
     newest = newest_time(data)
     saved = sum(1 for _ in _BULLET.finditer(data)) - sum(1 for _ in _NOT_SAVED.finditer(data))
     return LedgerOutline(path=path, newest=newest, saved=max(saved, 0), last_id=newest_id(data))
-
-
-def newest_id(data: bytes) -> str:
-    """Return the id of a given entry in a document that sorts last; empty for a document without any."""
-    return max(_ID.findall(data), default=b"").decode("ascii")
 
 
 def _time(text: bytes) -> datetime:

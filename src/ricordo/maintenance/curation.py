@@ -23,7 +23,7 @@ class Curation:
     """Carries out consolidations of one workspace, each of them a task of type `dream` in `tasks`.
 
     `refresh` lets the index of the workspace look at what changed, `turns` tells when somebody is at work. With
-    `holds` what nobody asked for waits until somebody approves of it.
+    `holds` what nobody asked for waits until somebody approves of it. `asked_by` is whose act a job is.
     """
 
     consolidator: Consolidator
@@ -35,6 +35,7 @@ class Curation:
     scope: Scope
     turns: TurnsAtWork = field(default_factory=TurnsAtWork)
     holds: bool = False
+    asked_by: str = WHO
     _hurries: bool = field(default=False, init=False)
 
     def hurry(self) -> None:
@@ -50,7 +51,7 @@ class Curation:
         await self.turns.patience().rest()
         quiet, sessions = self.turns.quiet_seconds, self.turns.sessions
         deep = not self._hurries and not await self.consolidator.why_no_dream(quiet=quiet, without=sessions)
-        return _counts(await self.run(force=True, deep=deep, hold=self.holds))
+        return _counts(await self.run(force=True, deep=deep, hold=self.holds, who=self.asked_by))
 
     async def run(self, *, force: bool, deep: bool = False, hold: bool = False, who: str = WHO) -> Consolidated:
         """Consolidate, with `force` however recent the last run is; skipped when its task was stopped.

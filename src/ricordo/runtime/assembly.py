@@ -125,8 +125,10 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
         clock = SavingClock(parts.clock)
         await clock.catch_up(place.files)
         backend = Layered(
-            StoreParts(redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter, key=place.key),
-            seen, scope,
+            StoreParts(
+                redactor=place.redactor, clock=clock, ids=parts.ids, emitter=parts.emitter, key=place.key,
+                catch_up=partial(opening.follow_written, layers),
+            ), seen, scope,
             reranker=reranker, consolidation=parts.settings.consolidation, saved=opening.saved,
         )  # fmt: skip
         work = opening.work_of(place)

@@ -52,7 +52,7 @@ class StoreParts:
     """What every bound store needs besides its backend.
 
     `key` is 32 secret bytes for digests, the same each time that the store is opened; without one they hold for this
-    process.
+    process. `catch_up` lets `ids` follow what others wrote meanwhile.
     """
 
     redactor: Redactor
@@ -60,6 +60,7 @@ class StoreParts:
     ids: Ids
     emitter: Emitter
     key: bytes = field(default_factory=lambda: token_bytes(32), repr=False)
+    catch_up: Callable[[], Awaitable[object]] | None = None
 
 
 class Backend(ABC):
@@ -105,6 +106,8 @@ class Store:
             scope = self._scope_of(entry.checked())
             if entry.rule and has_secret(entry.rule):
                 raise InvalidEntry("A rule holds no secrets: with a mark in its place it would match other calls.")
+            if self._parts.catch_up and self._parts.ids.may_lag():
+                await self._parts.catch_up()
             stamped = replace(
                 entry,
                 id=entry.id or self._parts.ids.new(),

@@ -31,6 +31,7 @@ from ricordo.uncut import uncut
 from ricordo.workspace.change_records import Change, FileChange, decoded_change, encoded_change
 from ricordo.workspace.document_text import is_utf_16
 from ricordo.workspace.layout import is_memory, is_profile
+from ricordo.workspace.ledger import newest_saved
 from ricordo.workspace.merge import merged
 from ricordo.workspace.profile_merge import merged_document
 
@@ -97,6 +98,9 @@ class ChangeSets:
         async with self._files.lock(CHANGES_LOCK):
             await self._recover()
             self._ids.follow(await newest_change(self._files))
+            if self._ids.may_lag():
+                with suppress(FileMissing, StorageError):
+                    self._ids.follow(await newest_saved(self._files))
             change = Change(
                 id=self._ids.new(),
                 at=self.clock.now(),

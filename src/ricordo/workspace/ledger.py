@@ -5,6 +5,7 @@ duplicates: that is what consolidation is for. An entry over 4 KB goes to a file
 nothing else, and is durable before the line that points to it.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from ricordo.files import Appends, FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
-from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_memory, ledger_path, long_path
+from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_path, long_path
 from ricordo.workspace.redaction import redacted_entry
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "append_block",
     "append_entries",
     "is_curated",
+    "newest_id",
+    "newest_saved",
     "read_curated",
     "read_entries",
     "read_memory",
@@ -35,6 +38,8 @@ __all__ = [
 ]
 
 
+_ID = re.compile(rb"\^([0-7][0-9a-hjkmnp-tv-z]{25})[ \t]*\r?$", re.MULTILINE)
+_TAIL = 65_536
 LONG_BYTES = 4096
 """UTF-8 bytes of content up to which an entry stands in the ledger itself."""
 
@@ -112,6 +117,20 @@ async def read_memory(files: FileStore) -> list[Located]:
         except (FileMissing, StorageError):
             continue
     return found
+
+
+def newest_id(data: bytes) -> str:
+    """Return the id of a given entry in a document that sorts last; empty for a document without any."""
+    return max(_ID.findall(data), default=b"").decode("ascii")
+
+
+async def newest_saved(files: FileStore) -> str:
+    """Return the id that sorts last at the end of the last ledger; empty where there is none. Raises `StorageError`."""
+    ledgers = [info for info in await files.list(LEDGERS) if is_ledger(info.path)]
+    if not ledgers:
+        return ""
+    last = max(ledgers, key=lambda info: info.path)
+    return newest_id(await files.read_from(last.path, max(0, last.size - _TAIL)))
 
 
 async def _bullet(files: FileStore, entry: Entry) -> str:

@@ -94,6 +94,7 @@ async def _maintained(
 async def _place_maintained(
     target: Target, *, dry_run: bool, retry: bool, seconds: float
 ) -> "tuple[Overdue, Sequence[Fate], _Worked | None]":
+    from ricordo.audit.history import PERSON
     from ricordo.maintenance.overdue import overdue, take_up
     from ricordo.maintenance.worker import MAINTAIN
     from ricordo.queue import Job
@@ -104,6 +105,8 @@ async def _place_maintained(
             return await overdue(inbox, files), await _old(target, files), None
     scope, parts = await scope_of(target), Parts.standard(settings=target.settings)
     async with open_workspace(target.root, scope, parts) as workspace:
+        if workspace.curation:
+            workspace.curation.asked_by = PERSON
         began = workspace.place.clock.now()
         found = await overdue(workspace.inbox, workspace.place.files)
         old = await _old(target, workspace.place.files)
