@@ -156,7 +156,7 @@ async def test_what_one_session_taught_is_chosen_and_in_the_prompt_before_the_fi
         " own would take the whole budget of the year and of the one after it."
     )
     invoices = (
-        "We decided to keep the invoices of the suppliers in the red folder of the front office until the auditor has"
+        "We decided to keep the invoices of the orchard in the red folder of the front office until the auditor has"
         " looked through all of them and signed each single page by hand."
     )
     async with HarnessAgent(
@@ -166,7 +166,7 @@ async def test_what_one_session_taught_is_chosen_and_in_the_prompt_before_the_fi
             await agent.send(text)
     (request,) = await asked(root, QUESTION, given=given)
     assert "from Okonkwo each October" in loaded(request)
-    assert "invoices of the suppliers" not in loaded(request)
+    assert "invoices of the orchard" not in loaded(request)
     elsewhere = tmp_path / "elsewhere" / ".ricordo"
     elsewhere.parent.mkdir()
     (other,) = await asked(elsewhere, QUESTION, given=given, scope=replace(SCOPE, project="else"))

@@ -229,6 +229,7 @@ async def test_a_recommended_agent_has_it_on_until_its_settings_switch_it_off(tm
 async def test_a_store_that_does_not_answer_in_time_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert TurnRecallConfig().seconds <= 0.3, "the default"
     root, hanging = tmp_path / ".ricordo", anyio.Event()
     await remembered(root, HARVEST)
     answer = Store.recall

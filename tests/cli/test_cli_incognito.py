@@ -12,6 +12,7 @@ def files() -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in Path(".ricordo").rglob("*") if path.is_file()}
 
 
+@pytest.mark.req("CC-IGNORE")
 def test_an_incognito_chat_shows_and_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ricordo("remember", "We deploy only from the heron branch.")
     before = files()

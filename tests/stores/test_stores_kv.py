@@ -53,7 +53,7 @@ async def test_keys_are_ordered_by_time_and_unique_and_only_the_kind_preamble_is
         store = backend.bind(SHOP)
         for seconds, kind in ((0, "preamble"), (0, "fact"), (60, "preamble"), (-3600, "decision")):
             clock.turn(seconds)
-            await store.save(Entry(content=f"Of the kind {kind}, {seconds}.", kind=kind))
+            await store.save(Entry(content=f"Of the kind {kind}, {seconds}.", kind=kind, pinned=kind == "fact"))
         assert unfence(await store.preamble()) == ("Of the kind preamble, 60.", "Of the kind preamble, 0.")
         assert [hit.entry.kind for hit in await store.recall("KIND")] == ["decision", "preamble", "fact", "preamble"]
         assert [hit.entry.kind for hit in await store.recall("decision")] == ["decision"]

@@ -56,6 +56,7 @@ def test_a_kill_at_any_step_loses_nothing_and_tells_nothing_twice(tmp_path: Path
         assert all(content in case["preamble"] for content in counts), told
 
 
+@pytest.mark.req("GO-G6", "GO-D1")
 async def test_a_session_that_runs_is_left_alone_and_one_whose_process_is_gone_is_recovered(tmp_path: Path) -> None:
     running = backend(tmp_path)
     bound = running.bind(SHOP)
