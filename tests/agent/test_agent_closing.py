@@ -184,7 +184,7 @@ async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -
     assert "A last word." in bench.asked[-1]
 
 
-@pytest.mark.req("GO-D10")
+@pytest.mark.req("GO-D10", "GO-G24-manual")
 @pytest.mark.parametrize("failure", [Fail(503, "the model is on fire"), Say("TAGS: nothing")])
 async def test_a_summary_that_fails_is_pending_and_made_by_the_next_agent(bench: Bench, failure: ScriptItem) -> None:
     bench.closing = lambda: failure

@@ -290,6 +290,9 @@ async def test_a_dream_begins_by_itself_only_a_day_after_the_last_and_after_five
     assert await root.why_not() == "the last dream is not long ago"
     root.clock.turn(hours=1)
     assert await root.why_not() == ""
+    await root.note("We use uv for all projects.")
+    assert (await root.consolidator.consolidate(force=True)).kept == 1
+    assert await root.why_not() == "", "to read what is new is no dream"
     assert await root.why_not(without=("a",)) == "few sessions changed", "since the last dream"
     # one whose lock another holds, one that fails, and one whose answer is of no use, were none
     async with lease(root.files, root.clock) as is_ours:
