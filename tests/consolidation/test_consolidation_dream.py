@@ -456,6 +456,7 @@ async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() 
         root.clock.turn(timedelta(days=1).total_seconds())
 
 
+@pytest.mark.req("HE-C1-index", "CC-INDEXCAP")
 @pytest.mark.parametrize(
     ("cap", "config"),
     [

@@ -218,6 +218,7 @@ async def test_a_compaction_that_can_not_be_noted_is_told_so(kept: Kept, monkeyp
     assert await kept.compactions.all() == ()
 
 
+@pytest.mark.req("CC-UNDO")
 async def test_without_files_a_compaction_is_undone_within_the_process() -> None:
     kept = await Kept(durable=False).open()
     await kept.say(*"abcd")
@@ -234,6 +235,7 @@ async def test_without_files_a_compaction_is_undone_within_the_process() -> None
     assert await kept.files.list() == []
 
 
+@pytest.mark.req("CC-UNDO")
 async def test_what_was_pinned_stays_pinned_over_an_undo_and_a_process(kept: Kept) -> None:
     await kept.say(*"abcd")
     await kept.compact(2)
