@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 
 from agents_at_work import SCOPE, settings, transcript
 from ricordo import Entry, HarnessAgent, Memory
@@ -214,7 +215,8 @@ async def test_a_recommended_agent_has_it_on_until_its_settings_switch_it_off(tm
     await remembered(root, HARVEST)
     shown = []
     for arguments in ({}, {"turn_recall": False}):
-        given = Settings.load(None, {"RICORDO_DATA": str(tmp_path / "data")}, {"preamble_tokens": 0, **arguments})
+        environment = {"RICORDO_DATA": str(tmp_path / "data")}
+        given = await run_sync(Settings.load, None, environment, {"preamble_tokens": 0, **arguments})
         model = talking()
         async with HarnessAgent.recommended(
             model, workspace=root, scope=SCOPE, settings=given, memory_hooks=False
