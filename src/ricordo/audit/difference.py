@@ -3,13 +3,14 @@
 import difflib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anyio.to_thread import run_sync
 
 from ricordo.audit.history import HistoryItem, blocks
 from ricordo.errors import ChangeNotFound, DocumentInvalid, FileMissing
 from ricordo.files import FileStore
+from ricordo.guard import Redactor
 from ricordo.workspace.changes import ChangeSets
 
 __all__ = ["ChangeDiff", "FileDiff", "difference"]
@@ -48,10 +49,23 @@ class ChangeDiff:
     files: tuple[FileDiff, ...]
 
 
-async def difference(files: FileStore, changes: ChangeSets, item: HistoryItem) -> ChangeDiff:
-    """Return what the write `item` did. Raises: ChangeNotFound when what it replaced is not kept any more."""
+async def difference(files: FileStore, changes: ChangeSets, item: HistoryItem, *, redactor: Redactor) -> ChangeDiff:
+    """Return what the write `item` did, without the secrets that `redactor` finds in it.
+
+    Raises: ChangeNotFound when what it replaced is not kept any more.
+    """
+    found = await _found(files, changes, item)
+    return await run_sync(
+        lambda: ChangeDiff(
+            item=replace(item, why=redactor.clean(item.why)),
+            files=tuple(replace(each, text=redactor.clean_keeping_lines(each.text)) for each in found),
+        )
+    )
+
+
+async def _found(files: FileStore, changes: ChangeSets, item: HistoryItem) -> list[FileDiff]:
     if item.entries:
-        return ChangeDiff(item=item, files=tuple([await _appended(files, path, item) for path in item.paths]))
+        return [await _appended(files, path, item) for path in item.paths]
     found: list[FileDiff] = []
     for changed in (await changes.record(item.id)).files:
         try:
@@ -60,7 +74,7 @@ async def difference(files: FileStore, changes: ChangeSets, item: HistoryItem) -
             raise ChangeNotFound(f"What the change {item.id} replaced is not kept any more.") from error
         text = await run_sync(_unified, changed.path, before, after)
         found.append(FileDiff(path=changed.path, text=text, created=before is None, deleted=after is None))
-    return ChangeDiff(item=item, files=tuple(found))
+    return found
 
 
 async def _appended(files: FileStore, path: str, item: HistoryItem) -> FileDiff:

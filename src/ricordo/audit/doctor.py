@@ -66,7 +66,7 @@ async def inspect(
         *await _agents(files),
         await _profiles(files),
         await _pending(files),
-        await check_history(files),
+        *await check_history(files),
         await _inboxes(files),
         *await _erasing(files),
         await _index(index),

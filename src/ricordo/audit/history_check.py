@@ -1,39 +1,84 @@
-"""The check of history: whether each change can still be told of and taken back."""
+"""The checks of history: whether each change can still be told of and taken back, and whether it keeps a secret."""
+
+from anyio.to_thread import run_sync
 
 from ricordo.audit.check import Check
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
+from ricordo.guard import has_secret
 from ricordo.workspace.changes import ChangeSets
+from ricordo.workspace.escapes import unescape
 
 __all__ = ["check_history"]
 
 _MOST = 3
 
 
-async def check_history(files: FileStore) -> Check:
-    """Return the check of the records of changes, and of the contents that they name."""
+async def check_history(files: FileStore) -> list[Check]:
+    """Return the check of the records of changes and of the contents that they name, and that of secrets in these.
+
+    The latter is there only where something was found.
+    """
     clock = SystemClock()
     changes = ChangeSets(files, clock=clock, ids=MonotonicIds(clock))
     damaged = [f"{name} (its record)" for name in await changes.unreadable()]
-    known: dict[str, bool] = {}
+    look = _Look(changes)
     for change in await changes.records():
-        for version in (version for file in change.files for version in (file.before, file.after)):
-            if version not in known:
-                known[version] = await _is_whole(changes, version)
-        if not all(known[version] for file in change.files for version in (file.before, file.after)):
+        whole = [
+            await look.is_whole(file.path, version) for file in change.files for version in (file.before, file.after)
+        ]
+        if not all(whole):
             damaged.append(f"{change.id} (what it replaced)")
     detail = "changes whose record or contents are damaged, which can't be undone"
-    shown = ", ".join(damaged[:_MOST]) + (", and more" if damaged[_MOST:] else "")
-    return Check(name="history", ok=not damaged, count=len(damaged), detail=f"{detail}: {shown}" if damaged else detail)
+    history = Check(name="history", ok=not damaged, count=len(damaged), detail=_listed(detail, damaged))
+    return [history, *([_secrets(look.holding)] if look.holding else [])]
 
 
-async def _is_whole(changes: ChangeSets, version: str) -> bool:
-    try:
-        await changes.content(version)
-    except FileMissing:
-        # what was erased is gone, and so it is to be
-        return True
-    except StorageError:
-        return False
-    return True
+class _Look:
+    """Looks at each content once; `holding` are the files of which one holds a secret, with how many do."""
+
+    def __init__(self, changes: ChangeSets) -> None:
+        self.holding: dict[str, int] = {}
+        self._changes = changes
+        self._known: dict[str, bool] = {}
+        self._lines: dict[bytes, bool] = {}
+
+    async def is_whole(self, path: str, version: str) -> bool:
+        """Tell whether a content can be read; what was erased is gone, and so it is to be."""
+        if version not in self._known:
+            self._known[version] = True
+            try:
+                data = await self._changes.content(version)
+            except FileMissing:
+                return True
+            except StorageError:
+                self._known[version] = False
+                return False
+            holds = await run_sync(self._holds_secret, data) if data else False
+            if holds:
+                self.holding[path] = self.holding.get(path, 0) + 1
+        return self._known[version]
+
+    def _holds_secret(self, data: bytes) -> bool:
+        """Tell whether a content holds a secret; most of its lines stand in an earlier one too, and are known."""
+        lines = data.split(b"\n")
+        if any(self._lines.get(line) for line in lines):
+            return True
+        new = [line for line in lines if line not in self._lines]
+        holds = has_secret(unescape(b"\n".join(new).decode("utf-8", "replace")))
+        for line in new:
+            self._lines[line] = holds and has_secret(unescape(line.decode("utf-8", "replace")))
+        return holds
+
+
+def _secrets(holding: dict[str, int]) -> Check:
+    detail = "contents that history keeps with a secret in them, for `ricordo undo`; no model is shown them: "
+    detail += "`ricordo erase --text` takes a text out of them too, and the secret is to be changed"
+    places = [f"{path} ({count:,})" for path, count in sorted(holding.items())]
+    return Check(name="secrets in history", ok=False, count=sum(holding.values()), detail=_listed(detail, places))
+
+
+def _listed(detail: str, places: list[str]) -> str:
+    shown = ", ".join(places[:_MOST]) + (", and more" if places[_MOST:] else "")
+    return f"{detail}: {shown}" if places else detail

@@ -16,9 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.cli.render import failed, sentences
-from ricordo.errors import DocumentInvalid, InvalidInput, InvalidSetting, RicordoError, RootNotFound, StorageError
+from ricordo.errors import (
+    DocumentInvalid,
+    FileMissing,
+    InvalidInput,
+    InvalidSetting,
+    RicordoError,
+    RootNotFound,
+    StorageError,
+)
 
 if TYPE_CHECKING:
+    from ricordo.guard import Redactor
     from ricordo.memory import Memory
     from ricordo.runtime import Settings
     from ricordo.scopes import Scope
@@ -29,6 +38,7 @@ __all__ = [
     "find",
     "located",
     "opened",
+    "redactor_of",
     "root_folder",
     "run",
     "scope_of",
@@ -181,6 +191,19 @@ def existing(root: Path | None, user: str | None, project: str | None, *, shared
         message = f"There is no memory yet: `ricordo remember` or `ricordo ingest` creates it in {target.root}."
         raise RootNotFound(message)
     return target
+
+
+async def redactor_of(target: Target) -> "Redactor":
+    """Return what takes secrets out, by the key of the root where there is one."""
+    from ricordo.guard import Redactor
+    from ricordo.runtime.assembly import files_of
+    from ricordo.runtime.guard_key import digest_key, new_key
+    from ricordo.workspace.layout import GUARD_KEY
+
+    try:
+        return Redactor(digest_key((await files_of(target.root).read(GUARD_KEY)).data))
+    except FileMissing:
+        return Redactor(new_key())
 
 
 async def scope_of(target: Target) -> "Scope":

@@ -8,13 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ricordo.cli.context import Target
+from ricordo.cli.context import Target, redactor_of
 from ricordo.errors import ChangeNotFound, FileMissing, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ricordo.audit import HistoryItem
+    from ricordo.guard import Redactor
     from ricordo.workspace.changes import Change, ChangeSets
     from ricordo.workspace.entry import Entry
 
@@ -63,20 +64,21 @@ async def deeds_of(target: Target, items: "Sequence[HistoryItem]") -> list[Deed]
         for label, folder in target.folders().items()
         if label != "own" and folder.is_dir()
     }
-    return [await _deed(target, places, item) for item in items]
+    redactor = await redactor_of(target)
+    return [await _deed(target, places, item, redactor) for item in items]
 
 
-async def _deed(target: Target, places: "Mapping[str, ChangeSets]", item: "HistoryItem") -> Deed:
+async def _deed(target: Target, places: "Mapping[str, ChangeSets]", item: "HistoryItem", redactor: "Redactor") -> Deed:
     for label, changes in places.items():
         with suppress(ChangeNotFound, StorageError):
             change = await changes.record(item.id)
             entries = await _changed_entries(changes, change) or await _saved(target, label, item)
             undid = await _act_of(changes, change.undoes, entries) if change.undoes else ""
-            return Deed(item=item, about=_words(entries), undid=undid, label=label, ids=_ids(entries))
+            return Deed(item=item, about=_words(entries, redactor), undid=undid, label=label, ids=_ids(entries))
     for label in places:
         entries = await _saved(target, label, item)
         if entries:
-            return Deed(item=item, about=_words(entries), label=label, ids=_ids(entries))
+            return Deed(item=item, about=_words(entries, redactor), label=label, ids=_ids(entries))
     return Deed(item=item)
 
 
@@ -127,9 +129,9 @@ def _ids(entries: "Sequence[Entry]") -> tuple[str, ...]:
     return tuple(entry.id for entry in entries)
 
 
-def _words(entries: "Sequence[Entry]") -> str:
+def _words(entries: "Sequence[Entry]", redactor: "Redactor") -> str:
     if not entries:
         return ""
-    text = " ".join(entries[0].content.split())
+    text = " ".join(redactor.clean(entries[0].content).split())
     first = text if len(text) <= _LONGEST else f"{text[:_LONGEST].rsplit(' ', 1)[0]}…"
     return first if len(entries) == 1 else f"{first} (and {len(entries) - 1:,} more)"

@@ -29,7 +29,7 @@ from ricordo.flush.types import Finding
 from ricordo.guard import Redactor
 from ricordo.messages import Message, Text
 from ricordo.models import ChatModel
-from ricordo.workspace.redaction import redacted_message
+from ricordo.workspace.redaction import redacted_messages
 
 __all__ = ["DigestSummary", "ModelSummary"]
 
@@ -132,8 +132,7 @@ class ModelSummary:
         return self._config.summary_prompt is None
 
     def _record(self, messages: Sequence[Message], pending: Collection[str]) -> Record:
-        redactor = self._redactor
-        shown = [redacted_message(message, redactor) for message in messages] if redactor else messages
+        shown = redacted_messages(messages, self._redactor) if self._redactor else messages
         return recorded(shown, pending, sectioned=self._sectioned)
 
     async def _tried(self, record: Record, bounds: Bounds, focus: str) -> _Part:

@@ -19,6 +19,7 @@ from ricordo.stores.preamble import CutsIndex
 from ricordo.stores.shown_index import IndexCut
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.redaction import shown_entry
 
 __all__ = ["ByHand"]
 
@@ -58,7 +59,8 @@ class ByHand(ABC):
 
         Empty when nothing of a forgotten one is kept. Raises: EntryNotFound.
         """
-        return (await erased_by(self._layers, entry_id))[1]
+        redactor = self._workspace.place.redactor
+        return [shown_entry(entry, redactor) for entry in (await erased_by(self._layers, entry_id))[1]]
 
     async def undo(self, change_id: str | None = None) -> HistoryItem:
         """Take back one write and return it: without an id the newest act of the scope's own user.
@@ -93,7 +95,7 @@ class ByHand(ABC):
         if change_id is not None:
             item = chosen_item([item for item, _ in items], change_id)
         place = next(place for each, place in items if each is item)
-        return await difference(place.files, place.changes, item)
+        return await difference(place.files, place.changes, item, redactor=place.redactor)
 
     async def runs(self, *, limit: int = 20) -> list[BackgroundRun]:
         """Return at most `limit` runs in the background, newest first: what each counted, how it ended, what it cost.

@@ -50,11 +50,12 @@ from ricordo.runtime.serving import embed_for
 from ricordo.scopes import Scope, path_part
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
-from ricordo.stores.layered_reading import newest
+from ricordo.stores.layered_reading import outward
 from ricordo.stores.noting import note_shown
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Author, Entry
 from ricordo.workspace.layout import DEFAULT_AGENT, transcript_path
+from ricordo.workspace.redaction import redacted_messages
 from ricordo.workspace.transcript import Transcript, read_log
 
 __all__ = ["Memory"]
@@ -265,10 +266,8 @@ class Memory(ByHand):
         if moment is None:
             return await self._layers.entries()
         places = await self._layers.places()
-        then = [
-            place.outward(one) for place in places for one in await entries_as_of(place.files, place.changes, moment)
-        ]
-        return sorted(then, key=newest, reverse=True)
+        then = [(place, await entries_as_of(place.files, place.changes, moment)) for place in places]
+        return await run_sync(outward, then)
 
     async def entry(self, entry_id: str, *, as_of: Moment | None = None) -> Entry:
         """Return one memory by its id, or six or more characters of its beginning or end; `as_of` a moment, as it was.
@@ -322,7 +321,8 @@ class Memory(ByHand):
         files = self._workspace.place.files
         info = await find_session(files, session_id, agent=self.scope.agent)
         logged = await read_log(files, info.path)
-        return Session(info=info, messages=logged.messages, lines=logged.lines, broken=logged.broken)
+        messages = await run_sync(redacted_messages, logged.messages, self._workspace.place.redactor)
+        return Session(info=info, messages=messages, lines=logged.lines, broken=logged.broken)
 
     async def embed(self, *, seconds: float = 30.0) -> int:
         """Give what has no vector one, for at most `seconds`, and return how many passages have none then.

@@ -169,7 +169,9 @@ class FileProfileStore:
         if read.broken:
             places = ", ".join(each.where for each in read.broken)
             _LOG.warning("%s: what can't be read is left out, and kept when it is saved: %s", self.path, places)
-        return _Held(profile=read.profile, version=stored.version, mark=_mark(info), broken=read.broken)
+        # a person may have written a secret into the file: it stays there, and is shown to nobody
+        profile = await run_sync(self._outward, read.profile)
+        return _Held(profile=profile, version=stored.version, mark=_mark(info), broken=read.broken)
 
     async def _written(self, profile: Profile, current: _Held, *, by: str, why: str, forget: bool) -> Saved:
         saved = await run_sync(self._outward, stamped(profile, current.profile, self._clock.now()))

@@ -12,7 +12,6 @@ from anyio.to_thread import run_sync
 
 from ricordo.guard import Redactor
 from ricordo.harness.offline import OFFLINE
-from ricordo.index.meanings import WeighsWords
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.models import ChatModel, Embedder, Reply
 from ricordo.models.around import Around
@@ -21,7 +20,7 @@ from ricordo.models.contract import ReplyEvent
 from ricordo.models.naming import provider_of
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
-from ricordo.workspace.redaction import redacted_message
+from ricordo.workspace.redaction import redacted_messages
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +46,8 @@ def model_for_memory(
 
 def guarded_embedder(embedder: Embedder, redactor: Redactor) -> Embedder:
     """Return `embedder` behind the guard; one that works on this machine, and sends nothing, as it is."""
-    is_local = isinstance(embedder, WeighsWords) or provider_of(embedder.model_id) in _LOCAL
+    # one that makes the vector of a question at once waits for nobody; its protocol would import numpy
+    is_local = hasattr(embedder, "query_vector") or provider_of(embedder.model_id) in _LOCAL
     return embedder if is_local else GuardedEmbedder(embedder=embedder, redactor=redactor)
 
 
@@ -80,8 +80,8 @@ class GuardedModel(Around):
             async for event in events:
                 yield event
 
-    async def _guarded(self, messages: Sequence[Message]) -> list[Message]:
-        return await run_sync(lambda: [redacted_message(message, self.redactor) for message in messages])
+    async def _guarded(self, messages: Sequence[Message]) -> Sequence[Message]:
+        return await run_sync(redacted_messages, messages, self.redactor)
 
 
 @dataclass(frozen=True, kw_only=True)

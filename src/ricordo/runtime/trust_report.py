@@ -14,8 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from secrets import token_bytes
 
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
+from ricordo.guard import Redactor
 from ricordo.messages.jsontext import decoded
 from ricordo.runtime.config_file import CONFIG
 from ricordo.runtime.guard_key import identity_of
@@ -31,6 +33,9 @@ _MOST_FILES = 20_000
 _MOST_LISTED = 20
 _FIRST_LINES = 8
 _LONGEST = 160
+_LONGEST_READ = 4_096
+_GUARD = Redactor(token_bytes(32))
+"""Takes secrets out of what is shown; nothing is kept of what it finds."""
 _GIT_SECONDS = 10
 _MOST_TRACKED = 6
 _RULE_FIELD = re.compile(r"\[rule:: ([^\]]{1,200})\]")
@@ -122,7 +127,8 @@ def _begun(root: Path, path: Path) -> list[str]:
     """Return the size of a file, then how it begins."""
     lines = _text(path).splitlines()
     with suppress(OSError):
-        shown = [f"  {line[:_LONGEST]}" for line in lines[:_FIRST_LINES]]
+        begun = _GUARD.clean_keeping_lines("\n".join(line[:_LONGEST_READ] for line in lines[:_FIRST_LINES]))
+        shown = [f"  {line[:_LONGEST]}" for line in begun.split("\n")]
         more = [f"  … {len(lines) - _FIRST_LINES:,} more lines"] if len(lines) > _FIRST_LINES else []
         return [f"{path.relative_to(root)}: {path.lstat().st_size:,} bytes", *shown, *more]
     return []
@@ -142,7 +148,7 @@ def _scope(root: Path) -> list[str]:
         return []
     try:
         scope = decoded(text)["scope"]
-        return [f"{name} {str(value)[:_LONGEST]}" for name, value in scope.items()]
+        return [f"{name} {_GUARD.clean(str(value))[:_LONGEST]}" for name, value in scope.items()]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [f"{PROJECT} can't be read"]
 
@@ -158,14 +164,14 @@ def _settings(root: Path) -> list[str]:
 
 
 def _remembered_rules(root: Path, path: Path) -> list[str]:
-    return [f"{path.relative_to(root)}: {rule}" for rule in _RULE_FIELD.findall(_text(path))]
+    return [f"{path.relative_to(root)}: {_GUARD.clean(rule)}" for rule in _RULE_FIELD.findall(_text(path))]
 
 
 def _permissions(root: Path, path: Path) -> list[str]:
     """Return the rules in the state of a session; those that let calls through would not be used."""
     try:
         rules = decoded(_text(path) or "{}").get("permissions") or []
-        lines = [str(rule["rule"])[:_LONGEST] for rule in rules]
+        lines = [_GUARD.clean(str(rule["rule"]))[:_LONGEST] for rule in rules]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [f"{path.relative_to(root)} can't be read"]
     unused = " (not used: it was not permitted here)"

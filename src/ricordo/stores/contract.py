@@ -24,7 +24,7 @@ from ricordo.stores.capabilities import Forgets, KeepsTombstones
 from ricordo.stores.preamble import DEFAULT_BUDGET, CutsIndex, Preamble
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.redaction import redacted_entry
+from ricordo.workspace.redaction import redacted_entry, shown_entry
 
 __all__ = ["Backend", "Driver", "Store", "StoreParts"]
 
@@ -216,17 +216,10 @@ class Store:
 
 def _guarded(hit: Hit, redactor: Redactor) -> Hit:
     """Return a hit without the secrets that its file may hold."""
-    entry, beside = hit.entry, (hit.before, hit.after)
-    before, after = (each and replace(each, text=redactor.clean(each.text)) for each in beside)
+    before, after = (each and replace(each, text=redactor.clean(each.text)) for each in (hit.before, hit.after))
     cleaned = replace(
         hit,
-        entry=replace(
-            entry,
-            content=redactor.clean(entry.content),
-            tags=tuple(map(redactor.clean, entry.tags)),
-            reason=entry.reason and redactor.clean(entry.reason),
-            source=replace(entry.source, quote=entry.source.quote and redactor.clean(entry.source.quote)),
-        ),
+        entry=shown_entry(hit.entry, redactor),
         heading=redactor.clean(hit.heading),
         before=before,
         after=after,

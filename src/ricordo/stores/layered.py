@@ -42,7 +42,7 @@ from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.empty_places import EmptyPlaces
 from ricordo.stores.layered_damage import DamageWatch
 from ricordo.stores.layered_entries import each_once, ids_in, ids_placed, names_of, says_something
-from ricordo.stores.layered_reading import PlaceReading, newest
+from ricordo.stores.layered_reading import PlaceReading, newest, outward
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
 from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble, said
@@ -252,10 +252,8 @@ class LayeredDriver(Prefaces, PlaceTombstones):
 
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
-        found = [
-            place.outward(entry) for place in await self.places() for entry in each_once(await read_memory(place.files))
-        ]
-        return sorted(found, key=newest, reverse=True)
+        read = [(place, each_once(await read_memory(place.files))) for place in await self.places()]
+        return await run_sync(outward, read)
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, as curated memory has it, if it has. Raises `EntryNotFound`."""
@@ -364,7 +362,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         self, *, limit: int | None = None, holding: str | None = None
     ) -> list[tuple[Place, HistoryItem]]:
         found = [
-            (place, item)
+            (place, replace(item, why=place.redactor.clean(item.why)))
             for place in await self.places()
             for item in await history(
                 place.files, place.changes, limit=limit, holding=holding, user=self._scope.user or ""

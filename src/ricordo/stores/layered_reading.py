@@ -6,7 +6,7 @@ entries of a ledger are parsed only where they may be among those that are shown
 Invariant: what is told is what the files say, also after an edit by hand or by another process.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +17,14 @@ from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.files import FileInfo, FileStore
 from ricordo.guard import Redactor
 from ricordo.stores.held_file import HeldFile
+from ricordo.stores.place import Place
 from ricordo.stores.preamble import MOST_SAVED
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import PINNED, Located, parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
 from ricordo.workspace.ledger import whole
 
-__all__ = ["PlaceReading", "newest"]
+__all__ = ["PlaceReading", "newest", "outward"]
 
 _T = TypeVar("_T")
 
@@ -127,6 +128,11 @@ class PlaceReading:
 def newest(entry: Entry) -> tuple[float, str]:
     """Return what entries are sorted by; the newest is the greatest."""
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
+
+
+def outward(read: Iterable[tuple[Place, Iterable[Entry]]]) -> list[Entry]:
+    """Return the entries of places as these give them, the newest first. Slow for many: call it in a thread."""
+    return sorted((place.outward(entry) for place, entries in read for entry in entries), key=newest, reverse=True)
 
 
 async def _value(

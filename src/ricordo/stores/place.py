@@ -17,6 +17,7 @@ from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.forgotten import Forgotten
 from ricordo.workspace.layout import SHARED, WORKSPACE, profile_of
+from ricordo.workspace.redaction import shown_entry
 from ricordo.workspace.tombstones import read_tombstones
 
 __all__ = ["SHARED_LABEL", "Place"]
@@ -79,8 +80,8 @@ class Place:
         return document.replace(b"](memory/", f"]({self.shown('memory/')}".encode())
 
     def outward(self, entry: Entry) -> Entry:
-        """Return `entry` with the scope that its root adds to what its line says."""
-        return replace(entry, scope=_joined(self.scope, entry.scope))
+        """Return `entry` with the scope that its root adds to what its line says, and without secrets."""
+        return shown_entry(replace(entry, scope=_joined(self.scope, entry.scope)), self.redactor)
 
     def inward(self, entry: Entry) -> Entry:
         """Return `entry` as its line says it: without the parts of the scope that the root says for all."""

@@ -1,9 +1,10 @@
-"""The way to disk: what a message or an entry says passes the guard before its first byte is written.
+"""What a message or an entry says passes the guard: before its first byte is written, and when it is shown.
 
-Only the writers of this room use these functions, and every writer of messages and entries does, so nothing stored or
-derived ever holds a secret. The values that callers hold are left as they are.
+Every writer of messages and entries uses these functions, so nothing stored or derived holds a secret. People write
+files by hand, so what is read is cleaned once more. The values that callers hold are left as they are.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -11,10 +12,11 @@ from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
 from ricordo.guard.redact import Redactor, has_secret
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.jsontext import dumps, loads
+from ricordo.scopes import Scope
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.redacted_text import clean_lines, clean_uri
 
-__all__ = ["redacted_entry", "redacted_message"]
+__all__ = ["redacted_entry", "redacted_message", "redacted_messages", "shown_entry"]
 
 _P = TypeVar("_P", bound=Part)
 _D = TypeVar("_D", Entry, Source)
@@ -33,6 +35,11 @@ def redacted_message(message: Message, redactor: Redactor) -> Message:
     )
 
 
+def redacted_messages(messages: Iterable[Message], redactor: Redactor) -> tuple[Message, ...]:
+    """Return `messages` as `redacted_message` returns each. Slow for many: call it in a thread."""
+    return tuple(redacted_message(message, redactor) for message in messages)
+
+
 def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
     """Return `entry` with typed marks in the place of secrets, in every text it carries.
 
@@ -43,6 +50,41 @@ def redacted_entry(entry: Entry, redactor: Redactor) -> Entry:
         raise InvalidEntry("The id and the names of the fields of an entry hold no secrets.")
     if entry.scope and any(map(has_secret, entry.scope.parts().values())):
         raise InvalidScope("The scope of an entry holds no secrets.")
+    return _marked(entry, redactor)
+
+
+def shown_entry(entry: Entry, redactor: Redactor) -> Entry:
+    """Return `entry` as it is shown: with typed marks in the place of secrets, which a person may have written.
+
+    The same object where there are none. Its id stays, by which it is found.
+    """
+    if not has_secret("\n".join(_texts(entry))):
+        return entry
+    marked = _marked(entry, redactor)
+    parts = marked.scope.parts() if marked.scope else {}
+    return _with(
+        marked,
+        extra=tuple((redactor.clean(key), _named(key, value, redactor)) for key, value in entry.extra),
+        scope=Scope(**{name: redactor.clean(value) for name, value in parts.items()}) if parts else marked.scope,
+    )
+
+
+def _named(name: str, value: str, redactor: Redactor) -> str:
+    """Return the value of a field, without the secret that the name of the field tells of."""
+    cleaned = redactor.clean_json({name: value})
+    return str(next(iter(cleaned.values()))) if isinstance(cleaned, dict) else value
+
+
+def _texts(entry: Entry) -> Iterator[str]:
+    """Give every text of an entry but its id."""
+    source = entry.source
+    yield from (entry.content, entry.kind, *entry.tags, *source.messages)
+    yield from filter(None, (entry.reason, entry.rule, entry.supersedes, source.session, source.quote, source.origin))
+    yield from (f"{key}: {value}" for key, value in entry.extra)
+    yield from entry.scope.parts().values() if entry.scope else ()
+
+
+def _marked(entry: Entry, redactor: Redactor) -> Entry:
     source = _with(
         entry.source,
         session=entry.source.session and redactor.clean(entry.source.session),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, run, scope_of, with_memory
+from ricordo.cli.context import Target, existing, redactor_of, run, scope_of, with_memory
 from ricordo.cli.documents import hit_document, session_document
 from ricordo.cli.hits import print_hits
 from ricordo.cli.options import (
@@ -26,6 +26,7 @@ from ricordo.clock import rfc3339
 from ricordo.errors import SessionNotFound
 
 if TYPE_CHECKING:
+    from ricordo.guard import Redactor
     from ricordo.memory import Memory, Session
     from ricordo.messages import Message
     from ricordo.messages.types import JsonValue
@@ -164,9 +165,17 @@ async def _find(target: Target, query: str, limit: int, skip: int, within: "Narr
 
     past = PastSessions(await searched_files(target.root, target.place), user=None)
     try:
-        return await past.search(query, (await scope_of(target)).agent, limit=limit, skip=skip, within=within)
+        found = await past.search(query, (await scope_of(target)).agent, limit=limit, skip=skip, within=within)
     except SessionNotFound:
         return Found()
+    redactor = await redactor_of(target)
+    return replace(found, findings=tuple(_guarded(each, redactor) for each in found.findings))
+
+
+def _guarded(finding: "Finding", redactor: "Redactor") -> "Finding":
+    """Return a finding without the secrets that a transcript may hold, as somebody may have edited it."""
+    before, after = (each and replace(each, text=redactor.clean(each.text)) for each in (finding.before, finding.after))
+    return replace(finding, snippet=redactor.clean(finding.snippet), before=before, after=after)
 
 
 def _print_found(query: str, found: "Found", target: Target, *, as_json: bool, skipped: int) -> None:

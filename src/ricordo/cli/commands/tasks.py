@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ricordo.cli.context import Target, existing, run
+from ricordo.cli.context import Target, existing, redactor_of, run
 from ricordo.cli.options import JsonOption, LimitOption, ProjectOption, RootOption, UserOption, decoded
 from ricordo.cli.render import age, counted, dim, emit, failed, say, shown, wrapped
 from ricordo.cli.task_lines import (
@@ -20,19 +20,15 @@ from ricordo.cli.task_lines import (
     task_rows,
     unread_lines,
 )
-from ricordo.errors import FileMissing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ricordo.files import FileStore
-    from ricordo.guard import Redactor
     from ricordo.tasks import Listed, Task
 
 __all__ = ["cancel", "list_tasks", "outcome", "show", "tasks"]
 
 _WAITED_SECONDS, _LOOK_SECONDS = 5.0, 0.2
-_KEY_BYTES = 32
 
 _Session = Annotated[
     str | None,
@@ -172,26 +168,12 @@ async def _cancelled(target: Target, task_id: str) -> "tuple[Task, Task]":
     before = await _found(target, task_id)
     after = before
     if not before.has_ended:
-        after = await ask_to_stop(files, await _redactor(files_of(target.root)), before.id, now=datetime.now(UTC))
+        after = await ask_to_stop(files, await redactor_of(target), before.id, now=datetime.now(UTC))
     with anyio.move_on_after(_WAITED_SECONDS):
         while not after.has_ended:
             await anyio.sleep(_LOOK_SECONDS)
             after = await _found(target, before.id)
     return before, after
-
-
-async def _redactor(files: "FileStore") -> "Redactor":
-    """Return what takes secrets out of what is written, by the key of the root where there is one."""
-    import secrets
-
-    from ricordo.guard import Redactor
-    from ricordo.runtime.guard_key import digest_key
-    from ricordo.workspace.layout import GUARD_KEY
-
-    try:
-        return Redactor(digest_key((await files.read(GUARD_KEY)).data))
-    except FileMissing:
-        return Redactor(secrets.token_bytes(_KEY_BYTES))
 
 
 def outcome(before: "Task", after: "Task", *, user: str = "") -> str:
