@@ -311,6 +311,29 @@ async def test_a_sealed_thought_of_an_older_transcript_that_held_a_secret_is_lef
         assert mark not in str(server.requests[-1].body)
 
 
+@pytest.mark.parametrize("name", ["anthropic:claude-opus-4-5", "openai:gpt-5"])
+async def test_thoughts_of_earlier_turns_are_cleared_and_those_of_the_tools_at_work_stay(
+    tmp_path: Path, name: str
+) -> None:
+    def answered(request: RecordedRequest) -> ScriptItem:
+        if request.messages[-1].tool_results:
+            return Say("Done.", thinking="So it is.")
+        return Calls(Call("look", {}), thinking=f"Thought of request {request.number}. " * 60)
+
+    clear = ClearResultsConfig(trigger_tokens=1, min_tokens=1)
+    with strict(answered) as server:
+        url = server.url if name.startswith("anthropic:") else f"{server.url}/v1"
+        model = load_model(name, base_url=url, api_key=KEY, thinking="low")
+        async with agent(model, tmp_path, clear_results=clear) as one:
+            for number in range(3):
+                assert str(await one.send(f"Look {number}.")) == "Done."
+        assert server.refusals == ()
+        last = str(server.requests[-1].body)
+    assert "Thought of request 5." in last
+    assert "Thought of request 1." not in last
+    assert "Thought of request 3." not in last
+
+
 async def test_what_was_cleared_can_be_opened_without_the_session_tools(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         found = [result.text for message in request.messages for result in message.tool_results]

@@ -11,7 +11,19 @@ from ricordo.compaction.plan import measured
 from ricordo.compaction.results import restored
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.guard import Redactor
-from ricordo.messages import Media, Message, Text, ToolResult, Unknown, Usage, decode, encode, with_ids
+from ricordo.messages import (
+    Media,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    Usage,
+    decode,
+    encode,
+    with_ids,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -220,3 +232,38 @@ async def test_only_the_message_that_it_was_made_of_brings_a_handle_back() -> No
     found = await cleared(before)
     assert restored(found.messages[2], before[4]) == found.messages[2]
     assert restored(before[2], before[2]) is before[2]
+
+
+def _thinking(turns: int, *, results: bool = False) -> tuple[Message, ...]:
+    said: list[Message] = []
+    for number in range(turns):
+        call = ToolCall(id=f"c{number}", name="look")
+        thought = Thinking(text=f"thought {number} " * 200, signature="sealed")
+        found = ToolResult(call_id=call.id, parts=(Text(text="found " * (400 if results else 1)),))
+        said += [
+            Message(role="user", parts=(Text(text=f"Look {number}."),)),
+            Message(role="assistant", parts=(thought, call)),
+            Message(role="tool", parts=(found,)),
+            Message(role="assistant", parts=(Thinking(text="so " * 100), Text(text=f"Done {number}."))),
+        ]
+    return tuple(with_ids(said, session="s1"))
+
+
+async def test_old_thoughts_go_before_results_and_those_of_the_turn_that_goes_on_stay() -> None:
+    window = Window(messages=_thinking(6, results=True)[:-1])
+    size = sum(measured(window.messages, 1.0))
+    few = await ClearResults(ClearResultsConfig(trigger_tokens=size - 50, min_tokens=10)).reduce(window)
+    thoughts = [part for message in few.messages for part in message.parts if isinstance(part, Thinking) and part.text]
+    assert [part.text.split()[1] for part in thoughts] == ["5"]
+    assert [message.tool_results for message in few.messages] == [message.tool_results for message in window.messages]
+    assert [len(message.parts) for message in few.messages] == [len(message.parts) for message in window.messages]
+    more = await ClearResults(ClearResultsConfig(trigger_tokens=500, keep_results=1, min_tokens=10)).reduce(window)
+    assert sum("was cleared" in result.text for message in more.messages for result in message.tool_results) == 5
+    kept = await ClearResults(ClearResultsConfig(trigger_tokens=size - 50, keep_thinking=3, min_tokens=10)).reduce(
+        window
+    )
+    assert sum(isinstance(part, Thinking) and bool(part.text) for each in kept.messages for part in each.parts) == 5
+    again = await ClearResults(ClearResultsConfig(trigger_tokens=1, min_tokens=10)).reduce(
+        Window(messages=few.messages[:12])
+    )
+    assert again.report.status == "skipped"

@@ -1,10 +1,10 @@
-"""Clear: old tool results go, each leaving a short handle that opens it again; no model is asked.
+"""Clear: old thoughts go, and then old tool results, each leaving a short handle that opens it; no model is asked.
 
 The transcript holds every result by the id of its message, so a handle and the transcript give the result back exactly.
 
-Invariants: only the parts of results change; ids, order, calls, names, times and usage stay. What is a handle is known
-by the metadata and is not cleared again. A result that the assistant has not answered yet stays, so that a model sees
-it once; so do errors, and whatever is no longer than its handle.
+Invariants: only thoughts and the parts of results change; ids, order, calls, names, times and usage stay. What is a
+handle is known by the metadata and is not cleared again. A result that the assistant has not answered yet stays, so
+that a model sees it once; so do errors, and whatever is no longer than its handle.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ from ricordo.compaction.contract import Act, Reduction, Window
 from ricordo.compaction.plan import due, measured
 from ricordo.compaction.reports import changed, unchanged
 from ricordo.compaction.results import CLEARED, REPEATED, Answer, answers, files_of, records, shorter, with_pointer
+from ricordo.compaction.thoughts import without_thoughts
 from ricordo.messages import Media, Message, Text, ToolResult, Unknown
 
 __all__ = ["ClearResults"]
@@ -35,9 +36,10 @@ class ClearResults:
         self._config = config or ClearResultsConfig()
 
     async def reduce(self, window: Window) -> Reduction:
-        """Return the window with its old results cleared, once a threshold is met and that takes off enough.
+        """Return the window without old thoughts, once a threshold is met and that takes off enough.
 
-        A forced one is cleared whatever the thresholds say, and however little that takes off.
+        Where that is not enough, its old results are cleared too. A forced one is cleared of both
+        whatever the thresholds say, and however little that takes off.
         """
         await checkpoint()
         tokens = measured(window.messages, window.ratio)
@@ -46,14 +48,16 @@ class ClearResults:
         reason = due(window, total, messages=config.trigger_messages, tokens=config.trigger_tokens)
         if not reason:
             return unchanged(self.act, window, "below the thresholds", sum(tokens))
-        messages = list(window.messages)
-        gained = 0
-        for at, message in _cleared(window.messages, config):
-            gained += tokens[at] - measured([message], window.ratio)[0]
-            messages[at] = message
+        messages = list(without_thoughts(window.messages, config.keep_thinking))
         least = 1 if window.forced else max(1, config.min_tokens)
+        left = total - sum(tokens) + sum(measured(messages, window.ratio))
+        is_due = due(window, left, messages=config.trigger_messages, tokens=config.trigger_tokens)
+        if is_due or total - left < least:
+            for at, message in _cleared(window.messages, config):
+                messages[at] = message
+        gained = sum(tokens) - sum(measured(messages, window.ratio))
         if gained < least:
-            told = f"clearing would take off {gained} tokens, less than {least}" if gained else "no result is to clear"
+            told = f"clearing would take off {gained} tokens, less than {least}" if gained else "nothing is to clear"
             return unchanged(self.act, window, told, sum(tokens))
         return changed(self.act, window, messages, reason)
 

@@ -48,16 +48,18 @@ KEPT_RESULTS = frozenset({"remember", "recall", "memory_*", "session_*", "expand
 
 @dataclass(frozen=True, kw_only=True)
 class ClearResultsConfig:
-    """When old tool results are cleared, each leaving a handle that opens it again.
+    """When old thoughts and old tool results are cleared, each result leaving a handle that opens it again.
 
     It acts from `trigger_messages` messages or `trigger_tokens` tokens on, whichever comes first; 0 switches that one
     off. The newest `keep_results` results that could be cleared stay, and so do all of `excluded_tool_names`, where a
-    `*` stands for any characters. Nothing is cleared unless that takes off at least `min_tokens` tokens.
+    `*` stands for any characters. What the model thought goes first, but for the newest `keep_thinking` turns, of which
+    1 is the one that goes on. Nothing is cleared unless that takes off at least `min_tokens` tokens.
     """
 
     trigger_messages: int = 0
     trigger_tokens: int = 40_000
     keep_results: int = 5
+    keep_thinking: int = 1
     min_tokens: int = 5_000
     excluded_tool_names: frozenset[str] = field(default=KEPT_RESULTS)
 
@@ -65,6 +67,7 @@ class ClearResultsConfig:
         """Refuse negative sizes, and names that are none."""
         for name in ("trigger_messages", "trigger_tokens", "keep_results", "min_tokens"):
             _require_whole(name, getattr(self, name), least=0)
+        _require_whole("keep_thinking", self.keep_thinking, least=1)
         _require_names("excluded_tool_names", self.excluded_tool_names)
         object.__setattr__(self, "excluded_tool_names", frozenset(self.excluded_tool_names))
 

@@ -180,7 +180,7 @@ def _is_sent(piece: _Piece, rules: RequestRules, provider: str) -> bool:
     fields = piece.kept.get("fields")
     told = fields if isinstance(fields, dict) else {}
     by, own = told.get("provider_name"), told.get("id")
-    if by != provider or not rules.takes_thoughts:
+    if by != provider or not rules.takes_thoughts or not (part.text or part.signature):
         return False
     if rules.protocol == "chat":
         return own in rules.thought_fields

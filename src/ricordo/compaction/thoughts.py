@@ -1,0 +1,32 @@
+"""Old thoughts: what a model thought in earlier turns goes from the window; the transcript keeps it.
+
+Pure. A thought that goes leaves an empty one in its place, so that the places of the parts hold, and which is not sent.
+Invariant: the thoughts since a user last spoke stay, as Claude has to see those of the tools that are at work.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ricordo.compaction.stays import opens
+from ricordo.messages import Message, Part, Thinking, mark_of
+
+__all__ = ["without_thoughts"]
+
+
+def without_thoughts(messages: Sequence[Message], keep_turns: int) -> tuple[Message, ...]:
+    """Return the messages without the thoughts before the newest `keep_turns` turns; a message without any is the same.
+
+    A turn begins where a user says something; 1 is the turn that goes on.
+    """
+    begun = [at for at, message in enumerate(messages) if opens(message) and mark_of(message) is None]
+    end = begun[-keep_turns] if len(begun) >= keep_turns else 0
+    return (*map(_without, messages[:end]), *messages[end:])
+
+
+def _without(message: Message) -> Message:
+    parts = tuple(map(_emptied, message.parts))
+    return message if parts == message.parts else replace(message, parts=parts)
+
+
+def _emptied(part: Part) -> Part:
+    return Thinking(text="") if isinstance(part, Thinking) else part
