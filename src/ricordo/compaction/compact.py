@@ -10,7 +10,7 @@ so. Everything that goes is in `dropped`, in order. A cancellation, however it i
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -27,6 +27,7 @@ from ricordo.compaction.handles import handle_of
 from ricordo.compaction.learning import Learning, learning
 from ricordo.compaction.plan import LEAST_ADDED, Plan, decide, measured, thresholds
 from ricordo.compaction.reports import unchanged
+from ricordo.compaction.restored_files import Restored, files_message, fitted_file, is_files, recent_reads
 from ricordo.compaction.results import CLEARED, files_of, records, restored
 from ricordo.compaction.shorten import shortened
 from ricordo.compaction.summary_message import (
@@ -39,10 +40,10 @@ from ricordo.compaction.summary_message import (
     summary_message,
 )
 from ricordo.errors import RicordoError
-from ricordo.messages import Message, mark_of
-from ricordo.tokens.estimate import estimate_message
+from ricordo.messages import JsonValue, Message, mark_of
+from ricordo.tokens.estimate import estimate_message, estimate_text
 
-__all__ = ["Compact", "Hook", "Original"]
+__all__ = ["Compact", "Hook", "Original", "Reread"]
 
 Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 """Called with messages in order; what it raises is told in the report, see `Compact`."""
@@ -50,7 +51,11 @@ Hook: TypeAlias = Callable[[Sequence[Message]], Awaitable[None]]
 Original: TypeAlias = Callable[[str], Message | None]
 """Gives the message with this id as it was recorded; None where that is not at hand."""
 
+Reread: TypeAlias = Callable[[Mapping[str, JsonValue]], Awaitable[str]]
+"""Reads a file again with these arguments and returns what the tool for it shows; empty where that is not possible."""
+
 _LEAST_BODY = 16
+_LEAST_FILE = 50
 _NOT_SMALLER = "a summary would not be smaller"
 
 
@@ -74,6 +79,7 @@ class Compact:
         handover: Handover | None = None,
         recorded: bool = True,
         original: Original | None = None,
+        reread: Reread | None = None,
     ) -> None:
         """Ask `summarize` for the summary, once; it is shown what was cleared meanwhile as `original` gives it back.
 
@@ -81,6 +87,7 @@ class Compact:
         `combined`, `handover` takes them, and what the summary brings along is accepted; else `before_summary` gets
         them. `offload` gets all that goes and returns when the transcript holds them, if `offload_before_compact`;
         `recorded` says that somebody else records them. `before_drop` gets them all once a summary is accepted. A
+        `reread` reads again what was read last. A
         `RicordoError` of `offload` leaves the window as it is; what the others raise stops nothing.
         """
         combined = config.combined and handover is not None
@@ -92,6 +99,7 @@ class Compact:
         self._offload = offload if config.offload_before_compact else None
         self._recorded = recorded or self._offload is not None
         self._original = original
+        self._reread = reread
         self._warned = False
         self._unused = ""
         """The last message of the window whose summary could not be used; empty where it could."""
@@ -123,7 +131,8 @@ class Compact:
             notes.append("this can't be undone, as nothing keeps these messages")
         if self._before_drop:
             await _told(self._before_drop, dropped, notes)
-        messages = (*window.messages[:head], found, *window.messages[plan.cut :])
+        files = await self._files(window, plan, dropped, found)
+        messages = (*window.messages[:head], found, *files, *window.messages[plan.cut :])
         report = replace(
             unchanged(self.act, window, plan.reason, total).report,
             status="done",
@@ -146,6 +155,36 @@ class Compact:
                 await _told(self._before_summary, said, notes)
             await self._offloaded(dropped)
             return await self._summary(window, plan, dropped, learned)
+
+    async def _files(
+        self, window: Window, plan: Plan, dropped: tuple[Message, ...], found: Message
+    ) -> tuple[Message, ...]:
+        """Return the message with the files that were read last among `dropped`, read anew; empty where none fits."""
+        config, kept = self._config, window.messages[plan.cut :]
+        if self._reread is None or not config.restore_files:
+            return ()
+        saved = sum(map(estimate_message, dropped)) - estimate_message(found)
+        room = min(
+            config.restore_tokens, saved // 2, *self._left(window, plan, sum(map(estimate_message, (found, *kept))))
+        )
+        restored: list[Restored] = []
+        for arguments in recent_reads(dropped, kept):
+            if len(restored) == config.restore_files or room < _LEAST_FILE:
+                break
+            text = fitted_file(await self._reread(arguments), room if not restored else max(_LEAST_FILE, room // 2))
+            if text:
+                restored.append(Restored(arguments=arguments, text=text))
+                room -= estimate_text(text) + _LEAST_FILE
+        return (files_message(restored, session=window.session),) if restored else ()
+
+    def _left(self, window: Window, plan: Plan, taken: int) -> Iterator[int]:
+        """Yield what the bounds of the window leave to files, by the estimate, where the messages take `taken`."""
+        limits = thresholds(self._config, window.limit)
+        for bound in (limits.tokens, limits.ceiling):
+            if bound:
+                yield (int((bound - window.overhead) / window.ratio) - taken) // 2
+        if plan.room is not None:
+            yield (int(plan.room / window.ratio) - taken) // 2
 
     async def _offloaded(self, dropped: Sequence[Message]) -> None:
         if self._offload is None:
@@ -179,7 +218,7 @@ class Compact:
         told = tuple(
             self._whole(message)
             for message in dropped
-            if not carried(message) or message.tool_calls or message.id in learned.pending
+            if not is_files(message) and (not carried(message) or message.tool_calls or message.id in learned.pending)
         )
         found = await self._written(told, limit, max(limit, size - 1 - barest), window.focus, learned)
         message = _smaller(_forms(partial(built, found.text), requests), size, wanted) if found.text else None

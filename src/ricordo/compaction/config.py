@@ -141,8 +141,9 @@ class CompactionConfig:
     left to the inbox. After
     `breaker` failures in a row the model is not asked for a summary for `breaker_seconds`, and rules write it; 0 never
     stops asking. Where a summary does not make enough room, whole groups of messages are dropped, unless `drop` is
-    off. A request that overflows the model's window is made again `overflow_retries` times, each after a forced
-    compaction.
+    off. Where the agent has file tools, the `restore_files` files of the working directory that were read last are read
+    anew after a summary, in at most `restore_tokens` tokens; 0 restores none. A request that overflows the model's
+    window is made again `overflow_retries` times, each after a forced compaction.
     """
 
     trigger_messages: int = 50
@@ -160,6 +161,8 @@ class CompactionConfig:
     summary_tokens: int = 2_000
     summary_seconds: float = 60.0
     carry_tokens: int = 1_000
+    restore_files: int = 5
+    restore_tokens: int = 5_000
     combined: bool = True
     breaker: int = 3
     breaker_seconds: float = 300.0
@@ -173,7 +176,16 @@ class CompactionConfig:
 
     def __post_init__(self) -> None:
         """Refuse sizes below their least, a range turned round, and a prompt without a place for the messages."""
-        for name in ("trigger_messages", "reserved", "keep_tokens_min", "carry_tokens", "breaker", "overflow_retries"):
+        for name in (
+            "trigger_messages",
+            "reserved",
+            "keep_tokens_min",
+            "carry_tokens",
+            "breaker",
+            "overflow_retries",
+            "restore_files",
+            "restore_tokens",
+        ):
             _require_whole(name, getattr(self, name), least=0)
         for name in ("keep_messages", "summary_tokens"):
             _require_whole(name, getattr(self, name), least=1)

@@ -90,6 +90,11 @@ class StandingGate:
             found = await self._found(tool, called)
             return found if isinstance(found, Verdict) else await self._answer(found, called, arguments)
 
+    async def lets_through(self, tool: Tool, arguments: Mapping[str, JsonValue]) -> bool:
+        """Tell whether a call may be made without asking anybody."""
+        found = await self._found(tool, called_of(tool.spec, arguments))
+        return isinstance(found, Verdict) and not found.refused
+
     async def _found(self, tool: Tool, called: Called) -> Verdict | PermissionRule:
         """Return the verdict, or the rule by which a person is to be asked."""
         standing, acts = self._standing(), effect_of(tool) == "acts"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from anyio.to_thread import run_sync
 
+from ricordo.compaction.compact import Reread
 from ricordo.compaction.contract import Handover
 from ricordo.compaction.placeholder import with_reader
 from ricordo.errors import ScopeMismatch
@@ -46,6 +47,7 @@ from ricordo.runtime.named_model import load_named
 from ricordo.runtime.offline import QuotingModel, found_for, found_in
 from ricordo.runtime.prompt import Prompt, Renewal, prompt_room, written_in
 from ricordo.runtime.reductions import Ladders, Reductions, Surroundings
+from ricordo.runtime.rereading import rereading
 from ricordo.runtime.roots import FOLDER
 from ricordo.runtime.session import Session
 from ricordo.runtime.shown_profile import shown_profile
@@ -58,7 +60,7 @@ from ricordo.sessions.owners import owner_of
 from ricordo.state import AgentState, Stated
 from ricordo.stores.capabilities import KeepsSessions, Layers
 from ricordo.tokens import Tokens
-from ricordo.tools import Tool
+from ricordo.tools import Tool, ToolContext
 from ricordo.tools.real_paths import RealPaths
 from ricordo.workspace.layout import DEFAULT_AGENT, WORKSPACE, transcript_path
 from ricordo.workspace.transcript import Transcript, read_log
@@ -94,13 +96,14 @@ class Making:
         prompt = self._prompt(model)
         inject = Inject(prompt)
         flush, on = self._flush(), self._reductions(model)
-        ladders = await Ladders.made(on, model, self._surroundings(on, flush, keeper), scratch_files())
         beside = beside_window(
             keeper, session=name, options=options, parts=parts, workspace=workspace, keeps=self.keeps,
             real=RealPaths(self._folder, (workspace.folder if workspace else self.root) / WORKSPACE), root=self.root,
         )  # fmt: skip
         described = replace(options, model=model, sub_agents=await loaded(options.sub_agents, parts))
         tools = self._tools(described, compactions, on, beside, keeper.state)
+        around = replace(self._surroundings(on, flush, keeper), reread=self._reread(tools, beside, name))
+        ladders = await Ladders.made(on, model, around, scratch_files())
         memories = self._memories(keeper, model)
         remind = Remind(memories.reminding(beside.remind) if memories else beside.remind)
         tally = Tally()
@@ -231,6 +234,13 @@ class Making:
             metered=partial(self._metered, purpose="summary", session=name), reader=reader_name(self.options.tools),
             address=partial(self.parts.settings.address, agent=self.parts.model), clock=self.parts.clock,
         )  # fmt: skip
+
+    def _reread(self, tools: Sequence[Tool], beside: Beside, name: str) -> Reread | None:
+        """Return what reads files again after a compaction; None without file tools."""
+        if not (self.options.file_tools or self.options.shell):
+            return None
+        context = ToolContext(call_id="", scope=self.options.scope, agent=self._agent, session=name)
+        return rereading(tools, beside.gate, context)
 
     def _metered(self, model: ChatModel, *, purpose: str, session: str) -> ChatModel:
         """Return the model as memory asks it; where no root keeps a record nothing is counted."""

@@ -10,7 +10,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.clock import Clock, SystemClock
 from ricordo.compaction.clear import ClearResults
-from ricordo.compaction.compact import Compact, Hook, Original
+from ricordo.compaction.compact import Compact, Hook, Original, Reread
 from ricordo.compaction.config import (
     ClearResultsConfig,
     CompactionConfig,
@@ -106,8 +106,8 @@ class Surroundings:
     """What the strategies of one session work with.
 
     Wide results go to `files`, none without them. What leaves the window is learned from by `now`, in the request for
-    its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and
-    `original` gives a message back as it was. `metered` guards and counts what a model for summaries is asked
+    its summary, or `later`, from the inbox. `recorded` says that what is said is kept, and `original` gives a message
+    back as it was, and `reread` reads a file again. `metered` guards and counts what a model for summaries is asked
     for. `address` says where it is reached, as `Settings.address` does. `reader` is the tool that reads what went to a
     file.
     """
@@ -118,6 +118,7 @@ class Surroundings:
     now: Handover | None = None
     recorded: bool = True
     original: Original | None = None
+    reread: Reread | None = None
     metered: Callable[[ChatModel], ChatModel] | None = None
     address: Callable[..., str | None]
     reader: str = READER
@@ -153,11 +154,12 @@ class Ladders:
             handover=around.now if written else None,
             recorded=around.recorded,
             original=around.original,
+            reread=around.reread,
         )
         rungs = [*_lossless(on, around.files, around.redactor, around.reader), compact, DropGroups(config)]
         plain = [
             *_lossless(on, scratch, around.redactor, around.reader),
-            Compact(config, DigestSummary()),
+            Compact(config, DigestSummary(), reread=around.reread),
             DropGroups(config),
         ]
         each = tuple(rungs if on.compaction else rungs[:-2])

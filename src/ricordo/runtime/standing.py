@@ -9,7 +9,6 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from ricordo.errors import RicordoError
-from ricordo.harness.gate import Gate
 from ricordo.harness.permissions import Permissions, StandingGate
 from ricordo.harness.reminder import PLAN_BUDGET, reminder, reminder_message
 from ricordo.harness.shown import Shown
@@ -53,7 +52,7 @@ class Beside:
     keeper: KeepsStanding
     runner: TaskRunner
     tasks: TaskList
-    gate: Gate
+    gate: StandingGate
     permissions: Permissions
     planning: Planning | None = None
     shown: Shown = field(init=False)
