@@ -10,6 +10,7 @@ from anyio import run
 
 from cloned_roots import PLANTED, SESSION, cloned_root, everything_below
 from command_line import ricordo
+from ricordo.runtime import Settings
 from ricordo.runtime.guard_key import digest_key
 from ricordo.testing import LoopbackServer, Say
 from warm_processes import run_warm
@@ -76,6 +77,13 @@ def test_the_bare_command_and_doctor_explain_a_root_that_is_not_trusted(clone: P
     assert [check["name"] for check in ricordo("doctor", "--json").document["checks"]] == ["trust"]
     refused = ricordo("recall", "anything", "--json")
     assert (refused.code, refused.document["error"]) == (1, "RootNotTrusted")
+
+
+def test_show_tells_nothing_of_the_persons_own_configuration(clone: Path) -> None:
+    own = Settings.from_environment().data / "config.toml"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text("max_iters = 7\n", encoding="utf-8")
+    assert "max_iters" not in ricordo("trust", "--show").out
 
 
 def test_show_tells_what_would_come_into_effect_and_changes_nothing(clone: Path, home: Path) -> None:

@@ -67,8 +67,8 @@ def test_the_persons_own_file_comes_before_that_of_a_root_and_alone_names_permis
     assert (settings.max_iters, settings.preamble_tokens) == (3, 20)
     assert [render_rule(rule) for rule in settings.rules] == ["allow shell(git status)"]
     assert settings.origins["permissions"].name == str(own)
-    assert Settings.load(None, data).rules == settings.rules
-    assert Settings.load(None, data, own=False).rules == ()
+    assert Settings.load(None, data, own=True).rules == settings.rules
+    assert Settings.load(None, data).rules == ()
     told = refused(load, 'permissions = ["allow shell"]\n', **data)
     assert "permissions can't be set in a file that may come with a folder" in told
     assert "your own config.toml" in told

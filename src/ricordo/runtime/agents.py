@@ -137,13 +137,13 @@ def _settings(root: Path, given: Settings | None, *, trusted: bool) -> Settings:
         held.check_trust(root)
     except StorageError:
         # a root that can't be read is told when it is opened
-        return given or Settings.load()
+        return given or Settings.load(own=True)
     try:
         return held if given else Settings.load(root, trusted=trusted)
     except DocumentInvalid:
         raise
     except StorageError:
-        return Settings.load()
+        return Settings.load(own=True)
 
 
 def _with_evictions(settings: Settings, options: AgentOptions) -> Settings:

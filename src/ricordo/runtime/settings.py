@@ -228,14 +228,14 @@ class Settings:
         arguments: Mapping[str, object] | None = None,
         *,
         trusted: bool = False,
-        own: bool = True,
+        own: bool | None = None,
     ) -> "Settings":
         """Return the settings of `root`: the person's config.toml and its own, then `environment`, then `arguments`.
 
         `environment` is by default the process's own. `arguments` go by dotted key, such as
-        `compaction.trigger_messages`, or hold a whole configuration; None means not given. Without `root` no file of a
-        root is read, and without `own` not the person's. It reads the disk: call it from a thread where others wait.
-        `trusted` vouches for the root.
+        `compaction.trigger_messages`, or hold a whole configuration; None means not given. `own` says whether the
+        person's file is read, by default where a `root` is named; without both no file is. It reads the disk: call it
+        from a thread where others wait. `trusted` vouches for the root.
 
         Raises: RootNotTrusted; InvalidSetting, naming the file and line, the variable or the argument; DocumentInvalid
         for a file that is no TOML; StorageFailed for one that can't be read.
@@ -243,7 +243,7 @@ class Settings:
         surroundings = os.environ if environment is None else environment
         layers = Layers(owner=cls, presets=_PRESETS)
         held = _held(surroundings, arguments or {})
-        if own:
+        if own or (own is None and root is not None):
             layers.add(_from_file(read_config(held.data), own=True))
         if root is not None:
             (held.vouching_for(root) if trusted else held).check_trust(root)

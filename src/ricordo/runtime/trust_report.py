@@ -157,7 +157,7 @@ def _settings(root: Path) -> list[str]:
     if (root / CONFIG).is_symlink():
         return [f"{CONFIG} is a symbolic link and was not read"]
     try:
-        rows = listed(Settings.load(root, {}, trusted=True))
+        rows = listed(Settings.load(root, {}, trusted=True, own=False))
     except (DocumentInvalid, InvalidSetting, StorageError) as error:
         return [str(error)]
     return [f"{row.key} = {row.value}" for row in rows if row.origin.kind == "file"]
