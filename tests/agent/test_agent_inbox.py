@@ -1,7 +1,9 @@
 """From a turn to what is learned of it: asked for once, after a pause, for whom and with what it was said."""
 
+import html
 import json
 import re
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,33 +11,37 @@ from typing import Any
 
 import anyio
 import pytest
+from opentelemetry import trace
 
 from agents_at_work import settings
 from hand_clock import HandClock
 from noting_models import NotingDesk, lessons, note
 from places import place_of
-from ricordo import FlushConfig, HarnessAgent, Message, Scope
+from ricordo import CompactionConfig, FlushConfig, HarnessAgent, Memory, Message, Scope
 from ricordo.audit.doctor import inspect_inbox
 from ricordo.clock import MonotonicIds
 from ricordo.events import Emitter
 from ricordo.files.local import LocalFiles
 from ricordo.flush.flush import Flushed
+from ricordo.guard import Quoted, Trust, fence
 from ricordo.language.signals import SIGNALS
 from ricordo.maintenance.overdue import overdue, take_up
 from ricordo.maintenance.worker import Worker
+from ricordo.messages import JsonValue, Media, Text, marked
 from ricordo.middleware.flush import FlushJobs
 from ricordo.models import ChatModel
 from ricordo.queue import InboxConfig, Job, JobRecord, Outcome
 from ricordo.queue.inbox import Inbox
 from ricordo.runtime import Settings
 from ricordo.spending import SpendingConfig
-from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.testing import Call, Calls, Fail, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
 from ricordo.workspace.ledger import read_memory
 
 pytestmark = pytest.mark.anyio
 
 FACT = "We deploy only from main."
+SUMMARY = "## SESSION INTENT\n- Tea.\n## SUMMARY\n- Tea.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
 
 
 def is_flush(request: RecordedRequest) -> bool:
@@ -57,8 +63,10 @@ def noting(request: RecordedRequest) -> ScriptItem:
 
 def agent(root: Path, model: ChatModel, clock: HandClock, *, user: str = "me", **options: Any) -> HarnessAgent:
     base = replace(settings(root), flush=FlushConfig(), inbox=InboxConfig())
-    given: dict[str, Any] = {"settings": base, "session": "s", "memory_tools": False} | options
-    return HarnessAgent(model, workspace=root, scope=Scope(user=user, project="shop"), clock=clock, **given)
+    usual: dict[str, Any] = {
+        "settings": base, "session": "s", "memory_tools": False, "scope": Scope(user=user, project="shop"),
+    }  # fmt: skip
+    return HarnessAgent(model, workspace=root, clock=clock, **(usual | options))
 
 
 async def jobs(root: Path, clock: HandClock, user: str = "me") -> list[JobRecord]:
@@ -93,8 +101,108 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
                 await other.settle()
             assert len(flushes(model)) == (waited == 1), "the pause began anew with the second call"
         assert await one.flush()
-    assert len(flushes(model)) == 1
-    assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
+        assert len(flushes(model)) == 1
+        assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
+        # each exchange is seen, also when those before it were learned from
+        await one.send("We deploy tools only from main.")
+        assert [record.state for record in await jobs(root, clock)] == ["waiting", "done"]
+
+
+@pytest.mark.req("DF-MW")
+async def test_a_turn_is_neither_changed_nor_held_up_by_what_is_learned_of_it(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    asked = f"<uploaded_files>\n- /mnt/report.pdf\n</uploaded_files>\n{FACT}"
+    waits = [True]
+
+    def script(request: RecordedRequest) -> ScriptItem:
+        if not is_flush(request):
+            return Say(f"Reply {request.number}.")
+        return Held(Say(lessons())) if waits and waits.pop() else Say(lessons())
+
+    model = ScriptedModel(script)
+    at_once = replace(settings(root), flush=FlushConfig(), inbox=InboxConfig(debounce_seconds=0))
+    async with agent(root, model, clock, settings=at_once) as one:
+        with anyio.fail_after(20):
+            assert str(await one.send(asked)) == "Reply 1."
+            await model.until_waiting(1)
+            # it is being learned from, and nobody waits for that
+            async with one.stream("And now?") as events:
+                assert [event async for event in events]
+            await one.record([Message(role="user", name="Ana", parts=(Text(text="Ana was here."),))])
+            assert str(await one.send("And then?")) == f"Reply {len(model.requests)}."
+            model.release()
+        assert await one.flush()
+        said = [message.text for message in one.window if message.role == "user"]
+    assert said == [asked, "And now?", "Ana was here.", "And then?"]
+    first = next(request for request in model.requests if not is_flush(request))
+    assert first.messages[-1].text == asked
+    learned = "\n".join(flushes(model))
+    assert all(text in learned for text in (FACT, "And now?", "Ana was here.", "And then?"))
+    assert "report.pdf" not in learned
+
+
+HOST_TAGS = ("uploaded_files", "current_uploads")
+
+
+@pytest.mark.req("DF-MW", "DF-PROC", "DF-C1", "DF-C3", "DF-C4", "DF-C2", "DF-C5", "DF-C6", "DF-C7")
+async def test_what_is_learned_from_is_what_people_and_the_agent_said_and_nothing_else(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "golden/"
+
+    def script(request: RecordedRequest) -> ScriptItem:
+        if is_flush(request):
+            return Say(lessons(profile={"user": {}, "history": {}, "newFacts": []}))
+        asked = request.messages[-1]
+        if asked.text == "Where do the fixtures live?":
+            return Calls(Call("look"), text="Let me look.")
+        return Say("Under testdata." if asked.tool_results else f"Reply to {asked.text.split()[0]}")
+
+    def block(tag: str) -> str:
+        return f"<{tag}>\n- report.pdf\n  Path: /mnt/user-data/report.pdf\n</{tag}>"
+
+    def hidden(text: str, **metadata: JsonValue) -> Message:
+        return Message(role="user", parts=(Text(text=text),), metadata={"hide_from_ui": True, **metadata})
+
+    answer: dict[str, JsonValue] = {
+        "version": 1, "kind": "human_input_response", "source": "ask", "request_id": "r1", "response_kind": "text",
+        "value": "Staging, please.",
+    }  # fmt: skip
+    recalled = fence([Quoted(text="Tables are plural.", source="ledger", trust=Trust.USER)])
+    file = Media(media_type="application/pdf", uri="/mnt/user-data/report.pdf")
+    model = ScriptedModel(script)
+    async with agent(root, model, clock, tools=[look]) as one:
+        await one.send("Where do the fixtures live?")
+        for tag in HOST_TAGS:
+            await one.send(f"{block(tag)}\nWhat is in chapter {tag[0]}?")
+            parts = (Text(text=block(tag)), file, Text(text=f"And in part {tag[0]}?"))
+            await one.send(Message(role="user", parts=parts))
+            await one.send(block(tag))
+        await one.record([
+            hidden("Today is Friday."),
+            hidden("Staging, please.", human_input_response=answer),
+            hidden("Production.", human_input_response={**answer, "request_id": ""}),
+            marked(Message(role="user", parts=(Text(text=recalled),)), "memory"),
+            Message(role="user", parts=(Text(text=recalled),)),
+        ])  # fmt: skip
+        assert await one.flush()
+        log = (place_of(root) / "workspace/agents/main/sessions/s.log.jsonl").read_text(encoding="utf-8")
+    [learned] = flushes(model)
+    shown = [html.unescape(line) for line in learned.splitlines()]
+    wanted = [
+        "Where do the fixtures live?", "Under testdata.",
+        "What is in chapter u?", "Reply to <uploaded_files>", "And in part u?",
+        "What is in chapter c?", "Reply to <current_uploads>", "And in part c?", "Staging, please.",
+    ]  # fmt: skip
+    assert list(dict.fromkeys(line for line in shown if line in wanted)) == wanted
+    assert shown.count("Reply to <uploaded_files>") == 2, "what replies to an upload alone is left out"
+    for left_out in ("golden/", "Let me look", "report.pdf", "/mnt/", "Friday", "Production", "Tables are plural"):
+        assert left_out not in learned
+    # what was said stands in the transcript as it was
+    assert all(json.dumps(block(tag))[1:-1] in log for tag in HOST_TAGS)
 
 
 @pytest.mark.req("AS-TRIG-02")
@@ -118,30 +226,91 @@ async def test_without_a_pause_each_call_is_one_extraction(tmp_path: Path) -> No
     assert len(flushes(model)) == 3
 
 
-@pytest.mark.req("DF-C16", "DF-C17")
+def in_trace(number: int) -> AbstractContextManager[object]:
+    """Record a trace of this number while the block runs."""
+    context = trace.SpanContext(trace_id=number, span_id=1, is_remote=False, trace_flags=trace.TraceFlags(1))
+    return trace.use_span(trace.NonRecordingSpan(context))
+
+
+async def learned_for(root: Path, scope: Scope) -> tuple[list[str], set[str]]:
+    """Return what the profile of `scope` holds, and why it was changed."""
+    async with Memory.open(root, scope=scope, settings=settings(root)) as memory:
+        facts = (await memory.profile().show()).facts
+        return [fact.content for fact in facts], {item.why for item in await memory.history() if item.act == "profile"}
+
+
+def preferring(request: RecordedRequest) -> ScriptItem:
+    """Answer a flush with the last preference that it is shown."""
+    if not is_flush(request):
+        return Say("Noted.")
+    said = re.findall(r"I prefer \w+ over \w+", request.messages[-1].text)[-1:]
+    labels = {"scope": "user", "durability": "durable", "authority": "descriptive"}
+    facts = [{"content": each, "quote": each, "confidence": 0.9, **labels} for each in said]
+    return Say(lessons(profile={"user": {}, "history": {}, "newFacts": facts}))
+
+
+@pytest.mark.req("DF-C16", "DF-C17", "DF-C20")
 async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_agents_stay_apart(
     tmp_path: Path,
 ) -> None:
-    root, clock = tmp_path / ".ricordo", HandClock()
-    model = ScriptedModel(noting)
-    async with agent(root, model, clock) as one, agent(root, model, clock, session="t", user="you") as two:
-        await one.send("No, that's wrong: we use uv.")
+    root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(preferring)
+    mine, yours = Scope(user="me", project="shop"), Scope(user="you", project="shop")
+    coder = Scope(user="me", project="shop", agent="coder")
+    asked = partial(agent, root, model, clock)
+    async with asked() as one, asked(scope=yours) as two, asked(scope=coder) as three:
+        with in_trace(1):
+            await one.send("No, that's wrong: we use uv.")
         # seven harmless turns push the correction out of the window in which signals are looked for
         for number in range(7):
             await one.send(f"Number {number} is in the list now.")
-        await one.send("I prefer tabs over spaces.")
-        await two.send("I prefer spaces over tabs.")
-        known = [*await jobs(root, clock), *await jobs(root, clock, "you")]
-        waiting = {record.job.user: record.job for record in known}
-        assert set(waiting) == {"me", "you"}
-        assert {"correction", "preference"} <= waiting["me"].signals
-        assert "correction" not in waiting["you"].signals
-        await one.settle()
-        assert await two.flush()
-    mine, theirs = sorted(flushes(model), key=lambda asked: "spaces over tabs" in asked)
-    assert "tabs over spaces" in mine
-    assert "spaces over tabs" not in mine
-    assert "spaces over tabs" in theirs
+        for number, each, said in ((2, one, "tabs over spaces"), (3, two, "spaces over tabs"), (4, three, "go over c")):
+            with in_trace(number):
+                await each.send(f"I prefer {said}.")
+        known = [record.job for record in [*await jobs(root, clock), *await jobs(root, clock, "you")]]
+        waiting = {(job.session, job.user, job.agent): job for job in known}
+        assert set(waiting) == {("s", "me", "main"), ("s", "you", "main"), ("s", "me", "coder")}
+        assert len(known) == 3
+        assert waiting["s", "me", "main"].signals >= {"correction", "preference"}
+        assert waiting["s", "you", "main"].signals == waiting["s", "me", "coder"].signals == {"preference"}
+        # in the trace of whoever works it off nothing is learned
+        with in_trace(9):
+            assert not await one.flush(), "the work of another agent waits in the same inbox"
+            assert await two.flush()
+            assert await three.flush()
+    assert len(flushes(model)) == 3
+    whys = {number: f"learned from s ({number:032x})" for number in (2, 3, 4)}
+    assert await learned_for(root, mine) == (["I prefer tabs over spaces"], {whys[2], whys[4]})
+    assert await learned_for(root, coder) == (["I prefer go over c"], {whys[2], whys[4]})
+    assert await learned_for(root, yours) == (["I prefer spaces over tabs"], {whys[3]})
+
+
+@pytest.mark.req("DF-C16", "DF-C20")
+async def test_the_trace_of_a_turn_is_told_with_what_rules_and_a_compaction_learn(tmp_path: Path) -> None:
+    root, clock, scope = tmp_path / ".ricordo", HandClock(), Scope(user="me", project="shop")
+    quote = "I prefer tea over milk"
+
+    def script(request: RecordedRequest) -> ScriptItem:
+        if not is_flush(request):
+            return Say("That is noted. " * 60)
+        if "summary" in (request.schema or {}).get("properties", {}):  # type: ignore[operator]
+            return Say(lessons(note("User prefers tea over milk.", quote, kind="preference"), summary=SUMMARY))
+        return Say(lessons())
+
+    at_most = CompactionConfig(trigger_messages=50, keep_messages=1)
+    async with agent(root, ScriptedModel(script), clock, session="c", compaction=at_most) as one:
+        with in_trace(5):
+            await one.send(f"{quote}.")
+            await one.send("And now?")
+        with in_trace(7):
+            await one.compact()
+    assert await learned_for(root, scope) == (["User prefers tea over milk."], {f"learned from c ({7:032x})"})
+    async with agent(root, ScriptedModel(script), clock, session="r", flush=FlushConfig(model="offline")) as one:
+        with in_trace(6):
+            await one.send("I live in Oslo.")
+        assert await one.flush()
+    (_, fact), whys = await learned_for(root, scope)
+    assert "Oslo" in fact
+    assert f"learned from r ({6:032x})" in whys
 
 
 @pytest.fixture

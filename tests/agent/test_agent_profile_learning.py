@@ -1,7 +1,9 @@
 """What is said in a session keeps the profile up to date, by the same request that learns its lessons, or by rules."""
 
 import json
+import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,18 @@ from ricordo import FlushConfig, HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
 from ricordo.messages import mark_of
 from ricordo.models import ChatModel
+from ricordo.profile.config import ProfileConfig
 from ricordo.queue import InboxConfig
+from ricordo.runtime import Settings
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.ledger import read_memory
+from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL
 
 pytestmark = pytest.mark.anyio
 
 NURSE = "I live in Oslo and work as a nurse."
 LABELS = {"scope": "user", "durability": "durable", "authority": "descriptive"}
+SUMMARIES = (*USER_LEVEL, *HISTORY_LEVEL)
 
 
 def is_flush(request: RecordedRequest) -> bool:
@@ -52,6 +58,11 @@ def agent(root: Path, model: ChatModel, **options: Any) -> HarnessAgent:
     return HarnessAgent(model, workspace=root, scope=SCOPE, memory_tools=False, **given)
 
 
+def learning(root: Path, config: ProfileConfig) -> Settings:
+    """Return settings by which a model is asked, and what it answers is taken in by the rules of `config`."""
+    return replace(settings(root), flush=FlushConfig(), profile=config)
+
+
 def told(model: ScriptedModel) -> list[str]:
     """Return the texts of the messages that memory put into the last request."""
     return [message.text for message in model.requests[-1].messages if mark_of(message) == "memory"]
@@ -79,6 +90,119 @@ async def test_one_request_learns_lessons_and_the_profile(tmp_path: Path) -> Non
     assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [
         "The user works as a nurse in Oslo."
     ]
+
+
+async def _written_at(root: Path, clock: HandClock, number: int, config: ProfileConfig) -> set[str]:
+    """Return the summaries that a turn has written, each with the time of the turn, when a model writes all six."""
+    before = await profile_of(root) or {"user": {}, "history": {}}
+    edits = {name: {"summary": f"{name} {number}.", "shouldUpdate": True, **LABELS} for name in SUMMARIES}
+    model = answering(
+        user={name: edits[name] for name in USER_LEVEL}, history={name: edits[name] for name in HISTORY_LEVEL}
+    )
+    async with agent(root, model, clock=clock, session=f"s{number}", settings=learning(root, config)) as one:
+        await one.send(f"{NURSE} Ward {number} is mine.")
+        assert await one.flush()
+    old, known = before["user"] | before["history"], await profile_of(root)
+    new = known["user"] | known["history"]
+    fresh = {name for name in SUMMARIES if new[name] != old.get(name)}
+    moment = clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert {name: new[name] for name in fresh} == {
+        name: {"summary": f"{name} {number}.", "updatedAt": moment} for name in fresh
+    }
+    return fresh
+
+
+@pytest.mark.req("DF-USER", "DF-HISTORY")
+async def test_a_model_writes_the_user_level_with_each_turn_and_history_after_its_interval(tmp_path: Path) -> None:
+    root, clock, usual = tmp_path / ".ricordo", HandClock(), ProfileConfig()
+    began, moment = clock.now(), timedelta(minutes=1)
+    month, quarter = timedelta(days=30), timedelta(days=90)
+    for number, (later, history) in enumerate(
+        [
+            (timedelta(), HISTORY_LEVEL),
+            (month - moment, ()),
+            (month, ("recentMonths",)),
+            (quarter - moment, ("recentMonths",)),
+            (quarter, ("earlierContext", "longTermBackground")),
+        ]
+    ):
+        clock.time = began + later
+        assert await _written_at(root, clock, number, usual) == {*USER_LEVEL, *history}
+    clock.turn(1)
+    at_once = ProfileConfig(summary_interval_days=dict.fromkeys(HISTORY_LEVEL, 0))
+    assert await _written_at(root, clock, 9, at_once) == {*USER_LEVEL, *HISTORY_LEVEL}
+
+
+def noted(content: str, **further: Any) -> dict[str, Any]:
+    """Return a fact as a model answers it, in the words of what was said."""
+    return {"content": content, "quote": content, "confidence": 0.9, **LABELS, **further}
+
+
+@pytest.mark.req("DF-FACTS", "DF-FACT", "DF-C33", "DF-C39")
+async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_years_remove_none(
+    tmp_path: Path,
+) -> None:
+    root, clock, usual = tmp_path / ".ricordo", HandClock(), ProfileConfig()
+    categories = ("preference", "knowledge", "context", "behavior", "goal", "diet")
+    good = [noted(f"I own {name} number {at}.", category=name) for at, name in enumerate(categories)]
+    good += [noted("I keep bees.", confidence=0.7), noted("I sail.", source="elsewhere")]
+    bad = [
+        noted("I row.", confidence=0.69),
+        noted("We use uv.", scope="project"),
+        noted("I am late.", durability="temporary"),
+        noted("Run the tests.", authority="instruction"),
+        *({**noted(f"I lack {name}."), name: ""} for name in LABELS),
+    ]
+    # what is turned down stands between what is not
+    answered = [fact for pair in zip(bad, good, strict=False) for fact in pair] + good[len(bad) :]
+    text = " ".join(fact["content"] for fact in answered)
+    moment = clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    async with agent(
+        root, answering(newFacts=answered), clock=clock, session="first", settings=learning(root, usual)
+    ) as one:
+        await one.send(text)
+        assert await one.flush()
+    known = (await profile_of(root))["facts"]
+    assert [(each["content"], each["category"], each["confidence"]) for each in known] == [
+        (fact["content"], fact.get("category", "context"), fact["confidence"]) for fact in good
+    ]
+    assert all(re.fullmatch("fact_[0-9a-f]{8}", each["id"]) for each in known)
+    assert len({each["id"] for each in known}) == len(good)
+    assert {(each["createdAt"], each["source"]) for each in known} == {(moment, "first")}
+    clock.turn(days=5 * 366)
+    later = noted("I dive.", category="goal")
+    async with agent(
+        root, answering(newFacts=[later]), clock=clock, session="later", settings=learning(root, usual)
+    ) as one:
+        await one.send("I dive.")
+        assert await one.flush()
+        assert one.memory is not None
+        assert len((await one.memory.profile().show()).facts) == len(good) + 1
+    *old, new = (await profile_of(root))["facts"]
+    # a review that found nothing against them is written down
+    assert [{**each, "reviewedAt": "", "revision": 1} for each in old] == [
+        {**each, "reviewedAt": "", "revision": 1} for each in known
+    ]
+    assert (new["content"], new["source"]) == ("I dive.", "later")
+
+
+@pytest.mark.req("DF-C39")
+async def test_what_a_gate_turned_down_is_counted_by_reason_where_it_is_most(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = tmp_path / ".ricordo"
+    texts = [f"I own boat {at}." for at in range(6)]
+    flaws = [{"scope": "thread"}, {"scope": "thread"}, {"durability": "temporary"}, {"authority": "order"}, {}, {}]
+    answered = [noted(text, **flaw) for text, flaw in zip(texts, flaws, strict=True)]
+    mood = {"topOfMind": {"summary": "Boats.", "shouldUpdate": True, "scope": "project", "authority": "descriptive"}}
+    async with agent(root, answering(newFacts=answered, user=mood), settings=learning(root, ProfileConfig())) as one:
+        await one.send(" ".join(texts))
+        assert await one.flush()
+    assert len((await profile_of(root))["facts"]) == 2
+    (line,) = [record.message for record in caplog.records if record.name == "ricordo.profile.updater"]
+    for counted in ("fact scope: 2", "fact durability: 1", "fact authority: 1", "summary scope: 1"):
+        assert counted in line
+    assert "boat" not in line
 
 
 @pytest.mark.req("DF-QUEUE")

@@ -1,11 +1,15 @@
 """The profile through `Memory`: whose it is, that others see none of it, and that no loop waits for it."""
 
+import json
 import threading
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hand_clock import HandClock
+from places import place_of
 from ricordo import Memory, Scope
 from ricordo.errors import FactNotFound, ScopeMismatch
 from ricordo.profile import importing, managing, storage
@@ -19,6 +23,35 @@ ANN, BOB = Scope(user="ann", project="shop"), Scope(user="Ann", project="shop")
 
 def _settings(tmp_path: Path) -> Settings:
     return Settings(root=None, user="ann", data=tmp_path / "data", cache=tmp_path / "cache")
+
+
+@pytest.mark.req("DF-EMPTY", "DF-C51")
+async def test_a_profile_of_nobody_is_empty_in_one_shape_and_belongs_to_who_asked(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / ".ricordo", timezone(timedelta(hours=2))
+    section = {"summary": "", "updatedAt": ""}
+    empty = {
+        "version": "1.0",
+        "lastUpdated": "2026-11-21T08:00:00.000Z",
+        "user": {"workContext": section, "personalContext": section, "topOfMind": section},
+        "history": {"recentMonths": section, "earlierContext": section, "longTermBackground": section},
+        "facts": [],
+    }
+    clock = HandClock(datetime(2026, 11, 21, 10, tzinfo=elsewhere))
+    async with Memory.open(root, scope=ANN, settings=_settings(tmp_path), clock=clock) as memory:
+        profile = memory.profile()
+        shown = await profile.show()
+        for held in (shown.extra, shown.summaries, shown.summaries["workContext"].extra):
+            assert isinstance(held, dict)
+            held["mine"] = "changed"
+        text = await profile.export_document()
+        assert json.loads(text) == empty
+        await profile.add_fact("Likes tea")
+        await profile.clear()
+        file = place_of(root, "ann") / "workspace" / "profile.json"
+        assert json.loads(file.read_text(encoding="utf-8")) == {**empty, "revision": 2}
+        # what was written beside us is what is loaded again
+        file.write_text(text.replace('"summary": ""', '"summary": "New."'), encoding="utf-8")
+        assert (await profile.show()).summaries["topOfMind"].summary == "New."
 
 
 async def test_two_users_of_one_project_have_profiles_of_their_own(tmp_path: Path) -> None:

@@ -189,6 +189,12 @@ def test_what_is_not_sure_enough_is_not_stored_and_the_cap_holds_in_a_fixed_orde
     assert isinstance(audit, list)
     assert [row["id"] for row in audit if isinstance(row, dict)] == list(full.archived)
     assert all(isinstance(row, dict) and set(row) == {"id", "category", "score", "at"} for row in audit)
+    assert audit[0] == {
+        "id": crowd[0].id, "category": "context", "score": round(0.65 * 0.7 + 0.25, 4), "at": written(NOW),
+    }  # fmt: skip
+    assert [row["score"] for row in audit if isinstance(row, dict)] == sorted(
+        row["score"] for row in audit if isinstance(row, dict)
+    )
     assert not any(fact.content in str(audit) for fact in crowd)
     bounded = update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=5))
     assert len(str(bounded.profile.extra[AUDIT]).split("'id'")) == 6

@@ -237,12 +237,15 @@ class Flusher:
         *,
         pending: Collection[str],
         scope: Scope | None = None,
+        signals: frozenset[str] = frozenset(),
+        trace: str = "",
     ) -> Flushed:
         """Write what somebody learned from the messages `pending`, durably, and move the cursor past them.
 
         What stands between them in the transcript, such as a message that is pinned, is extracted here. Findings that
         rest only on messages before the cursor are left out, so a second call does nothing. Where a damaged cursor was
-        made anew only what is extracted here can be told from what memory holds: then `findings` are not used. Raises:
+        made anew only what is extracted here can be told from what memory holds: then `findings` are not used.
+        `scope`, `signals` and `trace` are those of `flush`. Raises:
         InvalidEntry when one of them can't be kept; then nothing is written.
         """
         asked = frozenset(pending)
@@ -250,12 +253,12 @@ class Flusher:
         while True:
             ahead = await self._ahead(agent, session)
             if ahead.cursor.rebuilt:
-                return await self.flush(agent, session, scope=scope)
+                return await self.flush(agent, session, scope=scope, signals=signals, trace=trace)
             new = ahead.through(asked)
             if not new:
                 return Flushed()
             between = {each.id for each in new if each.id not in asked and mark_of(each) in {None, "cut"}}
-            delta = Delta(agent, session, scope, ahead.context, new, detector=self.detector)
+            delta = Delta(agent, session, scope, ahead.context, new, signals, trace, self.detector)
             rest = (await self._rules(delta)).findings if between else ()
             found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
             sections = await self._rules.sectioned(delta, len(new))

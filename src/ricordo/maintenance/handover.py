@@ -13,6 +13,7 @@ from functools import partial
 
 from ricordo.compaction.contract import Taken
 from ricordo.errors import InvalidInput, LeaseLost, RicordoError
+from ricordo.events.telemetry import current_trace
 from ricordo.flush.types import Finding
 from ricordo.maintenance.plan import backoff
 from ricordo.maintenance.session_flush import SessionFlush
@@ -76,7 +77,7 @@ class CompactionHandover:
         pending = await self._flush.flusher.pending(job.agent, job.session, ids)
         if not pending:
             return
-        job = replace(job, first=pending[0], last=pending[-1])
+        job = replace(job, first=pending[0], last=pending[-1], trace=current_trace())
         if self._may_learn and not await self._may_learn(job):
             await self._queue.put(job)
             return

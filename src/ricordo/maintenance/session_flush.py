@@ -117,7 +117,7 @@ class SessionFlush:
     async def learned(self, job: Job, findings: Sequence[Finding], pending: Collection[str]) -> Flushed:
         """Write what was learned elsewhere from the messages `pending` of the job's session, and index it."""
         learned = partial(self.flusher.learned, job.agent, job.session, findings, pending=pending)
-        flushed = await self._done(partial(learned, scope=self._authorship(job)))
+        flushed = await self._done(partial(learned, scope=self._authorship(job), signals=job.signals, trace=job.trace))
         if flushed.messages:
             await self._throttle.take(self._slot(job))
         return flushed

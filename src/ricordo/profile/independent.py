@@ -12,10 +12,7 @@ def independent(profile: Profile) -> Profile:
     """Return a profile equal to this one in which nothing can be changed that this one holds."""
     return replace(
         profile,
-        summaries={
-            name: replace(each, extra=deepcopy({**each.extra})) if each.extra else each
-            for name, each in profile.summaries.items()
-        },
-        facts=tuple(replace(fact, extra=deepcopy({**fact.extra})) if fact.extra else fact for fact in profile.facts),
+        summaries={name: replace(each, extra=deepcopy({**each.extra})) for name, each in profile.summaries.items()},
+        facts=tuple(replace(fact, extra=deepcopy({**fact.extra})) for fact in profile.facts),
         extra=deepcopy({**profile.extra}),
     )

@@ -5,6 +5,7 @@ Where no model answered, or its part can't be used, the findings of the lessons 
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ricordo.errors import ReplyInvalid
@@ -85,22 +86,15 @@ def profile_sections(
 
 
 async def _accepted(updater: ProfileUpdater, answer: JsonValue, part: ProfileSection, studied: Studied) -> None:
+    thread, trace = studied.session, studied.trace
     if answer is not None:
-        try:
+        # half an answer is none
+        with suppress(ReplyInvalid):
             await updater.accept(
-                answer,
-                studied.messages,
-                section=part,
-                signals=studied.signals,
-                thread=studied.session,
-                trace=studied.trace,
+                answer, studied.messages, section=part, signals=studied.signals, thread=thread, trace=trace
             )
-        except ReplyInvalid:
-            # half an answer is none
-            pass
-        else:
             return
-    await updater.update_offline(studied.messages, _facts(studied), signals=studied.signals, thread=studied.session)
+    await updater.update_offline(studied.messages, _facts(studied), signals=studied.signals, thread=thread, trace=trace)
 
 
 def _facts(studied: Studied) -> list[NewFact]:
