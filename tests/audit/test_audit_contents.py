@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from command_line import ricordo
+from places import place_of
 from ricordo import Scope
 from ricordo.audit.contents import duplicates, is_junk, is_stale
 from ricordo.audit.entry_checks import inspect_entries
@@ -20,14 +21,18 @@ NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 SHOWN = fence([Quoted(text="We use uv.", source="MEMORY.md", trust=Trust.USER)])
 
 
+def key(letter: str) -> str:
+    return f"sk-ant-api03-{letter * 8}abcdefghijklmnopqrstuvwxyz0123456789ABCDEF"
+
+
 def line(text: str, number: int, at: str = "2026-11-20", **fields: str) -> str:
     given = {"kind": "fact", "at": f"{at}T08:00:00.000Z", "by": "flush"} | fields
     shown = " ".join(f"[{name}:: {value}]" for name, value in given.items())
     return f"- {text} {shown} ^{number:026d}\n"
 
 
-def put(path: str, text: str) -> None:
-    place = Path(".ricordo/workspace") / path
+def put(path: str, text: str, *, root: Path = Path(".ricordo")) -> None:
+    place = root / "workspace" / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text, encoding="utf-8")
 
@@ -59,12 +64,12 @@ def test_the_doctor_counts_what_is_worth_nothing_and_changes_nothing() -> None:
         + line("Nadia owns the staging database.", 3, **{"from": "gone#m1"})
         + line("The staging database is owned by Nadia.", 4)
         + line("We use uv for every lock file.", 5, at="2024-01-01")
-        + "- The minutes. [long:: memory/long/none.md] [at:: 2026-11-20T08:00:00.000Z] ^00000000000000000000000006\n",
+        + "- The minutes. [long:: memory/long/none.md] [at:: 2026-11-20T08:00:00.000Z] ^00000000000000000000000006\n"
+        + line(f"Staging is reached with {key('L')}.", 7),
     )
-    put(
-        "MEMORY.md",
-        "# Memory\n\n- The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF.\n- Thanks a lot!\n",
-    )
+    put("MEMORY.md", f"# Memory\n\n- The key is {key('M')}.\n- Thanks a lot!\n")
+    put("memory/topics/keys.md", f"---\nname: keys\n---\n\n- Production takes {key('T')}\n  and {key('U')}.\n")
+    put("memory/2026-11-19.md", "# 2026-11-19\n\n" + line(f"My own is {key('P')}.", 8), root=place_of(Path(".ricordo")))
     before = files()
     done = ricordo("doctor")
     found = counts()
@@ -72,15 +77,24 @@ def test_the_doctor_counts_what_is_worth_nothing_and_changes_nothing() -> None:
     assert found["junk"] == (True, 3)
     assert found["duplicates"] == (True, 1)
     assert found["stale"] == (True, 1)
-    assert found["secrets"] == (False, 1)
-    assert found["dangling"][1] >= 1
+    assert found["secrets"] == (False, 3)
+    assert found["dangling"] == (False, 2)
+    own, *told = [row for row in done.out.splitlines()[1:] if row.split()[1] == "secrets"]
+    assert own.split()[0] == "FAIL"
+    assert "memory/2026-11-19.md:3" in own
+    for place in ("MEMORY.md:3", "memory/2026-11-20.md:9", "memory/topics/keys.md:5"):
+        assert f"workspace/{place}" in told[0]
+    assert not any(key(letter) in done.out + done.err for letter in "LMTUP")
     rows = {row.split()[1]: row for row in done.out.splitlines()[1:]}
-    assert [rows[name].split()[0] for name in ("junk", "duplicates", "stale", "secrets")] == ["note"] * 3 + ["FAIL"]
+    verdicts = [rows[name].split()[0] for name in ("junk", "duplicates", "stale", "dangling", "secrets")]
+    assert verdicts == ["note"] * 3 + ["FAIL"] * 2
+    assert "1 long memories whose file is missing" in rows["dangling"]
     assert "1 of them in curated memory" in rows["junk"]
     assert "1 memories learned from conversations that are not kept" in rows["dangling"]
     assert files() == before
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_a_note_is_a_failure_where_that_is_asked_for() -> None:
     ricordo("remember", "We deploy only from main.")
     assert ricordo("doctor", "--strict").code == 0
@@ -89,6 +103,7 @@ def test_a_note_is_a_failure_where_that_is_asked_for() -> None:
     assert ricordo("doctor", "--strict").code == 1
 
 
+@pytest.mark.req("FC-DOCTOR")
 def test_the_memories_of_another_store_are_looked_at_and_a_store_that_lists_none_says_so() -> None:
     async def saved() -> None:
         async with open_store("jsonl:notes", scope=Scope(user="me", project="shop")) as store:
@@ -97,14 +112,20 @@ def test_the_memories_of_another_store_are_looked_at_and_a_store_that_lists_none
             forgets = store.offers(Forgets)
             assert forgets is not None
             await forgets.forget((await store.save(Entry(content="Gone."))).id, who="user")
+            await store.save(Entry(content="The key was LOST.", time=NOW - timedelta(days=900)))
 
     anyio.run(saved)
+    (file,) = Path("notes").rglob("*.jsonl")
+    file.write_text(file.read_text("utf-8").replace("LOST", key("S")), "utf-8")
+    before = file.read_bytes()
     given = ("--store", "jsonl:notes", "--user", "me", "--project", "shop")
     found = counts(*given)
     assert found == {
-        "entries": (True, 3), "junk": (True, 1), "duplicates": (True, 1), "stale": (True, 0), "secrets": (True, 0),
+        "entries": (True, 4), "junk": (True, 1), "duplicates": (True, 1), "stale": (True, 1), "secrets": (False, 1),
         "forgotten": (True, 1),
     }  # fmt: skip
+    assert ricordo("doctor", *given).code == 1
+    assert file.read_bytes() == before
     assert ricordo("doctor", *given).out.splitlines()[0] == "jsonl:notes"
     refused = ricordo("doctor", "--store", "none")
     assert (refused.code, refused.out) == (1, "")
