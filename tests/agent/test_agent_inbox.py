@@ -244,8 +244,8 @@ def preferring(request: RecordedRequest) -> ScriptItem:
     if not is_flush(request):
         return Say("Noted.")
     said = re.findall(r"I prefer \w+ over \w+", request.messages[-1].text)[-1:]
-    labels = {"scope": "user", "durability": "durable", "authority": "descriptive"}
-    facts = [{"content": each, "quote": each, "confidence": 0.9, **labels} for each in said]
+    labels: dict[str, JsonValue] = {"scope": "user", "durability": "durable", "authority": "descriptive"}
+    facts: list[JsonValue] = [{"content": each, "quote": each, "confidence": 0.9, **labels} for each in said]
     return Say(lessons(profile={"user": {}, "history": {}, "newFacts": facts}))
 
 
@@ -334,6 +334,58 @@ async def test_an_agent_recognises_signals_by_the_patterns_of_a_directory_alone(
         assert [record.job.signals for record in await jobs(root, clock)] == [{"correction"}]
         assert await one.flush()
     assert "correction" in flushes(model)[0].lower()
+
+
+@pytest.mark.req("DF-SIGNAL", "DF-C10", "DF-C15")
+async def test_what_the_words_of_a_turn_do_is_hinted_at_where_it_is_learned_from_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(noting)
+    told = {"correction": "The user sets something right", "reinforcement": "The user confirms something"}
+    for number, (text, signals) in enumerate(
+        [
+            ("That's wrong, I asked for tabs.", {"correction"}),
+            ("不对，你理解错了。", {"correction"}),
+            ("Perfect, that's exactly what I wanted.", {"reinforcement"}),
+            ("完全正确，继续保持。", {"reinforcement"}),
+            ("That's wrong. The headings are exactly right, keep doing that.", {"correction", "reinforcement"}),
+            ("Sort it by date.", set[str]()),
+        ]
+    ):
+        async with agent(root, model, clock, session=f"s{number}") as one:
+            await one.send("Write the list, please.")
+            await one.send(text)
+            [waiting] = [record.job for record in await jobs(root, clock) if record.state == "waiting"]
+            assert waiting.signals == signals
+            assert await one.flush()
+        hints = re.findall("^Hint: (.*)$", flushes(model)[-1], re.MULTILINE)
+        assert len(hints) == len(signals)
+        assert {name for name, hint in told.items() for each in hints if each.startswith(hint)} == signals
+
+
+@pytest.mark.req("DF-C21")
+async def test_a_flush_that_takes_too_long_or_fails_for_good_says_so_though_nothing_waits(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    model = ScriptedModel(lambda request: Held(noting(request)) if is_flush(request) else Say("Noted."))  # type: ignore[arg-type]
+    async with agent(root, model, clock) as one:
+        await one.send(FACT)
+        with anyio.fail_after(20):
+            assert not await one.flush(seconds=0.2)
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.settle)
+            await model.until_waiting(1)
+            model.release()
+        assert await one.flush()
+    ledgers = place_of(root) / "workspace" / "memory"
+    ledgers.rename(ledgers.with_name("elsewhere"))
+    ledgers.write_text("in the way")
+    async with agent(root, ScriptedModel(noting), clock, session="f") as one:
+        await one.send("We deploy tools only from main.")
+        for _ in range(5):
+            assert not await one.flush(seconds=20)
+            clock.turn(hours=3)
+        assert [record.state for record in await jobs(root, clock)] == ["failed", "done"]
+        assert await one.flush(), "it failed before"
 
 
 @pytest.mark.req("DF-C21")

@@ -165,7 +165,7 @@ async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_p
                 assert "No rule." not in prompt
 
 
-@pytest.mark.req("AS-BUG-24", "DF-C38")
+@pytest.mark.req("AS-BUG-24", "DF-C38", "DF-C37", "DF-C66")
 async def test_no_text_leaves_the_block_it_is_quoted_in(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     harmless = 'Größe ≥ 3 & 日本語: if a < b then "x" – it\'s 100% <b>bold</b>'

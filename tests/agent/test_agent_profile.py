@@ -1,6 +1,7 @@
 """What is known of the user enters the prompt of an agent's sessions, and a change of it reaches the next turn."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ricordo.messages import mark_of
 from ricordo.models import ChatModel
 from ricordo.profile.injection import InjectionConfig
 from ricordo.testing import RecordedRequest, Say, ScriptedModel
+from ricordo.tokens import estimate_text
 
 pytestmark = pytest.mark.anyio
 USUAL = InjectionConfig()
@@ -98,6 +100,23 @@ async def test_the_profile_is_in_the_prompt_and_a_change_reaches_the_next_turn(t
         await one.send("Hello.")
     assert "Builds ships" in system(turns(model)[0])
     assert "Likes tea" not in system(turns(model)[0])
+
+
+@pytest.mark.req("DF-INJ")
+async def test_by_default_a_prompt_shows_two_thousand_tokens_of_a_profile_the_surest_first(tmp_path: Path) -> None:
+    root, model = tmp_path / ".ricordo", talking()
+    facts = [
+        {"content": f"Has seen the {at}th harbour of the long coast road", "confidence": at / 300} for at in range(300)
+    ]
+    async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
+        await memory.profile().import_document(json.dumps({"facts": facts}))
+    async with agent(model, root) as one:
+        await one.send("Hello.")
+    block = re.findall("<profile .*?</profile>", system(turns(model)[0]), re.DOTALL)[0]
+    assert 1_950 <= estimate_text(block) <= 2_000
+    shown = [int(number) for number in re.findall(r"the (\d+)th harbour", block)]
+    assert shown == [*range(299, 299 - len(shown), -1)]
+    assert "History:" not in block
 
 
 @pytest.mark.req("DF-INJ")

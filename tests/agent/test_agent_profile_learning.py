@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from agents_at_work import SCOPE, settings
+from agents_at_work import SCOPE, settings, transcript
 from hand_clock import HandClock
 from noting_models import lessons, note
 from places import place_of
 from ricordo import FlushConfig, HarnessAgent, Memory
 from ricordo.files.local import LocalFiles
-from ricordo.messages import mark_of
+from ricordo.messages import Message, Text, mark_of
 from ricordo.models import ChatModel
 from ricordo.profile.config import ProfileConfig
+from ricordo.profile.prompts import PROFILE_TASK
 from ricordo.queue import InboxConfig
 from ricordo.runtime import Settings
 from ricordo.testing import RecordedRequest, Say, ScriptedModel, ScriptItem
@@ -29,6 +30,8 @@ pytestmark = pytest.mark.anyio
 NURSE = "I live in Oslo and work as a nurse."
 LABELS = {"scope": "user", "durability": "durable", "authority": "descriptive"}
 SUMMARIES = (*USER_LEVEL, *HISTORY_LEVEL)
+WORDS = [f"{one}{other}" for one in ("bra", "cle", "dro", "flu", "gri", "kna", "lum", "mor", "nel", "pux")
+         for other in ("bik", "dan", "fol", "gem", "hur", "jat", "kim", "lop", "mas", "ned")]  # fmt: skip
 
 
 def is_flush(request: RecordedRequest) -> bool:
@@ -73,19 +76,35 @@ async def profile_of(root: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
+@pytest.mark.req("DF-UPD", "DF-B10")
 async def test_one_request_learns_lessons_and_the_profile(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     fact = {"content": "Works as a nurse in Oslo", "category": "context", "confidence": 0.9, **LABELS}
     work = {"summary": "A nurse in Oslo.", "shouldUpdate": True, "scope": "user", "authority": "descriptive"}
     quote = {"quote": "work as a nurse", "message": ""}
-    model = answering(newFacts=[fact | quote], user={"workContext": work})
+    builds, file = noted("I build a file upload microservice"), noted("I handed over budget-2026.xlsx")
+    mind = {"summary": "Reading budget-2026.xlsx.", "shouldUpdate": True, **LABELS}
+    model = answering(newFacts=[fact | quote, file, builds], user={"workContext": work, "topOfMind": mind})
+    handed = Message(
+        role="user", metadata={"files": [{"filename": "budget-2026.xlsx"}]},
+        parts=(Text(text=f"{builds['content']}. {file['content']}."),),
+    )  # fmt: skip
     async with agent(root, model) as one:
         await one.send(NURSE)
+        await one.send(handed)
+        assert one.memory is not None
+        by_hand = await one.memory.profile().add_fact("Uploads budget-2026.xlsx each May")
         assert await one.flush()
     (asked,) = [request for request in model.requests if is_flush(request)]
     assert {"lessons", "profile"} <= sections(asked)
+    text = "\n".join(message.text for message in asked.messages)
+    assert PROFILE_TASK.strip() in text
+    assert text.index(NURSE) < text.index(builds["content"]) < text.index(PROFILE_TASK.strip())
     known = await profile_of(root)
-    assert [each["content"] for each in known["facts"]] == ["Works as a nurse in Oslo"]
+    assert [each["content"] for each in known["facts"]] == [
+        by_hand.content, "Works as a nurse in Oslo", builds["content"],
+    ]  # fmt: skip
+    assert known["user"]["topOfMind"]["summary"] == ""
     assert known["user"]["workContext"]["summary"] == "A nurse in Oslo."
     assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [
         "The user works as a nurse in Oslo."
@@ -138,7 +157,7 @@ def noted(content: str, **further: Any) -> dict[str, Any]:
     return {"content": content, "quote": content, "confidence": 0.9, **LABELS, **further}
 
 
-@pytest.mark.req("DF-FACTS", "DF-FACT", "DF-C33", "DF-C39")
+@pytest.mark.req("DF-FACTS", "DF-FACT", "DF-C33", "DF-C39", "DF-B22")
 async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_years_remove_none(
     tmp_path: Path,
 ) -> None:
@@ -169,6 +188,8 @@ async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_y
     assert all(re.fullmatch("fact_[0-9a-f]{8}", each["id"]) for each in known)
     assert len({each["id"] for each in known}) == len(good)
     assert {(each["createdAt"], each["source"]) for each in known} == {(moment, "first")}
+    said = {message.id: message.text for message in await transcript(root, "first")}
+    assert all(each["sourceQuote"] == each["content"] in said[each["sourceMessages"][0]] for each in known)
     clock.turn(days=5 * 366)
     later = noted("I dive.", category="goal")
     async with agent(
@@ -203,6 +224,91 @@ async def test_what_a_gate_turned_down_is_counted_by_reason_where_it_is_most(
     for counted in ("fact scope: 2", "fact durability: 1", "fact authority: 1", "summary scope: 1"):
         assert counted in line
     assert "boat" not in line
+
+
+@pytest.mark.req("DF-B7", "DF-C33")
+async def test_what_a_full_profile_lets_go_is_found_in_the_archive(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    old = {"confidence": 0.7, "createdAt": "2024-01-01T00:00:00Z", "category": "context"}
+    crowd: list[dict[str, Any]] = [
+        {"id": f"fact_{at:08x}", "content": f"Saw {word}", **old} for at, word in enumerate(WORDS)
+    ]
+    crowd[0]["source"] = "manual"
+    async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
+        await memory.profile().import_document(json.dumps({"facts": crowd}))
+    right = noted("I sail each May.", category="correction", confidence=0.7, sourceError="rows")
+    taken = {"id": crowd[5]["id"], "reason": "corrected", "scope": "user", "replacementFactIndex": 0}
+    model = answering(newFacts=[right, noted("I dive.")], factsToRemove=[taken])
+    async with agent(root, model, clock=clock, settings=learning(root, ProfileConfig())) as one:
+        await one.send("I sail each May. I dive.")
+        assert await one.flush()
+        known = await profile_of(root)
+        left = {each["content"] for each in crowd} - {each["content"] for each in known["facts"]}
+        (archived,) = left - {crowd[5]["content"]}
+        assert len(known["facts"]) == 100
+        assert [(each["content"], each.get("sourceError")) for each in known["facts"][-2:]] == [
+            ("I sail each May.", "rows"), ("I dive.", None),
+        ]  # fmt: skip
+        (evicted,) = known["evictions"]
+        assert {*evicted} == {"id", "category", "score", "at"}
+        assert one.memory is not None
+        assert archived in [hit.entry.content for hit in await one.memory.recall(archived)]
+
+
+@pytest.mark.req("DF-C43", "DF-C45", "DF-B13", "DF-C49")
+async def test_what_is_old_is_asked_about_and_at_most_ten_go_and_merging_is_off(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    # 89 days and a minute, 90 days, and 91 days before now
+    days = ["2026-08-24T07:59:00Z", "2026-08-23T08:00:00Z", *["2026-08-22T08:00:00Z"] * 12]
+    facts = [
+        {"id": f"fact_{at:08x}", "content": f"Saw {WORDS[at]}", "createdAt": day, "confidence": 0.7 + at / 100}
+        for at, day in enumerate(days)
+    ]
+    async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
+        await memory.profile().import_document(json.dumps({"facts": facts}))
+    gone = [{"id": fact["id"], "reason": "over"} for fact in facts]
+    together = {"sourceIds": [fact["id"] for fact in facts[-2:]], "consolidated": noted("Saw it all.")}
+    model = answering(staleFactsToRemove=gone, factsToConsolidate=[together])
+    async with agent(root, model, clock=clock, settings=learning(root, ProfileConfig())) as one:
+        for text in ("Sort it by date.", "Sort it by name."):
+            await one.send(text)
+            assert await one.flush()
+    asked = ["\n".join(each.text for each in request.messages) for request in model.requests if is_flush(request)]
+    first, second = asked[0], asked[-1]
+    reviewed = first.partition("\nReview. ")[2].partition("<known")[0]
+    assert [fact["id"] in reviewed for fact in facts] == [False] * 2 + [True] * 12
+    assert "Review. " not in second, "what it kept is not asked about again"
+    assert "Merging. " not in first
+    known = await profile_of(root)
+    assert [fact["content"] for fact in known["facts"]] == [fact["content"] for fact in (*facts[:2], *facts[-2:])]
+
+
+@pytest.mark.req("DF-C49")
+async def test_with_merging_on_facts_become_one_no_surer_than_they_were_and_can_be_found_again(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    facts = [
+        {"id": f"fact_{at:08x}", "content": f"Saw {WORDS[at]}", "confidence": 0.8, "createdAt": "2026-11-20T08:00:00Z"}
+        for at in range(8)
+    ]
+    async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
+        await memory.profile().import_document(json.dumps({"facts": facts}))
+    together = {"sourceIds": [fact["id"] for fact in facts], "consolidated": noted("Saw the long coast.")}
+    model = answering(factsToConsolidate=[together])
+    on = ProfileConfig(consolidation_enabled=True)
+    async with agent(root, model, clock=clock, settings=learning(root, on)) as one:
+        await one.send("Sort it by date.")
+        assert await one.flush()
+        (merged,) = (await profile_of(root))["facts"]
+        assert (merged["content"], merged["confidence"]) == ("Saw the long coast.", 0.8)
+        assert merged["consolidatedFrom"] == [fact["id"] for fact in facts]
+        assert one.memory is not None
+        for fact in facts:
+            content = str(fact["content"])
+            assert content in [hit.entry.content for hit in await one.memory.recall(content)]
+        # the newest write is the archive, the one before it the profile
+        await one.memory.undo(next(item.id for item in await one.memory.history() if item.act == "profile"))
+    restored = (await profile_of(root))["facts"]
+    assert [fact["content"] for fact in restored] == [fact["content"] for fact in facts]
 
 
 @pytest.mark.req("DF-QUEUE")

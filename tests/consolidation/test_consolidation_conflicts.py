@@ -90,11 +90,13 @@ def entry(content: str) -> Entry:
     return Entry(content=content or "-", by="flush")
 
 
+@pytest.mark.req("FC-CONFLICT")
 @pytest.mark.parametrize(("old", "new"), REPLACED)
 def test_what_gives_the_same_attribute_of_the_same_subject_another_value_takes_its_place(old: str, new: str) -> None:
     assert replaces(entry(new), entry(old))
 
 
+@pytest.mark.req("FC-CONFLICT")
 @pytest.mark.parametrize(("old", "new"), SIDE_BY_SIDE)
 def test_another_subject_or_an_undecided_pair_stays(old: str, new: str) -> None:
     assert not replaces(entry(new), entry(old))

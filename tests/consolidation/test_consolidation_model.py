@@ -387,6 +387,7 @@ async def test_one_run_retires_at_most_twenty_and_marks_them_in_the_ledger_until
     assert {entries[one.id].state for one in old} == {"active"}
 
 
+@pytest.mark.req("FC-CONFLICT")
 async def test_the_model_breaks_ties_between_lines_of_one_subject_and_no_other() -> None:
     root = Root()
     coffee = await root.note("Marta drinks coffee in the morning.", kind="preference")

@@ -89,6 +89,7 @@ def test_one_attribute_of_one_subject_with_two_values_is_a_contradiction_from_ei
     assert contradict(entry(2, other), entry(1, one)) or contradict(entry(2, one), entry(1, other))
 
 
+@pytest.mark.req("FC-CONFLICT")
 @pytest.mark.parametrize(("one", "other"), BOTH_MAY_HOLD)
 def test_another_subject_part_or_time_is_no_contradiction(one: str, other: str) -> None:
     assert not contradict(entry(2, other), entry(1, one))
@@ -162,6 +163,7 @@ def test_what_is_about_something_else_is_neither_replaced_nor_marked(one: str, o
     assert (made.superseded, made.undecided, links(after(made))) == ((), (), {})
 
 
+@pytest.mark.req("FC-CONFLICT")
 @pytest.mark.parametrize("told", ["We moved the deadline from 3 May to 10 May.", "The deadline is now 10 May."])
 def test_an_announced_change_is_decided_by_whom_and_when_it_is_said(told: str) -> None:
     old = entry(1, "The deadline is 3 May.", "user", scope=Scope(user="ana"))
@@ -169,6 +171,7 @@ def test_an_announced_change_is_decided_by_whom_and_when_it_is_said(told: str) -
     assert ([one.old for one in made.superseded], made.undecided) == ([old.id], ())
 
 
+@pytest.mark.req("FC-CONFLICT")
 def test_a_newer_statement_of_the_same_person_still_wins() -> None:
     old, new = entry(1, "The deadline is 3 May.", "user"), entry(2, "The deadline is 10 May.", "user")
     made = propose(material(old, new), CONFIG)

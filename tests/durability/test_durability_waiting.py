@@ -107,7 +107,8 @@ async def test_who_finds_a_database_locked_waits_and_hears_of_no_lock(
 
     def connect(path: Path, *, timeout: float, **given: Any) -> sqlite3.Connection:
         timeouts[Path(path).name] = timeout
-        return sqlite3.connect(path, timeout=0, **given)
+        connection: sqlite3.Connection = sqlite3.connect(path, timeout=0, **given)
+        return connection
 
     driver = SimpleNamespace(**{**vars(sqlite3), "connect": connect})
     monkeypatch.setattr(opening, "sqlite3", driver)

@@ -96,6 +96,21 @@ def test_both_lines_name_each_other_in_the_file_and_stand_together_in_every_rend
     assert f"contradicts, not decided: {NEVER}" in answered
 
 
+@pytest.mark.req("FC-CONFLICT")
+def test_a_newer_value_of_one_attribute_takes_the_place_of_the_older_and_of_no_other_subjects(shop: Path) -> None:
+    for text in ("The deadline of Atlas is 3 May.", "The deadline of Borea is 3 May.", "The owner of Atlas is Ana."):
+        ricordo("remember", text)
+    ricordo("remember", "The deadline of Atlas is 10 May.")
+    done = ricordo("consolidate", "--json").document
+    assert (done["superseded"], done["undecided"]) == (1, 1)
+    states = {row["content"]: row["state"] for row in ricordo("memory", "list", "--json").document["entries"]}
+    assert [text for text, state in states.items() if state != "active"] == ["The deadline of Atlas is 3 May."]
+    lines = CURATED.read_text(encoding="utf-8")
+    assert "3 May" not in lines.replace("The deadline of Borea is 3 May.", "")
+    for text in ("The deadline of Atlas is 10 May.", "The deadline of Borea is 3 May.", "The owner of Atlas is Ana."):
+        assert f"- {text} " in lines
+
+
 def test_every_look_at_memory_tells_of_the_pair(shop: Path) -> None:
     rows = {row["content"]: row["contradicts"] for row in ricordo("memory", "list", "--json").document["entries"]}
     assert rows == {NEVER: [IDS[ALWAYS]], ALWAYS: [IDS[NEVER]], "Ana likes tea.": []}

@@ -81,6 +81,7 @@ async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_cont
     assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me")]
 
 
+@pytest.mark.req("DF-B2")
 @pytest.mark.req("AS-TRIG-02")
 async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_what_waits() -> None:
     inbox, told = Inbox(), list[Job]()

@@ -8,7 +8,7 @@ from ricordo.errors import (
     ReplyInvalid,
 )
 from ricordo.messages import JsonValue, Media, Message, Text, Thinking, ToolResult, ToolSpec, Usage, encode
-from ricordo.models import Finished, TextDelta, ThinkingDelta
+from ricordo.models import Finished, Reply, TextDelta, ThinkingDelta
 from ricordo.models.limits import limited
 from ricordo.testing import (
     Call,
@@ -127,8 +127,11 @@ async def test_an_answer_in_a_form_is_parsed_and_leaves_no_call_behind(name: str
 @pytest.mark.anyio
 @pytest.mark.parametrize("text", ["Rome", "[]", '{"town": "Rome"}'])
 async def test_an_answer_in_another_form_is_invalid(text: str) -> None:
-    with serving([Say(text)]) as server, pytest.raises(ReplyInvalid):
+    with serving([Say(text, usage=Usage(input=70, output=3))]) as server, pytest.raises(ReplyInvalid) as caught:
         await reach(server, MODELS[0]).complete(ASK, schema=FORM)
+    assert caught.value.said == text
+    assert isinstance(caught.value.reply, Reply)
+    assert caught.value.reply.usage == Usage(input=70, output=3), "it was paid for"
 
 
 @pytest.mark.anyio

@@ -29,7 +29,7 @@ OTHER = json.dumps({"user": "me", "history": [1, {"newFacts": []}]})
 DRAFT = json.dumps(answer(newFacts=[]))
 
 
-@pytest.mark.req("DF-C23")
+@pytest.mark.req("DF-C23", "DF-C24", "DF-C30")
 @pytest.mark.parametrize(
     "said",
     [
@@ -63,13 +63,14 @@ def test_what_holds_no_update_is_refused(said: JsonValue) -> None:
         parse_update(said)
 
 
+@pytest.mark.req("DF-C29")
 def test_history_is_needed_and_removals_are_not() -> None:
     assert parse_update({"user": {}, "history": {}, "newFacts": []}) == ProfileUpdate()
     with pytest.raises(ReplyInvalid):
         parse_update(json.dumps({"user": {}, "newFacts": []}))
 
 
-@pytest.mark.req("DF-C25")
+@pytest.mark.req("DF-C25", "DF-C26", "DF-C27", "DF-C35")
 def test_wrong_types_are_put_right_or_dropped_item_by_item() -> None:
     facts: list[JsonValue] = [
         "Plays chess",
@@ -99,7 +100,7 @@ def test_wrong_types_are_put_right_or_dropped_item_by_item() -> None:
     assert (update.summaries, update.removals, update.confirmations) == ((), (), ())
 
 
-@pytest.mark.req("DF-C25")
+@pytest.mark.req("DF-C25", "DF-C28")
 @pytest.mark.parametrize("broken", [[None], [FACT, {"content": ""}], [{**FACT, "confidence": None}], "Plays chess"])
 def test_a_broken_replacement_beside_a_removal_rejects_all(broken: JsonValue) -> None:
     removals: list[JsonValue] = [{"id": "fact_1", "reason": "wrong", "scope": "user", "replacementFactIndex": 0}]
@@ -131,6 +132,7 @@ def test_summaries_are_read_with_their_labels() -> None:
     )
 
 
+@pytest.mark.req("DF-C42")
 def test_removals_of_the_old_form_have_no_reason_and_a_wrong_number_has_no_replacement() -> None:
     rows: list[JsonValue] = [
         "fact_1",

@@ -1,6 +1,7 @@
 """What a person does to a profile, and how a profile is taken out and in."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from ricordo.profile.contract import ProfileStore
 from ricordo.profile.importing import imported
 from ricordo.profile.in_memory import InMemoryProfileStore
 from ricordo.profile.managing import ManagedProfile
+from ricordo.profile.prompts import MEMORY_UPDATE_PROMPT
 from ricordo.profile.storage import FileProfileStore
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.layout import profile_path
-from ricordo.workspace.profile import Fact, FactSource, Profile, Summary
+from ricordo.workspace.profile import CATEGORIES, Fact, FactSource, Profile, Summary
 from ricordo.workspace.profile_codec import document_of, render_profile
 from ricordo.workspace.profile_merge import says_the_same, stamped
 from ricordo.workspace.tombstones import read_tombstones
@@ -76,6 +78,8 @@ async def test_facts_are_found_by_category_and_words_and_changed_by_id(managed: 
 
 @pytest.mark.req("DF-B4")
 async def test_a_category_is_the_same_wherever_it_is_seen(managed: ManagedProfile) -> None:
+    told = MEMORY_UPDATE_PROMPT.partition("`category` is ")[2].partition(".")[0]
+    assert {*re.findall(r"\w+", told)} - {"or"} == {*CATEGORIES}
     fact = await managed.add_fact("Knows Rust", category="knowledge")
     assert (await managed.facts(category="knowledge")).facts == (fact,)
     assert (await managed.facts(category="other")).total == 0
@@ -94,6 +98,7 @@ async def test_a_category_is_the_same_wherever_it_is_seen(managed: ManagedProfil
     assert (await managed.facts(category="your craft")).total == 1
 
 
+@pytest.mark.req("DF-C56")
 async def test_what_is_not_named_in_a_change_stays(quick: ManagedProfile) -> None:
     fact = await quick.add_fact("Likes tea", confidence=0.7, source_error="coffee", valid_days=9, pinned=True)
     changed = await quick.update_fact(fact.id, confidence=0.0)
@@ -187,7 +192,7 @@ async def test_a_summary_is_written_and_its_siblings_stay(managed: ManagedProfil
         await managed.set_summary("mood", "good")
 
 
-@pytest.mark.req("DF-C56")
+@pytest.mark.req("DF-C56", "DF-C67")
 async def test_one_change_touches_nothing_else(tmp_path: Path) -> None:
     managed = ManagedProfile(_of_files(tmp_path), clock=HandClock())
     clock = HandClock()
@@ -286,6 +291,7 @@ async def test_an_export_restores_the_profile_after_it_was_changed(managed: Mana
     assert (await managed.show()).revision == done.profile.revision
 
 
+@pytest.mark.req("DF-B5")
 async def test_a_merge_adds_what_is_missing_and_names_what_differs(quick: ManagedProfile) -> None:
     tea = await quick.add_fact("Likes tea")
     await quick.set_summary("workContext", "Builds ships")

@@ -54,6 +54,7 @@ async def test_a_profile_of_nobody_is_empty_in_one_shape_and_belongs_to_who_aske
         assert (await profile.show()).summaries["topOfMind"].summary == "New."
 
 
+@pytest.mark.req("DF-C52")
 async def test_two_users_of_one_project_have_profiles_of_their_own(tmp_path: Path) -> None:
     root, settings = tmp_path / ".ricordo", _settings(tmp_path)
     async with Memory.open(root, scope=ANN, settings=settings) as memory:

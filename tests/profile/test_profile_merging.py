@@ -102,6 +102,7 @@ async def _restorable(facts: Sequence[Fact]) -> None:
     assert clock.today() == date(2026, 11, 21)
 
 
+@pytest.mark.req("DF-C49")
 def test_merging_is_off_unless_it_is_asked_for() -> None:
     assert groups_to_merge(FACTS, ProfileConfig()) == ()
     off = update(merging(0, 1), config=ProfileConfig())
@@ -109,6 +110,7 @@ def test_merging_is_off_unless_it_is_asked_for() -> None:
     assert [each.reason for each in off.rejections] == ["off"]
 
 
+@pytest.mark.req("DF-C49")
 def test_a_source_is_used_once_and_a_cycle_has_three_groups() -> None:
     twice = update(merging(0, 1), merging(1, 2, content="Twice"))
     assert [each.reason for each in twice.rejections] == ["used"]
@@ -120,6 +122,7 @@ def test_a_source_is_used_once_and_a_cycle_has_three_groups() -> None:
     assert len(four.added) == 3
 
 
+@pytest.mark.req("DF-C49")
 def test_protected_facts_other_categories_and_small_groups_stay() -> None:
     for facts, reason in (
         ((replace(FACTS[0], pinned=True), *FACTS[1:]), "protected"),

@@ -120,6 +120,7 @@ async def test_an_older_profile_is_kept_first_and_migrated_once(tmp_path: Path) 
     assert await _all(source) == before
 
 
+@pytest.mark.req("DF-C59")
 async def test_a_backup_is_never_written_over() -> None:
     files = InMemoryFiles()
     managed = _managed(files)

@@ -43,13 +43,14 @@ def update(
     return applied(profile, asked, now=NOW, config=config, shown=seen)
 
 
-@pytest.mark.req("DF-C43")
+@pytest.mark.req("DF-C43", "DF-C44", "DF-C45")
 def test_unprotected_facts_beyond_their_lifetime_are_reviewed() -> None:
     old = tuple(aged(at) for at in range(3))
     assert asked_about(*old) == {fact.id for fact in old}
     assert asked_about(*old[:2]) == set(), "two are too few"
     assert asked_about(*old, now=NOW - timedelta(days=11)) == set()
     others = (
+        aged(9, days=90),
         aged(10, days=89),
         aged(11, category="correction"),
         aged(12, pinned=True),
@@ -91,6 +92,7 @@ def test_a_long_list_is_asked_about_in_parts() -> None:
     assert len(asked_about(*facts)) == 30
 
 
+@pytest.mark.req("DF-C43", "DF-C46")
 def test_only_what_was_shown_and_has_a_reason_goes() -> None:
     facts = (*(aged(at) for at in range(4)), aged(9, days=1))
     for wrong in ("fact_00000009", "fact_ffffffff"):
@@ -115,6 +117,7 @@ def test_a_verdict_to_keep_is_written_down_for_all_that_were_shown() -> None:
     assert len(asked_about(*done.profile.facts, now=NOW + timedelta(days=91))) == 3
 
 
+@pytest.mark.req("DF-C47", "DF-B20")
 def test_an_extension_counts_from_the_last_confirmation_and_has_an_end() -> None:
     confirmed = aged(0, days=900, confirmed_at=written(NOW - timedelta(days=100)))
     facts = (confirmed, aged(1), aged(2), aged(3))
@@ -134,6 +137,7 @@ def test_an_extension_counts_from_the_last_confirmation_and_has_an_end() -> None
     assert done.removed == (facts[3].id,), "what somebody wants removed is not extended"
 
 
+@pytest.mark.req("DF-C43", "DF-C48")
 def test_a_confirmation_starts_the_clock_anew() -> None:
     facts = tuple(aged(at) for at in range(3))
     confirmations = tuple(Confirmation(id=fact.id, reason="said so", labels=LABELS) for fact in facts)

@@ -98,6 +98,7 @@ async def test_nobody_changes_what_is_kept_through_what_was_loaded(store: Profil
     assert (await store.load()).facts[0].extra["tags"] == ["a"]
 
 
+@pytest.mark.req("DF-C54")
 async def test_a_save_from_an_old_base_is_brought_together_where_it_is_apart(store: ProfileStore) -> None:
     base = await _saved(store, TEA, COFFEE)
     tea, coffee = base.facts
@@ -110,6 +111,7 @@ async def test_a_save_from_an_old_base_is_brought_together_where_it_is_apart(sto
     assert saved.revision == 3
 
 
+@pytest.mark.req("DF-C54")
 async def test_a_save_from_an_old_base_is_refused_where_it_collides(store: ProfileStore) -> None:
     base = await _saved(store, TEA)
     first = await store.save(replace(base, facts=(replace(base.facts[0], confidence=0.9),)), base=base, by="one")
@@ -118,6 +120,7 @@ async def test_a_save_from_an_old_base_is_refused_where_it_collides(store: Profi
     assert await store.load() == first.profile
 
 
+@pytest.mark.req("DF-C54")
 async def test_ten_that_create_the_same_fact_at_once_create_one(store: ProfileStore) -> None:
     base = await store.load()
     facts = [Fact(id=f"f{number}", content="Likes  Tea" if number % 2 else "likes tea") for number in range(10)]

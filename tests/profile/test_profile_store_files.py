@@ -85,6 +85,7 @@ async def test_an_unchanged_profile_is_read_once_and_a_changed_one_again(tmp_pat
     assert read == [PATH]
 
 
+@pytest.mark.req("DF-HOT")
 async def test_what_another_store_saves_is_seen_at_the_next_load(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     one, other = _store(files), _store(files)
@@ -95,7 +96,7 @@ async def test_what_another_store_saves_is_seen_at_the_next_load(tmp_path: Path)
     assert (await one.load()).is_empty
 
 
-@pytest.mark.req("DF-UPD-atomic")
+@pytest.mark.req("DF-UPD-atomic", "DF-C36")
 @pytest.mark.parametrize("at", range(1, 26, 3))
 async def test_a_save_that_fails_leaves_the_file_and_what_is_in_memory(tmp_path: Path, at: int) -> None:
     whole = _store(LocalFiles(tmp_path))
@@ -120,7 +121,7 @@ async def test_the_disk_that_fails_does_fail(tmp_path: Path) -> None:
         await failing.save(replace(base, facts=()), base=base, by="test")
 
 
-@pytest.mark.req("DF-C54")
+@pytest.mark.req("DF-C54", "DF-C57", "DF-C62")
 async def test_revisions_decide_and_not_sizes_and_times() -> None:
     files = InMemoryFiles()
     one, other = _store(files), _store(files)
@@ -174,7 +175,7 @@ async def test_a_hand_edit_is_picked_up_with_what_has_no_name_here(tmp_path: Pat
                                  "confidence": 0.5, "createdAt": "", "source": "unknown", "mood": "good"}  # fmt: skip
 
 
-@pytest.mark.req("DF-B14")
+@pytest.mark.req("DF-B14", "DF-C53", "DF-C55")
 async def test_a_broken_record_is_kept_aside_and_the_rest_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -284,7 +285,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.req("DF-C52")
+@pytest.mark.req("DF-C52", "DF-B21", "DF-C61")
 async def test_profiles_of_different_agents_never_meet(tmp_path: Path) -> None:
     paths = [profile_path(agent) for agent in NAMES]
     assert len({path.casefold() for path in paths}) == len(NAMES)

@@ -192,9 +192,8 @@ def test_what_is_not_sure_enough_is_not_stored_and_the_cap_holds_in_a_fixed_orde
     assert audit[0] == {
         "id": crowd[0].id, "category": "context", "score": round(0.65 * 0.7 + 0.25, 4), "at": written(NOW),
     }  # fmt: skip
-    assert [row["score"] for row in audit if isinstance(row, dict)] == sorted(
-        row["score"] for row in audit if isinstance(row, dict)
-    )
+    scores = [row["score"] for row in audit if isinstance(row, dict) and isinstance(row["score"], float)]
+    assert (len(scores), scores) == (20, sorted(scores))
     assert not any(fact.content in str(audit) for fact in crowd)
     bounded = update(Profile(facts=crowd), config=ProfileConfig(eviction_audit_max_entries=5))
     assert len(str(bounded.profile.extra[AUDIT]).split("'id'")) == 6
@@ -216,6 +215,7 @@ def test_a_new_fact_enters_a_full_store_of_old_ones_unless_confidence_alone_coun
     assert plain.left[0].content == "Plays chess", "what finds no room goes to the archive"
 
 
+@pytest.mark.req("DF-B7", "DF-C34")
 def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
     crowd = [known(at, confidence=1.0) for at in range(100)]
     crowd[3] = replace(crowd[3], source=FactSource(thread="manual"), confidence=0.1)
@@ -236,6 +236,7 @@ def test_at_capacity_corrections_manual_and_pinned_facts_stand() -> None:
     assert lowest in crowd, "it leaves with all that it holds, for the archive"
 
 
+@pytest.mark.req("DF-B7", "DF-C41")
 def test_what_takes_a_facts_place_stays_though_it_ranks_lowest() -> None:
     crowd = tuple(known(at, confidence=1.0, days=2) for at in range(100))
     weak, strong = new("Uses tabs", confidence=0.7), new("Keeps bees", confidence=1.0)
@@ -300,7 +301,7 @@ def test_only_what_is_about_the_user_lasts_and_describes_passes() -> None:
     assert len(passed) == 3, "a summary of the moment need not last"
 
 
-@pytest.mark.req("DF-C40")
+@pytest.mark.req("DF-C40", "DF-C41", "DF-C42")
 def test_a_removal_needs_its_scope_its_reason_and_a_replacement_that_stands() -> None:
     old = known(1)
     profile = Profile(facts=(old, known(2), known(3, pinned=True)))

@@ -358,6 +358,7 @@ async def _a_kept_fact_is_not_reviewed_again() -> None:
     assert "Review." in model.asked[2]
 
 
+@pytest.mark.req("DF-C38")
 async def test_the_profile_and_the_conversation_can_not_leave_their_blocks() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)

@@ -223,6 +223,7 @@ async def test_work_of_other_sessions_users_and_agents_stays_apart(inbox: Inbox,
     assert len({(await leased(inbox)).job.id, (await leased(inbox)).job.id}) == 2
 
 
+@pytest.mark.req("DF-B2")
 async def test_what_is_past_its_deadline_goes_first_then_the_oldest(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush("old"))
     await inbox.put(flush("new"))

@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from command_line import ricordo
 from ricordo.workspace.entry_codec import parse_entries, render_entry
 
@@ -83,6 +85,7 @@ def test_memory_search_says_why_too_and_shows_the_part_that_holds_the_words() ->
     assert len(lines[0]) < 200
 
 
+@pytest.mark.req("FC-WHY")
 def test_a_budget_passes_over_what_is_too_long_for_it() -> None:
     ricordo("remember", f"The orders service. {'It is long. ' * 80}")
     ricordo("remember", "Orders are short.")

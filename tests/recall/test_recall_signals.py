@@ -204,6 +204,7 @@ def test_shares_sum_to_the_score_and_whatever_is_rejected_is_no_hit(
     assert all((each.hit.path, each.hit.line_number) not in places for each in outcome.rejected)
 
 
+@pytest.mark.req("FC-WHY")
 def test_explaining_gives_the_hits_of_ranking_and_says_why_others_are_none() -> None:
     gone = kept("We deployed from trunk.", 0.5, number=8, state="superseded")
     rows = [
@@ -225,6 +226,7 @@ def test_explaining_gives_the_hits_of_ranking_and_says_why_others_are_none() -> 
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.req("FC-WHY")
 def test_what_is_too_long_for_the_budget_is_passed_over_for_what_fits() -> None:
     long = said("We deploy. " * 60, 0.9, line=1, session="a")
     short = said("Deploys go from main.", 0.5, line=1, session="b")

@@ -12,7 +12,7 @@ import pytest
 
 from fake_models import FakeModel, Hanging, reply, say
 from hand_clock import HandClock
-from ricordo.errors import InvalidSetting, ModelUnavailable, SpendingLimitReached, StorageFull
+from ricordo.errors import InvalidSetting, ModelUnavailable, ReplyInvalid, SpendingLimitReached, StorageFull
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.messages import Usage
@@ -20,6 +20,7 @@ from ricordo.models import Finished, Reply
 from ricordo.scopes import Scope
 from ricordo.spending import Meter, SpendingConfig, Spent
 from ricordo.spending.journal import SpendingJournal
+from ricordo.tokens import estimate_message, estimate_request
 
 pytestmark = pytest.mark.anyio
 
@@ -126,6 +127,25 @@ async def test_a_request_that_fails_is_written_down_with_its_error_and_fails_as_
         await desk.ask(meter, ModelUnavailable())
     [asked] = await SpendingJournal(desk.files).since(desk.clock.today())
     assert (asked.error, asked.spent.failed) == ("ModelUnavailable", 1)
+
+
+@pytest.mark.req("FC-CAP")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_reply_that_can_not_be_used_counts_as_what_it_took(streamed: bool) -> None:
+    desk, told, bare, none = Desk(), ReplyInvalid(), ReplyInvalid(), ReplyInvalid()
+    told.reply, bare.reply = answer(), replace(reply("Of course."), usage=Usage())
+    meter = desk.meter(SpendingConfig(daily_tokens=None, daily_cost=0.01))
+    for error in (none, bare, told):
+        model = meter.metered(FakeModel(error), "flush")
+        with pytest.raises(ReplyInvalid):
+            _ = [each async for each in model.stream(ASK)] if streamed else await model.complete(ASK)
+    nothing, first, second = await SpendingJournal(desk.files).since(desk.clock.today())
+    assert (second.input, second.output, second.cost, second.error) == (90, 10, Decimal("0.01"), "ReplyInvalid")
+    assert (first.input, first.output) == (estimate_request(ASK).total, estimate_message(bare.reply.message))
+    assert (nothing.input, nothing.output) == (0, 0), "nothing came"
+    assert (await meter.spent()).unpriced == 1
+    with pytest.raises(SpendingLimitReached):
+        await desk.ask(meter, answer())
 
 
 async def test_a_stream_counts_as_a_whole_reply_does() -> None:

@@ -44,7 +44,7 @@ def _refuse(*_: object, **__: object) -> None:
     pytest.fail("a connection was tried")
 
 
-@pytest.mark.req("DF-C68")
+@pytest.mark.req("DF-C68", "DF-B15")
 def test_without_a_tokenizer_counting_goes_on_at_once_and_cuts_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", _refuse)
     monkeypatch.setattr(socket, "getaddrinfo", _refuse)

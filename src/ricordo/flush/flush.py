@@ -8,7 +8,7 @@ delta in parts, each of which is written and settled before the next one is aske
 What somebody else learned from messages goes the same way, so no message is extracted by both.
 """
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from zlib import crc32
@@ -122,7 +122,8 @@ class _Ahead:
 class Flusher:
     """Extracts the new messages of sessions into the ledger.
 
-    `key` recognises what was forgotten, `detector` recognises signals.
+    `key` recognises what was forgotten, `detector` recognises signals, `remembered` gives the memories that are nearest
+    to a text.
     """
 
     files: FileStore
@@ -134,6 +135,7 @@ class Flusher:
     model: Extraction | None = None
     sections: Sequence[SectionMaker] = ()
     detector: SignalDetector = field(default_factory=bundled)
+    remembered: Callable[[str], Awaitable[Sequence[str]]] | None = None
 
     async def flush(
         self,
@@ -201,24 +203,32 @@ class Flusher:
         """Return the entries of what was extracted: what quotes the messages, and says nothing that is known."""
         texts = {message.id: _worded(message) for message in (*delta.context, *delta.new)}
         quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
-        findings = await self._unrepeated(quoted, delta.read.recalled)
+        findings = await self._unrepeated(quoted, (*delta.context, *delta.new), delta.read.recalled)
         return await self._entries(delta.session, findings, delta.context, delta.new[: extracted.covers], delta.scope)
 
     @property
     def _rules(self) -> RulesExtraction:
         return RulesExtraction(rules=self.extract, sections=self.sections)
 
-    async def _unrepeated(self, findings: Sequence[Finding], recalled: Sequence[str] = ()) -> list[Finding]:
+    async def _unrepeated(
+        self, findings: Sequence[Finding], messages: Sequence[Message], recalled: Sequence[str] = ()
+    ) -> list[Finding]:
         """Leave out what only says again what memory holds, or said itself."""
         if not findings:
             return []
         known, said = await known_words(self.files, self.clock.today()), Recalled(recalled)
+        people = {message.id for message in messages if message.role == "user"}
         return [
             each
             for each in findings
             if known.isdisjoint({words(each.content), words(each.quote)})
             and not (said.holds(each.content) or said.holds(each.quote))
+            and not (people.isdisjoint(each.message_ids) and await self._is_echo(each))
         ]
+
+    async def _is_echo(self, finding: Finding) -> bool:
+        """Tell whether memory holds what only the agent says: the prompt may have shown it, and keeps no record."""
+        return self.remembered is not None and Recalled(await self.remembered(finding.content)).holds(finding.content)
 
     async def has_new(self, agent: str, session: str) -> bool:
         """Tell whether the session's transcript holds messages that were not extracted yet."""
@@ -262,7 +272,7 @@ class Flusher:
             rest = (await self._rules(delta)).findings if between else ()
             found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
             sections = await self._rules.sectioned(delta, len(new))
-            entries = await self._entries(session, await self._unrepeated(found), ahead.context, new, scope)
+            entries = await self._entries(session, await self._unrepeated(found, new), ahead.context, new, scope)
             checked = [entry.checked() for entry in entries]
             wrong = await accepted(Extracted(findings=found, covers=len(new), sections=sections), delta)
             with suppress(VersionConflict):

@@ -1,6 +1,6 @@
 """Learning: what extracts a root's sessions, put together: by the rules, or by a model where there is one to ask."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -42,10 +42,12 @@ def learning_from(
     ids: Ids,
     emitter: Emitter,
     sections: Sequence[SectionMaker] = (),
+    remembered: Callable[[str], Awaitable[Sequence[str]]] | None = None,
 ) -> SessionFlush:
     """Return what extracts the sessions of `place`, asking the model that the settings name, else the agent's `model`.
 
     What it costs is counted by `meter`; what has to wait goes to `inbox`. `sections` learn from the same request.
+    `remembered` gives the memories that are nearest to a text.
     """
     config = settings.flush or FlushConfig(flush_trigger=NEVER)
     rules = RulesExtraction(rules=extract, sections=sections)
@@ -65,6 +67,7 @@ def learning_from(
             model=_extraction(config, settings, model, rules, made),
             sections=sections,
             detector=settings.detector,
+            remembered=remembered,
         ),
         emitter=emitter,
         scope=scope,

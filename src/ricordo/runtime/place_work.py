@@ -1,7 +1,7 @@
 """Place work: what works in one place, put together: its inbox, what it learns, and how it is kept up."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +40,13 @@ class Work:
     worker: Worker
 
 
-def work_in(place: Place, scope: Scope, parts: Parts, turns: TurnsAtWork) -> Work:
-    """Return what works in `place`, for `scope`, giving way to `turns`."""
+def work_in(
+    place: Place, scope: Scope, parts: Parts, turns: TurnsAtWork, remembered: Callable[[str], Awaitable[Sequence[str]]]
+) -> Work:
+    """Return what works in `place`, for `scope`, giving way to `turns`.
+
+    `remembered` gives the memories that are nearest to a text.
+    """
     inbox = inbox_of(Path(place.folder), place.files, parts)
     embedder = None if isinstance(parts.embedder, str | None) else guarded_embedder(parts.embedder, place.redactor)
     meter = Meter(place.files, parts.settings.spending, parts.clock)
@@ -49,6 +54,7 @@ def work_in(place: Place, scope: Scope, parts: Parts, turns: TurnsAtWork) -> Wor
     flush = learning_from(
         place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
         emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, embedder),
+        remembered=remembered,
     )  # fmt: skip
     upkeep = kept_up(place, scope, parts.settings, parts.emitter, turns=turns, model=parts.model, meter=meter)
     worker = _worker(inbox, flush, upkeep, parts, scope)

@@ -28,7 +28,8 @@ class Asked:
     """One request: on which day of the user's calendar, what for (`purpose`), of which model and for whom.
 
     `input` and `output` are tokens, `cost` is in US dollars, None where the price is not known. `error` is the type of
-    the error of one that gave no answer. `over` are the tokens beyond what was reserved, `settles` names that line.
+    the error of one that gave no answer, or none that can be used. `over` are the tokens beyond what was reserved,
+    `settles` names that line.
     """
 
     day: date
@@ -54,7 +55,7 @@ class Asked:
             input=self.input,
             output=self.output,
             cost=self.cost or Decimal(0),
-            unpriced=self.cost is None and not self.error,
+            unpriced=self.cost is None and (self.input > 0 or not self.error),
             over=self.over,
         )
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ricordo.clock import Clock, rfc3339
-from ricordo.errors import SpendingLimitReached, StorageError
+from ricordo.errors import ReplyInvalid, SpendingLimitReached, StorageError
 from ricordo.files import FileStore
 from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.messages.jsontext import dumps
@@ -168,7 +168,7 @@ class Metered(Around):
         try:
             reply = await model.complete(messages, tools=tools, schema=schema)
         except BaseException as error:
-            await self.meter.note(replace(allowed.asked, error=type(error).__name__))
+            await self.meter.note(_failed(allowed, error))
             raise
         await self.meter.note(_answered(allowed, reply))
         return reply
@@ -183,19 +183,19 @@ class Metered(Around):
         """Give the events of the model inside. Raises as `complete` does, before the first one."""
         allowed = await self._allowed(messages, tools, schema)
         model = limited(self.model, allowed.reply)
-        done: Asked | None = None
-        error = "GeneratorExit"
+        done = replace(allowed.asked, error="GeneratorExit")
         try:
             async with closing_events(model.stream(messages, tools=tools, schema=schema)) as events:
                 async for event in events:
                     if isinstance(event, Finished):
                         done = _answered(allowed, event.reply)
                     yield event
-        except BaseException as raised:
-            error = type(raised).__name__
+        except BaseException as error:
+            if done.error:
+                done = _failed(allowed, error)
             raise
         finally:
-            await self.meter.note(done or replace(allowed.asked, error=error))
+            await self.meter.note(done)
 
     async def _allowed(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, JsonValue] | None
@@ -203,6 +203,13 @@ class Metered(Around):
         form = estimate_text(dumps(dict(schema))) if schema else 0
         estimate = estimate_request(messages, tools=tools).total + form
         return await self.meter.allowed(self.meter.request(self.name, self.purpose, self.scope), estimate)
+
+
+def _failed(allowed: _Allowed, error: BaseException) -> Asked:
+    """Return the record of a request that failed; a reply that can't be used took its tokens all the same."""
+    reply = error.reply if isinstance(error, ReplyInvalid) else None
+    asked = _answered(allowed, reply) if isinstance(reply, Reply) else allowed.asked
+    return replace(asked, error=type(error).__name__)
 
 
 def _answered(allowed: _Allowed, reply: Reply) -> Asked:
