@@ -260,7 +260,7 @@ async def test_what_is_old_is_asked_about_and_at_most_ten_go_and_merging_is_off(
     root, clock = tmp_path / ".ricordo", HandClock()
     # 89 days and a minute, 90 days, and 91 days before now
     days = ["2026-08-24T07:59:00Z", "2026-08-23T08:00:00Z", *["2026-08-22T08:00:00Z"] * 12]
-    facts = [
+    facts: list[dict[str, Any]] = [
         {"id": f"fact_{at:08x}", "content": f"Saw {WORDS[at]}", "createdAt": day, "confidence": 0.7 + at / 100}
         for at, day in enumerate(days)
     ]
@@ -286,7 +286,7 @@ async def test_what_is_old_is_asked_about_and_at_most_ten_go_and_merging_is_off(
 @pytest.mark.req("DF-C49")
 async def test_with_merging_on_facts_become_one_no_surer_than_they_were_and_can_be_found_again(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
-    facts = [
+    facts: list[dict[str, Any]] = [
         {"id": f"fact_{at:08x}", "content": f"Saw {WORDS[at]}", "confidence": 0.8, "createdAt": "2026-11-20T08:00:00Z"}
         for at in range(8)
     ]
