@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from places import place_of
 from ricordo import HarnessAgent, Memory
 from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidQuery
 from ricordo.testing import Say, ScriptedModel
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 pytestmark = pytest.mark.anyio
 
@@ -87,6 +91,41 @@ async def test_every_write_is_one_change_that_can_be_looked_at_dated_and_taken_b
     assert not list(root.rglob(".git"))
 
 
+def everything(root: Path) -> dict[str, bytes]:
+    """Return what people read of a root: the documents, the profile and what is forgotten."""
+    folder = place_of(root) / "workspace"
+    found = [path for path in folder.rglob("*") if path.suffix in {".md", ".json"} and "agents" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.mark.req("FC-UNDO")
+async def test_each_kind_of_write_is_one_change_and_undo_gives_back_every_byte(tmp_path: Path) -> None:
+    root, clock = tmp_path / ".ricordo", HandClock()
+    async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
+        entry, profile = await memory.remember("The retro is on Fridays."), memory.profile()
+        fact = await profile.add_fact("Likes tea")
+        writes: dict[str, Callable[[], Awaitable[object]]] = {
+            "save": lambda: memory.remember("The shop has a red door. " + "It is old. " * 600),
+            "pin": lambda: memory.pin(entry.id),
+            "forget": lambda: memory.forget(entry.id),
+            "add a fact": lambda: profile.add_fact("Likes milk"),
+            "change a fact": lambda: profile.update_fact(fact.id, content="Likes coffee"),
+            "summary": lambda: profile.set_summary("topOfMind", "The launch."),
+            "remove a fact": lambda: profile.remove_fact(fact.id),
+            "import": lambda: profile.import_document('{"facts": [{"content": "Sails"}]}', mode="replace"),
+            "clear": profile.clear,
+        }
+        for name, write in writes.items():
+            before, known = everything(root), {item.id for item in await memory.history()}
+            clock.turn(60)
+            await write()
+            assert everything(root) != before, name
+            (item,) = [item for item in await memory.history() if item.id not in known]
+            clock.turn(60)
+            assert (await memory.undo()).id == item.id
+            assert everything(root) == before, name
+
+
 async def test_a_moment_has_an_offset_and_what_history_gave_up_is_said_to_be_gone(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     async with Memory.open(root, scope=SCOPE, settings=settings(root), clock=clock) as memory:
@@ -125,6 +164,7 @@ async def test_runs_tell_what_was_done_in_the_background(tmp_path: Path) -> None
             await memory.runs(limit=0)
 
 
+@pytest.mark.req("FC-UNDO")
 def test_the_command_line_shows_a_diff_the_runs_and_what_was_then() -> None:
     ricordo("remember", "We deploy only from main.")
     diff = ricordo("diff")
