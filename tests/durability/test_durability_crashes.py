@@ -153,6 +153,7 @@ def _check_all_or_nothing(told: list[dict[str, Any]], *, ack: str, act: str) -> 
 _CHANGES = [("forget", "forgotten", "forget"), ("undo", "undone", "undo")]
 
 
+@pytest.mark.req("DF-B14", "DF-C55")
 @pytest.mark.parametrize(("scenario", "ack", "act"), _CHANGES)
 def test_a_change_killed_at_any_sixth_step_is_whole_or_put_back(
     scenario: str, ack: str, act: str, crashes: Crashes
