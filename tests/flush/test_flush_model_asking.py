@@ -437,7 +437,8 @@ async def test_a_hundred_sessions_that_only_repeat_a_recalled_fact_leave_one_ent
     recalled = fence([Quoted(text="The team deploys only from main.", source="ledger", trust=Trust.USER)])
     rules = NotingDesk(files=desk.files, clock=desk.clock)
     for number in range(100):
-        memory = said(recalled) if number % 2 else marked(said(recalled), "memory")
+        bare = "The team deploys only from main."
+        memory = (said(recalled), marked(said(recalled), "memory"), marked(said(bare), "memory"))[number // 2 % 3]
         again = said("You deploy only from main.", by="assistant")
         own = said(("Thanks, that helps me a lot.", FACT, "The team deploys only from main.")[number % 3])
         session = f"s{number}"
