@@ -249,7 +249,7 @@ def preferring(request: RecordedRequest) -> ScriptItem:
     return Say(lessons(profile={"user": {}, "history": {}, "newFacts": facts}))
 
 
-@pytest.mark.req("DF-C16", "DF-C17", "DF-C20")
+@pytest.mark.req("DF-C16", "DF-C17", "DF-C20", "DF-C52")
 async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_agents_stay_apart(
     tmp_path: Path,
 ) -> None:

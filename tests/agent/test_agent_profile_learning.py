@@ -164,7 +164,10 @@ async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_y
     root, clock, usual = tmp_path / ".ricordo", HandClock(), ProfileConfig()
     categories = ("preference", "knowledge", "context", "behavior", "goal", "diet")
     good = [noted(f"I own {name} number {at}.", category=name) for at, name in enumerate(categories)]
-    good += [noted("I keep bees.", confidence=0.7), noted("I sail.", source="elsewhere")]
+    good += [
+        noted("Keeps bees in the garden.", quote="I keep bees.", confidence=0.7),
+        noted("I sail.", source="elsewhere"),
+    ]
     bad = [
         noted("I row.", confidence=0.69),
         noted("We use uv.", scope="project"),
@@ -174,7 +177,7 @@ async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_y
     ]
     # what is turned down stands between what is not
     answered = [fact for pair in zip(bad, good, strict=False) for fact in pair] + good[len(bad) :]
-    text = " ".join(fact["content"] for fact in answered)
+    text = " ".join(fact["quote"] for fact in answered)
     moment = clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
     async with agent(
         root, answering(newFacts=answered), clock=clock, session="first", settings=learning(root, usual)
@@ -189,7 +192,8 @@ async def test_a_model_adds_facts_that_are_sure_lasting_and_about_the_user_and_y
     assert len({each["id"] for each in known}) == len(good)
     assert {(each["createdAt"], each["source"]) for each in known} == {(moment, "first")}
     said = {message.id: message.text for message in await transcript(root, "first")}
-    assert all(each["sourceQuote"] == each["content"] in said[each["sourceMessages"][0]] for each in known)
+    assert [each["sourceQuote"] for each in known] == [fact["quote"] for fact in good]
+    assert all(each["sourceQuote"] in said[each["sourceMessages"][0]] for each in known)
     clock.turn(days=5 * 366)
     later = noted("I dive.", category="goal")
     async with agent(
