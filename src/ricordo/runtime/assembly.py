@@ -22,7 +22,6 @@ from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
 from ricordo.files.opened_folder import HeldFolder, OpenedFolder
 from ricordo.guard import Redactor
-from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.index.keyword import KeywordIndex
 from ricordo.maintenance.bring_over import move_to_users
 from ricordo.maintenance.curation import Curation
@@ -67,8 +66,6 @@ __all__ = [
     "trusted_files",
     "working_files",
 ]
-
-_NEAREST = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,14 +271,8 @@ class _Opening:
     def work_of(self, place: Place) -> Work:
         """Return what works in a place, which is made once."""
         if place.label not in self._works:
-            self._works[place.label] = work_in(place, self.scope, self.parts, self.turns, self._remembered)
+            self._works[place.label] = work_in(place, self.scope, self.parts, self.turns, self._places)
         return self._works[place.label]
-
-    async def _remembered(self, text: str) -> list[str]:
-        """Return the memories of the open places that are nearest to a text."""
-        query = Query(text=text, sorts=MEMORY_SORTS)
-        found = [await place.index.search(query, limit=_NEAREST) for place in self._places]
-        return [match.content for matches in found for match in matches]
 
     async def saved(self, place: Place) -> None:
         """Let what was saved for all be consolidated in time: no session is learned from where it lies."""

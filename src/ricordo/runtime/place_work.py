@@ -1,13 +1,15 @@
 """Place work: what works in one place, put together: its inbox, what it learns, and how it is kept up."""
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ricordo.files import FileStore
 from ricordo.files.contract import Held
 from ricordo.flush.backlog import backlog
+from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.maintenance.session_flush import SessionFlush
 from ricordo.maintenance.turns import TurnsAtWork
 from ricordo.maintenance.worker import Worker
@@ -27,6 +29,8 @@ from ricordo.workspace.layout import QUEUE
 
 __all__ = ["Work", "inbox_of", "work_in", "writable"]
 
+_NEAREST = 5
+
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
@@ -40,12 +44,10 @@ class Work:
     worker: Worker
 
 
-def work_in(
-    place: Place, scope: Scope, parts: Parts, turns: TurnsAtWork, remembered: Callable[[str], Awaitable[Sequence[str]]]
-) -> Work:
+def work_in(place: Place, scope: Scope, parts: Parts, turns: TurnsAtWork, opened: Sequence[Place]) -> Work:
     """Return what works in `place`, for `scope`, giving way to `turns`.
 
-    `remembered` gives the memories that are nearest to a text.
+    `opened` are the places from which memories may be shown, also those that are added to it later.
     """
     inbox = inbox_of(Path(place.folder), place.files, parts)
     embedder = None if isinstance(parts.embedder, str | None) else guarded_embedder(parts.embedder, place.redactor)
@@ -54,11 +56,18 @@ def work_in(
     flush = learning_from(
         place, scope, parts.settings, model=parts.model, meter=meter, inbox=inbox, ids=parts.ids,
         emitter=parts.emitter, sections=profile_sections(place, profiles, parts.settings, embedder),
-        remembered=remembered,
+        remembered=partial(_nearest, opened),
     )  # fmt: skip
     upkeep = kept_up(place, scope, parts.settings, parts.emitter, turns=turns, model=parts.model, meter=meter)
     worker = _worker(inbox, flush, upkeep, parts, scope)
     return Work(inbox=inbox, meter=meter, profiles=profiles, flush=flush, upkeep=upkeep, worker=worker)
+
+
+async def _nearest(places: Sequence[Place], text: str) -> list[str]:
+    """Return the memories of `places` that are nearest to a text."""
+    query = Query(text=text, sorts=MEMORY_SORTS)
+    found = [await place.index.search(query, limit=_NEAREST) for place in [*places]]
+    return [match.content for matches in found for match in matches]
 
 
 def _worker(inbox: Inbox, flush: SessionFlush, upkeep: Upkeep, parts: Parts, scope: Scope) -> Worker:
