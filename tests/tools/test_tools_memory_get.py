@@ -69,7 +69,14 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
     files = LocalFiles(tmp_path / "root")
     for path in {path.lstrip("/") for path in MEMORY_PATHS}:
         await files.create(f"workspace/{path}", DOCUMENT)
-    for path in ("profile.json", "agents/main/sessions/s1.log.jsonl", "sessions/a.md", "plans/a.md", "OTHER.md"):
+    for path in (
+        "profile.json",
+        "memory/.tombstones.jsonl",
+        "agents/main/sessions/s1.log.jsonl",
+        "sessions/a.md",
+        "plans/a.md",
+        "OTHER.md",
+    ):
         await files.create(f"workspace/{path}", b"not for this tool\n")
     await files.create("guard.key", b"not for this tool\n")
     for path in MEMORY_PATHS:
