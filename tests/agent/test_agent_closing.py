@@ -173,12 +173,13 @@ async def test_switched_off_nothing_is_asked_and_what_was_saved_is_written(bench
 @pytest.mark.req("GO-G26-orthogonal", "GO-G26", "GO-D2", "GO-D12")
 async def test_what_left_the_window_is_part_of_what_is_summed_up(bench: Bench) -> None:
     compaction = CompactionConfig(trigger_messages=4, keep_messages=2, model="offline")
-    async with bench.agent("one", compaction=compaction) as agent:
+    async with bench.agent("one", compaction=compaction, closing_summary="off") as agent:
         await agent.send("The first thing: the vendor is called Halvorsen.")
-        for number in range(4):
+        for number in range(8):
             await agent.send(f"Number {number}.")
         assert not any("Halvorsen" in message.text for message in agent.window if mark_of(message) is None)
         await agent.clear()
+    async with bench.agent("one", compaction=compaction) as agent:
         await agent.send("A last word.")
     assert "The first thing: the vendor is called Halvorsen." in bench.asked[-1]
     assert "A last word." in bench.asked[-1]

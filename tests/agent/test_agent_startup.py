@@ -58,11 +58,11 @@ def filled(root: Path, *, ledgers: int, topics: int, lines: int) -> int:
     return sum(path.stat().st_size for path in root.rglob("*.md"))
 
 
-async def started(root: Path) -> tuple[int, str]:
-    """Return the tokens of memory in the prompt of a session that begins with the question, and that prompt."""
+async def started(root: Path, opening: str = QUESTION) -> tuple[int, str]:
+    """Return the tokens of memory in the prompt of a session that begins so, and that prompt."""
     model = ScriptedModel([Say("From Okonkwo.")])
     async with HarnessAgent(model, workspace=root, scope=SCOPE, session="s", settings=given(root)) as agent:
-        await agent.send(QUESTION)
+        await agent.send(opening)
         usage = await agent.get_context_usage()
     (request,) = model.requests
     return usage.memory, system(request)
@@ -77,6 +77,9 @@ async def test_a_memory_of_ten_megabytes_takes_no_more_of_the_prompt_than_one_of
     much, long = await started(large)
     assert 0 < little <= BUDGET
     assert 0 < much <= BUDGET
+    filled(tmp_path / "middle" / ".ricordo", ledgers=0, topics=0, lines=400)
+    asked_nothing, _ = await started(tmp_path / "middle" / ".ricordo", "Hello.")
+    assert BUDGET // 2 < asked_nothing <= BUDGET
     assert estimate_text(long) - estimate_text(short) <= BUDGET - little, "nothing else has grown with it"
     for prompt in (short, long):
         assert WALNUTS in prompt, "what has to do with the question is loaded"
