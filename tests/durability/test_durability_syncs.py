@@ -68,6 +68,7 @@ def check(steps: list[tuple[str, str]]) -> None:
             assert steps[number + 1] == ("sync_folder", os.path.dirname(path))
 
 
+@pytest.mark.req("GO-G6", "GO-D1")
 async def test_every_write_is_synced_before_the_act_returns_and_before_its_file_is_put_in_place(tmp_path: Path) -> None:
     disk = RecordingDisk()
     async with Memory.open(tmp_path, scope=SHOP, disk=disk) as memory:

@@ -44,6 +44,7 @@ async def test_entries_are_appended_found_by_their_text_and_shown_whole_up_to_th
     assert file.read_text(encoding="utf-8").count("\n- ") == 41
     async with open_store(f"markdown:{file.parent}", scope=SHOP) as store:
         assert [hit.entry for hit in await store.recall("RELEASE")] == [first]
+        assert [hit.entry for hit in await store.recall("main deploy")] == [first]
         assert [hit.entry for hit in await store.recall("lesson", 2)] == [saved[40], saved[39]]
         assert [hit.entry for hit in await store.recall("", 99)] == saved[::-1]
         (whole,) = unfence(await store.preamble()) or ()

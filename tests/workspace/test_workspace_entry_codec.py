@@ -11,6 +11,7 @@ from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries, parse_entry, render_entry
 
 
+@pytest.mark.req("GO-I5")
 @given(ENTRIES)
 @example(Entry(content="a\\ "))
 @example(Entry(content="\n\nlast", tags=("1", "two")))
