@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,7 @@ def _histories(draw: st.DrawFn) -> list[Message]:
     return [message for number in range(draw(st.integers(0, 6))) for message in draw(_steps(number))]
 
 
+@pytest.mark.req("GO-G28", "GO-D15")
 @given(_histories(), st.data())
 def test_no_cut_parts_a_call_from_its_result_here_or_still_to_come(history: list[Message], data: st.DataObject) -> None:
     now = history[: data.draw(st.integers(0, len(history)))]
@@ -86,12 +88,14 @@ def test_groups_cover_the_conversation_once_and_each_is_whole(history: list[Mess
     assert not [group for group in found if orphans(now[group.start : group.stop])]
 
 
+@pytest.mark.req("GO-G28", "GO-D15")
 def test_one_long_tool_loop_without_user_turns_can_be_cut() -> None:
     history = [_said("user"), *(m for i in range(100) for m in (_calls(f"c{i}"), _results(f"c{i}")))]
     assert cut_points(history) == (0, *range(1, 202, 2))
     assert safe_cut(history, 100) == 99
 
 
+@pytest.mark.req("GO-G28", "GO-D15")
 def test_several_consecutive_results_to_parallel_calls_stay_with_them() -> None:
     history = [_said("user"), _calls("a", "b", "c"), _results("b"), _results("a"), _results("c"), _said("assistant")]
     assert cut_points(history) == (0, 1, 5, 6)
