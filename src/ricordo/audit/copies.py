@@ -1,9 +1,10 @@
-"""Copies: where else a root says what is forgotten, in the records that no person edits.
+"""Copies: find where the records of a root repeat what is forgotten.
 
-Transcripts stay as they are: what they say of it is left out of what is shown by digests, see
-`ricordo.workspace.forgotten`, for which a tombstone stands for each statement. Evicted results are struck.
+Transcripts, states and journals of compactions are not changed. Each statement in them that repeats it gets a
+tombstone with its digest, and readers hide statements with these digests, see `ricordo.workspace.forgotten`. In evicted
+results the statements are replaced.
 
-Invariant: a record that can't be read stays, and hides nothing of the others.
+Invariant: a record that can't be read is not changed, and the others are searched all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,8 +35,10 @@ _MOST_READ = 8_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Copies:
-    """What was found: the tombstones that hide it, the edits that strike it, the statements that say it, and the
-    messages that are of one exchange with it, as (session, id)."""
+    """What was found: `stones` for the statements in records, `edits` of evicted results, and `texts`, the statements.
+
+    `near` are the messages of the exchanges in which they occur, as (session, id).
+    """
 
     stones: tuple[Tombstone, ...] = ()
     edits: tuple[Edit, ...] = ()
@@ -44,7 +47,7 @@ class Copies:
 
 
 async def copies_of(files: FileStore, entries: Sequence[Entry], *, key: bytes) -> Copies:
-    """Return where the transcripts, states, compactions and evicted results of a root say what `entries` say."""
+    """Return where transcripts, states, compactions and evicted results of a root repeat what `entries` say."""
     search = _Search(entries)
     found: dict[tuple[str, str, str], None] = {}
     near: set[tuple[str, str]] = set()
@@ -86,7 +89,7 @@ async def copies_of(files: FileStore, entries: Sequence[Entry], *, key: bytes) -
 async def _unclaimed(
     files: FileStore, found: dict[tuple[str, str, str], None], entries: Sequence[Entry], key: bytes
 ) -> dict[tuple[str, str, str], None]:
-    """Return what was found without statements that are another memory's, which only sounds alike."""
+    """Return what was found, without statements that only sound alike and belong to another memory."""
     contents = [entry.content for entry in entries]
     guesses = {row for row in found if row[2] and not says_literally(row[2], contents)}
     if not guesses:
@@ -105,7 +108,7 @@ async def _data(files: FileStore, info: FileInfo) -> bytes | None:
 
 
 class _Search:
-    """Looks for what these entries say; a record that can't say it is not parsed."""
+    """Searches records for what these entries say, and parses only records that may contain it."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._contents = [*dict.fromkeys(each.content for each in entries)]
@@ -114,7 +117,7 @@ class _Search:
         self._roots = [[word[:_ROOT] for word in dict.fromkeys(content_words(each))] for each in self._contents]
 
     def in_transcript(self, data: bytes, session: str) -> tuple[list[tuple[str, str, str]], set[str]]:
-        """Return (session, message, statement) of what says it, and the messages of the same exchanges."""
+        """Return the statements found, as (session, message, statement), and the messages of the same exchanges."""
         sources = {name for place, name in self._sources if place == session}
         lines = data.split(b"\n")
         if not any(self._may_say(line) or any(name.encode() in line for name in sources) for line in lines):
@@ -137,7 +140,7 @@ class _Search:
         return found, near
 
     def in_record(self, data: bytes) -> list[tuple[str, str, str]]:
-        """Return what a state or a journal says of it beside what the transcript has, such as summaries."""
+        """Return the statements found in a state or a journal, such as those of summaries."""
         found: list[tuple[str, str, str]] = []
         for line in data.split(b"\n"):
             if self._may_say(line):
@@ -149,7 +152,7 @@ class _Search:
         return found
 
     def struck(self, data: bytes) -> bytes:
-        """Return an evicted result without it; one that is no text stays."""
+        """Return an evicted result without the statements; one that is not text is returned as it is."""
         try:
             text = data.decode() if len(data) <= _MOST_READ and self._may_say(data) else ""
         except UnicodeDecodeError:
@@ -171,7 +174,7 @@ def _messages(lines: Sequence[bytes]) -> Iterator[Message]:
 
 
 def _exchanges(messages: Iterator[Message]) -> Iterator[list[Message]]:
-    """Yield what was said from each word of a user up to the next."""
+    """Yield the messages from each message of a user up to the next one."""
     exchange: list[Message] = []
     for message in messages:
         if message.role == "user" and exchange:

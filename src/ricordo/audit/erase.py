@@ -1,9 +1,9 @@
 """Erase: take what a memory says out of every file of a root for good, and make sure that nothing of it is left.
 
-It is forgotten first, which leaves content-free tombstones. Then every file is written anew without it, what history
-keeps of it is deleted, and the index is made again from the files. A record without content stands in
-`history/erasing/` until all of that is done, so who erases the same again after a stop finishes it: what is left to
-erase is known by the digests of the tombstones.
+It is forgotten first, which adds tombstones without content. Then every file that contains it is written again without
+it, the copies that history keeps of it are deleted, and the index is built again from the files. A record without
+content is kept in `history/erasing/` until all of this is done. After an interruption, erasing the same again
+finishes it: the digests of the tombstones say what is left to erase.
 """
 
 import json
@@ -34,7 +34,7 @@ from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombsto
 __all__ = ["ERASING", "Erased", "Root", "erase_from", "finish_erasing", "needles_of", "unfinished", "versions_of"]
 
 ERASING = "history/erasing"
-"""Where it is kept what is being erased, by id."""
+"""The folder of the records of what is being erased, by id."""
 
 _OTHERS = frozenset({"users", "tenants"})
 _PASSES = 4
@@ -42,9 +42,9 @@ _PASSES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Erased:
-    """What was erased: the ids, and how many files were changed, were deleted, and were looked through in the end.
+    """What was erased: the ids, and how many files were changed, deleted, and searched at the end.
 
-    `inside_words` are the paths of the files in which it still stands as a part of longer words, sorted.
+    `inside_words` are the sorted paths of the files that still contain it as a part of longer words.
     """
 
     ids: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Erased:
     inside_words: tuple[str, ...] = ()
 
     def joined(self, other: "Erased") -> "Erased":
-        """Return what both come to."""
+        """Return the sum of both."""
         return Erased(
             ids=tuple(dict.fromkeys((*self.ids, *other.ids))),
             changed=self.changed + other.changed,
@@ -66,7 +66,7 @@ class Erased:
 
 @dataclass(frozen=True, kw_only=True)
 class Root:
-    """A root to erase from: its `folder`, and `index`, the path of the database that can be made again."""
+    """A root to erase from: its `folder`, and `index`, the path of its index database, which can be built again."""
 
     files: FileStore
     changes: ChangeSets
@@ -77,7 +77,7 @@ class Root:
 
 
 async def versions_of(root: Root, entry_id: str) -> list[Entry]:
-    """Return what the entry with this id says now, and what it said in documents that were replaced since."""
+    """Return the entry with this id as it is now, and as it was in earlier versions of documents, each once."""
     found = [one.entry for one in await located_by_id(root.files, entry_id) if one.entry.id == entry_id]
     name = f"^{entry_id}".encode()
     async for path, data in replaced_memory(root.files):
@@ -87,7 +87,7 @@ async def versions_of(root: Root, entry_id: str) -> list[Entry]:
 
 
 async def needles_of(root: Root, entries: Sequence[Entry], entry_id: str) -> set[str]:
-    """Return all texts that are to be erased from a root with these versions of an entry."""
+    """Return all texts to erase from a root for these versions of an entry."""
     texts = {entry.content for entry in entries} | {entry.source.quote for entry in entries if entry.source.quote}
     if entries:
         texts |= {*(await copies_of(root.files, entries, key=root.key)).texts}
@@ -99,7 +99,7 @@ async def needles_of(root: Root, entries: Sequence[Entry], entry_id: str) -> set
 
 
 async def bury(root: Root, entries: Sequence[Entry], entry_id: str) -> None:
-    """Leave tombstones of what is to be erased, where forgetting has left none."""
+    """Add tombstones of what is to be erased, where forgetting has added none."""
     copies = await copies_of(root.files, entries, key=root.key) if entries else None
     stones = await read_tombstones(root.files)
     digests = {content_digest(entry.content, root.key) for entry in entries}
@@ -113,27 +113,27 @@ async def bury(root: Root, entries: Sequence[Entry], entry_id: str) -> None:
 
 
 async def begin_erasing(root: Root, entry_id: str) -> None:
-    """Note, without any content, that this is being erased."""
+    """Create the record, without content, that this is being erased."""
     record = json.dumps({"id": entry_id, "at": rfc3339(root.clock.now())}) + "\n"
     with suppress(AlreadyExists):
         await root.files.create(f"{ERASING}/{entry_id}.json", record.encode())
 
 
 async def finish_erasing(root: Root, entry_id: str) -> None:
-    """Take the note away again."""
+    """Delete the record that this is being erased."""
     with suppress(FileMissing):
         await root.files.delete(f"{ERASING}/{entry_id}.json")
 
 
 async def unfinished(files: FileStore) -> list[str]:
-    """Return the ids of what was begun to be erased and is not erased yet."""
+    """Return the ids of what is being erased, or was when a process ended."""
     return [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(ERASING)]
 
 
 async def erase_from(root: Root, needles: Needles) -> Erased:
-    """Take `needles` out of every file of a root, and look through all of them.
+    """Remove `needles` from every file of a root, then search all files for them.
 
-    Raises: EraseIncomplete, which names the files that still hold some of it.
+    Raises: EraseIncomplete, which names the files that still contain one.
     """
     done = Erased()
     for _ in range(_PASSES):
@@ -142,7 +142,7 @@ async def erase_from(root: Root, needles: Needles) -> Erased:
         await run_sync(_drop_index, root)
         scan = await run_sync(_scan, root, needles)
         if not scan.left:
-            return done.joined(Erased(scanned=scan.looked_through, inside_words=scan.inside_words))
+            return done.joined(Erased(scanned=scan.searched, inside_words=scan.inside_words))
     raise EraseIncomplete(
         f"{len(scan.left)} files still hold some of it: {', '.join(scan.left[:20])}. "
         "End what writes to them and erase it again."
@@ -161,7 +161,7 @@ async def _pass(root: Root, needles: Needles) -> Erased:
             await run_sync(erase_rows, path, needles.erased)
             changed += 1
         elif act == "text":
-            # who wrote in between is met by the next pass, and what can't be named is told in the end
+            # a file that changed meanwhile is left to the next pass; one with a refused name is reported at the end
             with suppress(VersionConflict, FileMissing, PathRefused):
                 await _rewrite(root.files, name, needles)
                 changed += 1
@@ -175,10 +175,10 @@ async def _rewrite(files: FileStore, name: str, needles: Needles) -> None:
 
 
 def _step_for(path: Path, needles: Needles) -> str:
-    """Return what is to be done with a file; empty for nothing."""
+    """Return what to do with a file: "delete", change its "rows" or its "text"; empty for nothing."""
     data = _read(path)
     if data.startswith(MAGIC):
-        # the columns of a row stand next to each other, so a text in one seems a part of a longer word
+        # nothing separates the columns of a row, so a text in one looks like a part of a longer word
         return "rows" if needles.stand_in(data) else ""
     if OBJECTS in path.as_posix():
         return "delete" if needles.are_in(_inflated(data)) else ""
@@ -188,7 +188,7 @@ def _step_for(path: Path, needles: Needles) -> str:
 
 
 def _drop_index(root: Root) -> None:
-    """Delete the index, with its vectors and what was put aside of it; whoever has it open makes it anew."""
+    """Delete the index, its vectors and damaged copies of them; a process that has it open builds it again."""
     for path in root.index.parent.glob(f"{root.index.stem}*"):
         with suppress(FileNotFoundError):
             path.unlink()
@@ -196,9 +196,9 @@ def _drop_index(root: Root) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Scan:
-    """How many files were looked through, which hold what was to be erased, and which as a part of longer words."""
+    """How many files were searched, which contain what was to be erased, and which only as a part of longer words."""
 
-    looked_through: int
+    searched: int
     left: tuple[str, ...]
     inside_words: tuple[str, ...]
 
@@ -208,14 +208,14 @@ def _scan(root: Root, needles: Needles) -> _Scan:
     holding = [path for path in paths if needles.stand_in(_inflated(_read(path)))]
     left = [str(path) for path in holding if _is_left_in(path, needles)]
     return _Scan(
-        looked_through=len(paths),
+        searched=len(paths),
         left=tuple(left),
         inside_words=tuple(sorted(str(path) for path in holding if str(path) not in left)),
     )
 
 
 def _is_left_in(path: Path, needles: Needles) -> bool:
-    """Tell whether a file in which a text stands holds it as words of its own, or in no row of its database."""
+    """Tell whether a file with one of the texts contains it as whole words, or, of a database, outside of its rows."""
     data = _read(path)
     if not data.startswith(MAGIC):
         return needles.are_in(_inflated(data))
@@ -234,7 +234,7 @@ def _known_by(folder: Path, forgotten: Forgotten) -> set[str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield every file of a root, without those of other users' places in it, and without links."""
+    """Yield every file of a root but links and the files of the places of its users."""
     for at, folders, names in os.walk(folder):
         if Path(at) == folder:
             folders[:] = [name for name in folders if name not in _OTHERS]
@@ -251,7 +251,7 @@ def _read(path: Path) -> bytes:
 
 
 def _inflated(data: bytes) -> bytes:
-    """Return what compressed bytes say, and others as they are."""
+    """Return the content of compressed bytes, and other bytes as they are."""
     try:
         return zlib.decompress(data) if data[:1] == b"x" else data
     except zlib.error:

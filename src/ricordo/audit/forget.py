@@ -1,8 +1,8 @@
-"""Forget: take an entry out of memory at once, in one change set that can be undone.
+"""Forget: remove an entry from memory at once, in one change set that can be undone.
 
-Its bullet is cut from every document of the root that holds it, also where somebody copied it to; the file of a long
-entry goes too, the line that lists a topic and the files of sessions say nothing of it any more, and a content-free
-tombstone keeps extraction from learning the same again, and answers from quoting the message it rested on.
+The change set removes the entry from every document of the root that holds it, the file of a long entry, and what
+topic lists, session files and profiles say of it. It adds tombstones without content, by which extraction recognises
+the same statement and does not learn it again, and answers do not quote the message that stated it.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -13,9 +13,9 @@ from typing import TypeAlias
 from ricordo.audit.copies import Copies, copies_of
 from ricordo.audit.find import find_entry, learned_or_like, located_by_id
 from ricordo.audit.listing import with_listing
+from ricordo.audit.profile_edits import profile_edits
 from ricordo.audit.room import with_room
-from ricordo.audit.told_profiles import without_knowing
-from ricordo.audit.told_sessions import without_telling
+from ricordo.audit.session_edits import session_edits
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.own_words import rests_on, with_own_words
 from ricordo.consolidation.topics import described_anew
@@ -39,7 +39,7 @@ _Bury: TypeAlias = Callable[[Entry], Tombstone]
 
 @dataclass(frozen=True, kw_only=True)
 class Forgotten:
-    """What was forgotten, the first document it stood in, and the change set that brings it back when undone."""
+    """The entry that was forgotten, the `path` of the first document that held it, and the change set, for an undo."""
 
     entry: Entry
     path: str
@@ -50,10 +50,11 @@ async def forget(
     files: FileStore, changes: ChangeSets, entry_id: str, *, key: bytes, who: str, why: str = "",
     config: ConsolidationConfig | None = None,
 ) -> Forgotten:  # fmt: skip
-    """Remove an entry from every document that holds it and leave a tombstone.
+    """Remove an entry from every document that holds it and add a tombstone.
 
-    What has no room in MEMORY.md then, by the bounds of `config`, goes to topics: lines that stood for it get their own
-    words again, which may be longer. Raises: EntryNotFound; StorageBusy if a consolidation does not end in time.
+    Lines that a consolidation had merged with it get their own words back, which may be longer. Lines that then exceed
+    the bounds of `config` move from MEMORY.md to topics. Raises: EntryNotFound; StorageBusy if a consolidation does
+    not end in time.
     """
     found, bounds = await find_entry(files, entry_id), config or ConsolidationConfig()
     bury = partial(tombstone_for, key=key, at=changes.clock.now(), by=who)
@@ -69,7 +70,7 @@ async def forget(
             copies = await copies_of(files, [one.entry for one in standing], key=key)
         return await with_room(files, await _removal(files, standing, copies, bury, bounds), bounds, must=True)
 
-    # what others make of the entry is written before this, and so found here, or after it, and then it is left out
+    # the lock orders this with other writers: what they wrote before is found here, and after it they skip the entry
     async with files.lock(CURATION_LOCK):
         change = await changes.rebase(plan, act="forget", who=who, why=why)
     return Forgotten(entry=found.entry, path=found.path, change=change)
@@ -78,16 +79,16 @@ async def forget(
 async def forget_copies(
     files: FileStore, changes: ChangeSets, entry: Entry, *, key: bytes, who: str, why: str = ""
 ) -> Change | None:
-    """Take out of a root what it says of an entry that stands in another one, and leave tombstones.
+    """Remove from a root what its records say of an entry of another place, add tombstones, and return the change set.
 
-    None where it says nothing of it. Raises: StorageBusy.
+    None if the records say nothing of it. Raises: StorageBusy.
     """
 
     bury = partial(tombstone_for, key=key, at=changes.clock.now(), by=who)
 
     async def plan() -> list[Edit]:
         copies = await copies_of(files, [entry], key=key)
-        return await _told(files, [entry], copies, bury)
+        return await _record_edits(files, [entry], copies, bury)
 
     async with files.lock(CURATION_LOCK):
         says = (await copies_of(files, [entry], key=key)).stones or len(await plan()) > 1
@@ -97,9 +98,9 @@ async def forget_copies(
 async def _alike(
     files: FileStore, standing: Sequence[Located], near: Collection[tuple[str, str]], key: bytes
 ) -> list[Located]:
-    """Return where the same stands under ids of its own: the same words, and what was learned from messages `near`.
+    """Return entries with other ids that say the same: in the same words, or learned from one of the messages `near`.
 
-    What a person has saved once more is a memory of its own.
+    An entry that a person saved again is not one of them.
     """
     contents = [one.entry.content for one in standing]
     digests = {content_digest(content, key) for content in contents}
@@ -117,7 +118,7 @@ async def _alike(
 async def _removal(
     files: FileStore, standing: Sequence[Located], copies: Copies, bury: _Bury, config: ConsolidationConfig
 ) -> list[Edit]:
-    """Return the edits that cut an entry out wherever it stands now."""
+    """Return the edits that remove these entries from all documents, with the tombstones."""
     edits = []
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
@@ -126,28 +127,28 @@ async def _removal(
         edits.append(Edit(path=path, expected=stored.version, data=cut))
     edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
     edits = await with_listing(files, edits, config)
-    edits += await _told(files, [found.entry for found in standing], copies, bury)
+    edits += await _record_edits(files, [found.entry for found in standing], copies, bury)
     longs = dict.fromkeys(f"{WORKSPACE}/{found.long}" for found in standing if found.long)
-    # what a model proposed may tell of it
+    # a proposal of a model may contain it
     longs |= {PROPOSAL: None}
     kept = [(long, await files.read(long)) for long in longs if await files.info(long)]
     return [*edits, *(Edit(path=long, expected=stored.version, data=None) for long, stored in kept)]
 
 
-async def _told(files: FileStore, entries: Sequence[Entry], copies: Copies, bury: _Bury) -> list[Edit]:
-    """Return the edits that take what entries say out of all that is not memory itself, and the tombstones."""
+async def _record_edits(files: FileStore, entries: Sequence[Entry], copies: Copies, bury: _Bury) -> list[Edit]:
+    """Return the edits of session files, profiles and evicted results, and of the file of tombstones."""
     stones = await read_tombstones(files)
     buried = [*map(bury, entries), *copies.stones]
     edits = [Edit(path=TOMBSTONES, expected=stones.version, data=stones.with_entries(dict.fromkeys(buried)))]
     contents = [*dict.fromkeys(entry.content for entry in entries)]
     sessions = {session for session, _ in copies.near} | {entry.source.session or "" for entry in entries} - {""}
-    edits += await without_telling(files, contents, {entry.id for entry in entries}, sessions=sessions)
-    edits += await without_knowing(files, entries, by_hand=True, near=copies.near)
+    edits += await session_edits(files, contents, {entry.id for entry in entries}, sessions=sessions)
+    edits += await profile_edits(files, entries, by_hand=True, near=copies.near)
     return [*edits, *copies.edits]
 
 
 async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[str]) -> list[Edit]:
-    """Return the edits, and those of the lines that a run had worded with what these entries said, or naming them."""
+    """Return the edits, extended by those of curated lines that were worded from the entries `gone`, or name them."""
     known = {edit.path: edit for edit in edits}
     topics = [info.path for info in await files.list(TOPICS) if info.path.endswith(".md")]
     for path in [MEMORY, *topics]:
@@ -155,8 +156,8 @@ async def _with_own_words(files: FileStore, edits: list[Edit], gone: Collection[
         if edit is None and await files.info(path):
             stored = await files.read(path)
             edit = Edit(path=path, expected=stored.version, data=stored.data)
-        if edit and edit.data and (told := unlinked(edit.data, path, gone)) != edit.data:
-            edit = known[path] = replace(edit, data=told)
+        if edit and edit.data and (rest := unlinked(edit.data, path, gone)) != edit.data:
+            edit = known[path] = replace(edit, data=rest)
         names = rests_on(edit.data, path, gone) if edit and edit.data else frozenset[str]()
         if edit and edit.data and names:
             ledgers = [one for name in names for one in await located_by_id(files, name) if ledger_date(one.path)]

@@ -1,7 +1,7 @@
-"""Learning again: what was taken in once, undone, and is given again is learned from again.
+"""Learning again: find the messages whose extraction was undone, so that ingesting them again extracts them again.
 
-A cursor says how far a session was extracted, and an undo leaves it, so that nothing in the background learns again
-what a person took back. Who gives the same messages again asks for just that.
+A cursor says how far a session was extracted. An undo does not move it back, so background work does not extract again
+what a person undid. Ingesting the same messages again is a request to do so.
 """
 
 from collections.abc import AsyncIterator
@@ -22,9 +22,9 @@ __all__ = ["messages_unlearned"]
 
 
 async def messages_unlearned(files: FileStore, changes: ChangeSets, session: str) -> set[str]:
-    """Return the ids of the messages of a session whose extraction is undone, as far as history keeps it.
+    """Return the ids of the messages of a session whose extraction was undone, as far as history says.
 
-    A message on which something rests that memory holds now is none of them.
+    A message from which a current entry was extracted is not one of them.
     """
     undone = {name async for entry in _taken_back(changes) if _is_of(entry, session) for name in entry.source.messages}
     if not undone:
@@ -34,7 +34,7 @@ async def messages_unlearned(files: FileStore, changes: ChangeSets, session: str
 
 
 async def _taken_back(changes: ChangeSets) -> AsyncIterator[Entry]:
-    """Yield the entries that an undo took out of ledgers."""
+    """Yield the entries that undone changes had added to ledgers."""
     records = await changes.records()
     undone = undone_ids(records)
     for change in records:

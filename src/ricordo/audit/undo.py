@@ -1,8 +1,8 @@
-"""Undo: take back one write, also when others came after it, unless they touched the same lines.
+"""Undo: reverse one write, also when others followed it, unless they changed the same lines.
 
-An undo is a change set itself, so it can be undone. A block that was appended to a ledger is cut out of it and out of
-curated memory, see `retraction`, and of what session files tell; a ledger that would be left with nothing but its
-heading was created by that block and goes with it.
+An undo is a change set itself, so it can be undone. Entries that were appended to a ledger are removed from it, from
+curated memory, see `retraction`, and from session files and profiles. A ledger that would keep nothing but its heading
+is deleted.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from itertools import takewhile
 from ricordo.audit.find import names
 from ricordo.audit.history import UNREADABLE, HistoryItem, blocks, is_by_person, undone_ids
 from ricordo.audit.listing import with_listing
+from ricordo.audit.profile_edits import profile_edits
 from ricordo.audit.retraction import retraction
 from ricordo.audit.room import with_room
-from ricordo.audit.told_profiles import without_knowing
-from ricordo.audit.told_sessions import without_telling
+from ricordo.audit.session_edits import session_edits
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.consolidate import ACT
 from ricordo.errors import ChangeNotFound, FileMissing, UndoRefused
@@ -40,11 +40,11 @@ async def undo(
     who: str,
     config: ConsolidationConfig | None = None,
 ) -> Change:
-    """Take back the write `item` and return the change set that did it.
+    """Reverse the write `item` and return the change set of the undo.
 
-    What has no room in MEMORY.md then, by the bounds of `config`, goes to topics; a person's own lines come back as
-    they were. Raises: UndoRefused if it is undone already, or later changes touched the same lines; StorageBusy if a
-    consolidation does not end in time; IndexTooLarge where others grew it meanwhile, and there is nothing to move.
+    Lines that then exceed the bounds of `config` move from MEMORY.md to topics; lines of a person are restored as they
+    were. Raises: UndoRefused if it was undone already, or later changes changed the same lines; StorageBusy if a
+    consolidation does not end in time; IndexTooLarge if MEMORY.md grew meanwhile and no line can move.
     """
     bounds = config or ConsolidationConfig()
 
@@ -60,8 +60,8 @@ async def undo(
             runs = (change.id for change in records if change.act == ACT and change.id not in undone)
             edits = await retraction(files, standing, last_run=next(runs, ""))
             taken = [found.entry for found in standing]
-            edits += await without_telling(files, [entry.content for entry in taken], item.entries)
-            edits += await without_knowing(files, taken, by_hand=False)
+            edits += await session_edits(files, [entry.content for entry in taken], item.entries)
+            edits += await profile_edits(files, taken, by_hand=False)
             return await with_room(files, await with_listing(files, edits, bounds), bounds)
         try:
             reversals = [await _reverse(files, changes, changed) for changed in (await changes.record(item.id)).files]
@@ -75,8 +75,8 @@ async def undo(
         edits = edits if exact else await with_listing(files, edits, bounds)
         return await with_room(files, edits, bounds, must=exact)
 
-    # one at a time: whether a change is undone can be told only between two undos; and not beside a forget, or a
-    # consolidation, which would curate what it has read
+    # one undo at a time, as the records say what is undone; and none during a forget or a consolidation, which would
+    # write what they have read before
     async with files.lock(_LOCK), files.lock(CURATION_LOCK):
         return await changes.rebase(plan, act="undo", who=who, undoes=item.id)
 
@@ -84,8 +84,8 @@ async def undo(
 def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryItem:
     """Return the newest open act of a person for None, else the one with this id, or the id of an entry it added.
 
-    Six or more characters that only one of them begins or ends with are enough. An undo, and what an agent or the
-    background did, is not taken back unless it is named. Raises: ChangeNotFound if there is none, or more than one.
+    Six or more characters at the beginning or the end of an id are enough if they are unique. An undo, and what an
+    agent or background work did, has to be named. Raises: ChangeNotFound if there is none, or more than one.
     """
     if change_id is None:
         open_items = (item for item in items if item.act == UNREADABLE or (is_by_person(item) and not item.undone))
@@ -109,7 +109,7 @@ def chosen_item(items: Sequence[HistoryItem], change_id: str | None) -> HistoryI
 
 
 async def _standing(files: FileStore, item: HistoryItem) -> list[Located]:
-    """Return the entries of an append as the ledgers hold them."""
+    """Return the entries of an append that are still in ledgers."""
     wanted = frozenset(item.entries)
     paths = item.paths or [info.path for info in await files.list(LEDGERS) if ledger_date(info.path)]
     return [
@@ -118,7 +118,7 @@ async def _standing(files: FileStore, item: HistoryItem) -> list[Located]:
 
 
 async def _unforgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
-    """Return the edits without the entries that are forgotten after them: only undoing a forget brings them back."""
+    """Return the edits without entries that are forgotten: only undoing the forget itself restores those."""
     stones = next((edit for edit in edits if edit.path == TOMBSTONES), None)
     gone = parse_tombstones(stones.data or b"").ids if stones else (await read_tombstones(files)).ids
     kept = []
@@ -129,7 +129,7 @@ async def _unforgotten(files: FileStore, edits: list[Edit]) -> list[Edit]:
 
 
 async def _reverse(files: FileStore, changes: ChangeSets, changed: FileChange) -> tuple[Edit, bytes | None]:
-    """Return the edit that gives a file what the change took and takes what it gave, and the content before it."""
+    """Return the edit that reverses a change of one file, and the content of the file before that change."""
     try:
         stored = await files.read(changed.path)
         ours, version = stored.data, stored.version

@@ -18,6 +18,7 @@ __all__ = [
     "JsonOption",
     "KindOption",
     "LimitOption",
+    "OptionalEntryId",
     "ProjectOption",
     "RootOption",
     "SharedOption",
@@ -167,11 +168,9 @@ UntilOption = Annotated[
     typer.Option("--until", parser=moment, metavar="TIME", help="Only what was saved or said before this time."),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-EntryId = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID",
-        help="The id of a memory as `ricordo memory list` shows it, or six characters or more of its beginning or its "
-        "end that no other has.",
-    ),
-]
+_ENTRY_ID = (
+    "The id of a memory as `ricordo memory list` shows it, or six characters or more of its beginning or its end that "
+    "no other has."
+)
+EntryId = Annotated[str, typer.Argument(metavar="ID", help=_ENTRY_ID)]
+OptionalEntryId = Annotated[str, typer.Argument(metavar="[ID]", help=_ENTRY_ID)]

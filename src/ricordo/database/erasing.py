@@ -1,4 +1,4 @@
-"""Erasing from a database: rows are changed, and no page of the file keeps what they said before."""
+"""Erasing from a database: change rows so that no page of the file keeps their old content."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -11,11 +11,11 @@ from ricordo.database.translate import translated
 __all__ = ["MAGIC", "erase_rows", "read_values"]
 
 MAGIC = b"SQLite format 3\0"
-"""What the file of a database begins with."""
+"""The first bytes of a database file."""
 
 
 def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: float = 30.0) -> None:
-    """Change every text and blob in the database at `path`, and write its file anew. It blocks on the disk.
+    """Apply `change` to every text and blob in the database at `path`, and rebuild the file. It blocks on the disk.
 
     Raises: StorageBusy, StorageFailed and their siblings, DocumentInvalid for a damaged file.
     """
@@ -55,13 +55,13 @@ class _Value:
 
 
 def _values(connection: sqlite3.Connection) -> Iterator[_Value]:
-    # table by table, as virtual tables that can not be written show what stands in others
+    # table by table: virtual tables, which can't be written, show the content of others
     for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
         name = table.replace('"', '""')
         try:
             cursor = connection.execute(f'SELECT rowid, * FROM "{name}"')
         except sqlite3.OperationalError:
-            # a table without rows of its own, whose content stands in others
+            # a virtual table, whose content is in other tables
             continue
         columns = [column[0].replace('"', '""') for column in cursor.description[1:]]
         for row, *values in cursor.fetchall():

@@ -1,12 +1,12 @@
-"""Bringing a root over: what an older layout kept in one workspace for all users of a project goes to each of them.
+"""Bring over: move what an older layout kept in one workspace for all users of a project to the place of each user.
 
-Each step writes what a user gets before it takes that out of the shared workspace, and does nothing where it was done
-already. So whoever is killed in between loses nothing, and the next one to open the root goes on. Curated memory comes
-first, as what it rests on is told by the ledgers; the ledgers come last.
+Each step writes to the place of the user before it removes from the shared workspace, and does nothing if that was done
+before. So an interruption loses nothing, and the next opening of the root continues. Curated memory is moved first,
+because the ledgers say what it was made of, and the ledgers are moved last.
 
-What is changed in place, and what can't be told whose it is, is kept in `before-users/` as it was. So is the history of
-changes where several users are named, as each of its records may hold what any of them said; where it is one, the
-history is theirs and goes along.
+Files that are changed, and files whose user is not known, are kept unchanged in `before-users/`. So is the history of
+changes if several users are named, because each of its records may contain text of any of them. The history of a
+single user moves to their place.
 """
 
 from collections.abc import Callable, Collection
@@ -73,11 +73,10 @@ async def move_to_users(
     inbox: Callable[[str], Queue],
     config: ConsolidationConfig | None = None,
 ) -> BroughtOver:
-    """Move what is stamped with a user from the shared workspace of `files` to the place of that user's folder.
+    """Move what is stamped with a user from the shared workspace of `files` to the place of that user.
 
-    `inbox` gives the inbox of a user's folder, and for the empty name the shared one. `config` has the bounds of
-    MEMORY.md. Call it under a lock. Raises: StorageError, and then what was moved is moved and the rest is where it
-    was.
+    `place` returns the files of a user's folder, and `inbox` its inbox, or the shared one for an empty name. `config`
+    has the bounds of MEMORY.md. Call it under a lock. Raises: StorageError; calling it again then continues.
     """
     move = _Move(files=files, place=place, inbox=inbox, config=config or ConsolidationConfig())
     stamps = await run_sync(Stamps.of, await move.documents(ledgers=True))
@@ -101,7 +100,7 @@ async def move_to_users(
 
 @dataclass(frozen=True, kw_only=True)
 class _Move:
-    """The steps, in the order in which they are written."""
+    """The steps, in the order in which they run."""
 
     files: FileStore
     place: Callable[[str], FileStore]
@@ -109,7 +108,7 @@ class _Move:
     config: ConsolidationConfig
 
     async def documents(self, *, ledgers: bool) -> dict[str, bytes]:
-        """Return the ledgers, archived ones too, or else the documents of curated memory."""
+        """Return the ledgers, including archived ones, or the documents of curated memory, by path."""
         listed = [info.path for info in await self.files.list(LEDGERS) if is_memory(info.path)]
         wanted = [
             path for path in [MEMORY, *listed] if (ledger_date(path) is not None if ledgers else is_curated(path))
@@ -121,7 +120,7 @@ class _Move:
         return found
 
     async def planned(self, stamps: Stamps, sessions: SessionOwners) -> BroughtOver:
-        """Return what will be brought over."""
+        """Return the report of what will be moved."""
         memories: dict[str, int] = {}
         for users in stamps.entries.values():
             for user in users - {""}:
@@ -136,14 +135,14 @@ class _Move:
         return BroughtOver(memories=memories, sessions=counts, mixed=mixed, shared=shared, aside=sessions.unknown)
 
     async def _unstamped(self, sessions: SessionOwners) -> tuple[str, ...]:
-        """Return the plans and notes of which no stamp tells whose they are."""
+        """Return the plans and notes whose user is not known."""
         listed = [info.path for folder in (_NOTES, _PLANS) for info in await self.files.list(folder)]
         return tuple(path for path in listed if not sessions.user_of_plan(path))
 
     async def curated(self, stamps: Stamps, mixed: Collection[str]) -> None:
-        """Move the entries of curated memory but the `mixed` ones; the lists of topics follow.
+        """Move the entries of curated memory but the `mixed` ones, and update the lists of topics.
 
-        Which are mixed is told by the report: once the ledgers have moved, nothing here tells it any more.
+        The report has the ids of mixed entries, because ledgers that were moved no longer say so.
         """
         edits: list[Edit] = []
         users: set[str] = set()
@@ -167,7 +166,7 @@ class _Move:
             if not moves.entries:
                 continue
             await self._give(path, data, moves)
-            # before what names them, else nothing would name what a kill leaves of them
+            # before the ledger, which names them for the next opening after an interruption
             for long in frozenset[str]().union(*moves.longs.values()):
                 with suppress(FileMissing):
                     await self.files.delete(f"{WORKSPACE}/{long}")
@@ -183,7 +182,7 @@ class _Move:
                 await self._whole(info.path, self.place(user))
 
     async def jobs(self, sessions: SessionOwners) -> None:
-        """Let the work that waits for a user, or for a session of theirs, wait in their own inbox."""
+        """Move jobs for a user, or for a session of theirs, to their own inbox."""
         shared = self.inbox("")
         for job in [found.job for found in await shared.jobs(states={"waiting", "running"}, limit=_MOST_JOBS)]:
             agent = path_part(job.agent or DEFAULT_AGENT)
@@ -192,11 +191,11 @@ class _Move:
                 with suppress(AlreadyExists):
                     await self.place(user).create(IGNORE_FILE, b"*\n")
                 await self.inbox(user).put(job)
-                # one that runs ends where it is, as its session is gone from there
+                # one that is running stays, and ends without finding its session
                 await shared.withdraw(job.id)
 
     async def conversations(self, sessions: SessionOwners) -> None:
-        """Move all that belongs to the sessions of a user, last what tells whose they are."""
+        """Move all files of the sessions of a user, last the states, which name the user."""
         for info in await self.files.list(SESSIONS):
             user = sessions.user_of(await self._session_of(info.path))
             if user:
@@ -207,7 +206,7 @@ class _Move:
             await self.files.delete(f"{WORKSPACE}/index.json")
 
     async def profiles(self) -> None:
-        """Move what is known of each user."""
+        """Move the profiles of each user."""
         top = f"{WORKSPACE}/{USERS}/"
         for info in await self.files.list(top.rstrip("/")):
             user, _, rest = info.path.removeprefix(top).partition("/")
@@ -215,12 +214,12 @@ class _Move:
                 await self._whole(info.path, self.place(user), f"{WORKSPACE}/{rest}")
 
     async def notes(self, report: BroughtOver, stamps: Stamps) -> None:
-        """Give every user what is kept beside memories, without their words; one user alone has all of it."""
+        """Copy tombstones and the cursor to every user, and move usage, or all notes and plans to the only user."""
         for user in sorted(report.users):
             for path in (TOMBSTONES, CURSOR):
                 with suppress(FileMissing, AlreadyExists):
                     await self.place(user).create(path, (await self.files.read(path)).data)
-        # a proposal has the words of all, and is made anew
+        # a proposal contains text of all users, and is made again
         await self._aside(PROPOSAL)
         if len(report.users) == 1:
             only = self.place(next(iter(report.users)))
@@ -232,7 +231,7 @@ class _Move:
             await self._usage(stamps)
 
     async def _usage(self, stamps: Stamps) -> None:
-        """Let what is noted of the use of a user's memories go to that user."""
+        """Move what is noted of the use of a user's memories to that user."""
         with suppress(FileMissing):
             stored = await self.files.read(USAGE)
             parts = await run_sync(usage_of_users, stored.data, stamps)
@@ -247,7 +246,7 @@ class _Move:
                 await self.files.replace(USAGE, rest, expected=stored.version)
 
     async def history(self, report: BroughtOver) -> None:
-        """Let the record of changes go to the one user whose it is, or else be kept where no command reads it."""
+        """Move the history of changes to the only user, or else to `before-users/`."""
         only = self.place(next(iter(report.users))) if len(report.users) == 1 else None
         for info in await self.files.list(_HISTORY):
             await self._whole(info.path, only)
@@ -276,7 +275,7 @@ class _Move:
         return found.session if found else ""
 
     async def _copy(self, path: str, place: FileStore, target: str = "") -> bool:
-        """Write a file into a place; False where another one stands there."""
+        """Copy a file to a place; False if another file is there."""
         with suppress(FileMissing):
             data = (await self.files.read(path)).data
             try:
@@ -286,7 +285,7 @@ class _Move:
         return True
 
     async def _whole(self, path: str, place: FileStore | None, target: str = "") -> None:
-        """Move a file to a place; it is kept aside where there is none, or another file stands there."""
+        """Move a file to a place, or to `before-users/` if there is no place or another file is there."""
         if place is not None and await self._copy(path, place, target):
             with suppress(FileMissing):
                 await self.files.delete(path)
@@ -299,7 +298,7 @@ class _Move:
             await self.files.delete(path)
 
     async def _keep(self, path: str) -> None:
-        """Keep a file as it is now; one that was kept before stays."""
+        """Copy a file to `before-users/`, unless that was done before."""
         with suppress(FileMissing, AlreadyExists):
             await self.files.create(f"{BEFORE}/{path}", (await self.files.read(path)).data)
 
@@ -320,7 +319,7 @@ def _tells_owner(path: str) -> bool:
 
 
 def _without(path: str, data: bytes, moves: UserMoves) -> bytes:
-    """Return what stays of a document."""
+    """Return a document without the entries that move."""
     gone = frozenset[str]().union(*moves.entries.values())
     if not gone:
         return data
@@ -333,6 +332,6 @@ def _without(path: str, data: bytes, moves: UserMoves) -> bytes:
 
 
 def _is_hollow(document: bytes) -> bool:
-    """Tell whether nothing is left of a ledger but its heading."""
+    """Tell whether a ledger has nothing but its heading."""
     left = document.strip()
     return left.startswith(b"# ") and b"\n" not in left

@@ -1,4 +1,4 @@
-"""What was brought over: a report beside a root of an older layout, and what `doctor` says of it."""
+"""The report of bringing a root of an older layout over, and the check of `doctor` that shows it."""
 
 import json
 from collections.abc import Mapping
@@ -23,10 +23,11 @@ _MOST_SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class BroughtOver:
-    """What was brought over: memories and sessions by the folder of their user.
+    """What was brought over: how many memories and sessions, by the folder of their user.
 
-    `mixed` are the ids of curated memories that stayed shared, `shared` the plans and notes that did as nobody or more
-    than one user is named on them, and `aside` the files that are kept as nobody can tell whose they are.
+    `mixed` are the ids of curated memories that mix users and stayed shared. `shared` are the plans and notes that
+    stayed shared because no user, or several, are named on them. `aside` are the files in `before-users/` whose user
+    is not known.
     """
 
     memories: Mapping[str, int] = field(default_factory=dict)
@@ -37,12 +38,12 @@ class BroughtOver:
 
     @property
     def users(self) -> frozenset[str]:
-        """The folders of all users to whom something went."""
+        """The folders of all users to whom something was moved."""
         return frozenset({*self.memories, *self.sessions})
 
 
 async def read_report(files: FileStore) -> BroughtOver | None:
-    """Return what was brought over in this root; None where nothing was."""
+    """Return the report of this root; None if nothing was brought over. Raises: DocumentInvalid."""
     try:
         value = decoded((await files.read(REPORT)).data)
         return BroughtOver(
@@ -59,7 +60,7 @@ async def read_report(files: FileStore) -> BroughtOver | None:
 
 
 def encoded(report: BroughtOver) -> bytes:
-    """Return the report as it is kept."""
+    """Return the report as JSON."""
     value = {
         "memories": dict(report.memories), "sessions": dict(report.sessions), "mixed": list(report.mixed),
         "shared": list(report.shared), "aside": list(report.aside),
@@ -68,9 +69,9 @@ def encoded(report: BroughtOver) -> bytes:
 
 
 async def check_users(files: FileStore, folder: str) -> Check | None:
-    """Return the check of what became private to the user of this folder; None where nothing was brought over.
+    """Return the check of what became private to the user of this folder; None if nothing was brought over.
 
-    What others have is not told. A report that can't be read is.
+    It does not tell what other users have. It says if the report can't be read.
     """
     try:
         report = await read_report(files)
@@ -89,7 +90,7 @@ async def check_users(files: FileStore, folder: str) -> Check | None:
         told.append(f"what mixes several users stayed shared, and `ricordo forget` takes it out: {', '.join(mixed)}")
     shared = [path for path in report.shared if await files.info(path)]
     if shared:
-        told.append(f"no user is named on these, so all read them, and whose they are may move them: {_few(shared)}")
+        told.append(f"these name no user, or several, and stayed shared: {_few(shared)}")
     if report.aside:
         told.append(f"{_counted(len(report.aside), 'file is', 'files are')} kept aside, as nobody can tell whose")
     told.append(f"what the root held before is in {BEFORE}, which may go")

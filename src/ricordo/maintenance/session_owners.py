@@ -19,9 +19,9 @@ _KINDS = ("sessions", "state", "compactions", "tasks")
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOwners:
-    """Whose the sessions are: `owners` by agent and id, and by file the user's folder, empty where nobody can tell.
+    """The folders of users: `owners` by agent and session, `files` by path, empty where the user is not known.
 
-    `plans` has the users of all sessions that name a plan, by its path, with the empty name for a session of nobody.
+    `plans` has the folders of all users whose sessions name a plan, by its path; empty for a session without a user.
     """
 
     owners: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class SessionOwners:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The files of which nobody can tell whose they are."""
+        """The files whose user is not known."""
         return tuple(path for path, user in self.files.items() if not user)
 
     def user_of(self, session: str) -> str:
@@ -50,7 +50,7 @@ class SessionOwners:
 
 
 async def session_owners(files: FileStore, stamps: Stamps) -> SessionOwners:
-    """Return whose the sessions are: as their states say, else as all says that was learned from them."""
+    """Return the owners of sessions: as their states say, or else as all entries say that were learned from them."""
     listed = {info.path: info for info in await files.list(_AGENTS)}
     names = {named for path in listed if (named := _named(path))}
     owners: dict[tuple[str, str], str] = {}
@@ -91,7 +91,7 @@ def _named(path: str) -> tuple[str, str] | None:
 
 
 def _whose(path: str, names: set[tuple[str, str]]) -> tuple[str, str]:
-    """Return the agent and the session that a file belongs to: the longest id that its name begins with."""
+    """Return the agent and the session of a file: of all session ids that its name begins with, the longest."""
     parts = path.removeprefix(f"{_AGENTS}/").split("/")
     if len(parts) != 3 or parts[1] not in _KINDS:
         return "", ""

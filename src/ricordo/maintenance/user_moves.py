@@ -1,8 +1,8 @@
-"""User moves: which user each part of a shared workspace belongs to, by the stamps of an older layout. Pure.
+"""User moves: decide which user each part of a shared workspace belongs to, by the stamps of an older layout. Pure.
 
 Older roots kept what all users of a project saved in one workspace, with the name of the user on each entry. An entry
-without a name stays shared. What curated memory says moves if everything it rests on is one user's; what mixes users,
-or rests on something shared too, stays.
+without a name stays shared. A curated entry moves if all entries that it was made of belong to one user; else it stays
+shared.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,9 +24,9 @@ __all__ = ["Stamps", "UserMoves", "grown", "plan_in_state", "plan_moves", "sheet
 
 @dataclass(frozen=True, kw_only=True)
 class Stamps:
-    """What the ledgers say: the users of each entry, and of each session that entries were learned from.
+    """The users of each entry of the ledgers, and of each session that entries were learned from.
 
-    Users are told by the names of their folders; an entry without a user has the empty name.
+    Users are given by the names of their folders; an entry without a user has the empty name.
     """
 
     entries: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Stamps:
 
     @classmethod
     def of(cls, ledgers: Mapping[str, bytes]) -> "Stamps":
-        """Return those of these ledgers, by path."""
+        """Return the stamps in these ledgers, which are given by path."""
         entries: dict[str, set[str]] = {}
         sessions: dict[str, set[str]] = {}
         for path, data in ledgers.items():
@@ -48,16 +48,16 @@ class Stamps:
         )
 
     def user_of_session(self, session: str) -> str:
-        """Return the one user that all entries of a session name; empty where that is nobody or not one."""
+        """Return the user that all entries of a session name; empty if there is none, or several."""
         users = self.sessions.get(session, frozenset())
         return next(iter(users)) if len(users) == 1 else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserMoves:
-    """What of one document moves: its entries by the folder of their user, with the files of long ones.
+    """The entries of one document that move, by the folder of their user, and the files of long ones.
 
-    `mixed` are the ids of curated entries that stay as they rest on what several users said.
+    `mixed` are the ids of curated entries that stay because they were made from entries of several users.
     """
 
     entries: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class UserMoves:
 
 
 def plan_moves(path: str, data: bytes, stamps: Stamps, stays: Collection[str] = ()) -> UserMoves:
-    """Return what of the document at `path` moves; curated entries of the ids `stays` are known to mix users."""
+    """Return which entries of the document at `path` move; curated entries with an id in `stays` do not."""
     entries: dict[str, set[str]] = {}
     longs: dict[str, set[str]] = {}
     mixed: list[str] = []
@@ -89,7 +89,7 @@ def plan_moves(path: str, data: bytes, stamps: Stamps, stays: Collection[str] = 
 
 
 def sheet_of_user(path: str, data: bytes, ids: frozenset[str]) -> bytes:
-    """Return what a user gets of a document: these entries, under the headings that they stand under."""
+    """Return the part of a document that a user gets: these entries, under their headings."""
     parts = parse_sheet(data, path).parts
     wanted = {part.section for part in parts if part.entry and part.entry.id in ids}
     kept = [part for number, part in enumerate(parts) if _goes_along(part, parts[:number], ids, wanted)]
@@ -98,7 +98,7 @@ def sheet_of_user(path: str, data: bytes, ids: frozenset[str]) -> bytes:
 
 
 def grown(path: str, there: bytes, coming: bytes) -> bytes:
-    """Return the document `there` with the entries of `coming` that it lacks at its end."""
+    """Return the document `there` with the entries of `coming` that it lacks appended."""
     known = {found.entry.id for found in parse_entries(there, path)}
     new = [
         coming[found.offset : found.offset + found.length]
@@ -112,8 +112,8 @@ def grown(path: str, there: bytes, coming: bytes) -> bytes:
 def usage_of_users(data: bytes, stamps: Stamps) -> dict[str, bytes]:
     """Return the lines of usage by the folder of the user whose memories they are about.
 
-    Those of what nobody, or more than one, is named on stay under the empty name, with lines that can't be read. A line
-    about several memories is taken apart.
+    Lines about entries without a user, or with several, and lines that can't be read are under the empty name. A line
+    about entries of several users is split.
     """
     found: dict[str, list[bytes]] = {}
     for line in filter(bytes.strip, data.split(b"\n")):
@@ -157,7 +157,7 @@ def _goes_along(part: Part, before: Iterable[Part], ids: frozenset[str], section
 
 
 def _users(found: Located, stamps: Stamps) -> set[str]:
-    """Return the users of all that a curated entry was made of, and the one that it names itself."""
+    """Return the users of all entries that a curated entry was made of, and the user that it names itself."""
     entry = found.entry
     users = set[str]().union(*(stamps.entries.get(name, ()) for name in (entry.id, *cited(entry, MERGED))))
     return users | ({_folder(entry)} if _folder(entry) else set())

@@ -1,6 +1,6 @@
-"""Claiming: a root is checked before anything of it is used, and one that is new is made and noted as trusted.
+"""Claiming: check a root before any of it is used, and make a new root and put it on the list of trusted ones.
 
-Invariant: a root is on the user's list before its key lies in it, so a root that was begun here is never refused here.
+Invariant: a root is on the user's list before its key is stored in it, so a root that was begun here is never refused.
 """
 
 import json
@@ -29,10 +29,10 @@ _LOG = logging.getLogger("ricordo.trust")
 async def claimed_root(
     root: Path, files: FileStore, scope: Scope, *, settings: Settings, listed: FileStore, clock: Clock, ids: Ids
 ) -> tuple[Scope, bytes]:
-    """Return whose root this is and its key for digests; a folder that is no root yet becomes one.
+    """Return the owner of a root and its key for digests; a folder that is not a root yet becomes one.
 
     `files` are those of the root, `listed` those of the list of trusted roots. Raises: RootNotTrusted, and then nothing
-    was read or written; ScopeMismatch; DocumentInvalid; StorageError.
+    was used or written; ScopeMismatch; DocumentInvalid; StorageError.
     """
     await run_sync(settings.check_trust, root)
     vouched = await run_sync(vouches_for, settings.trust, root)
@@ -48,7 +48,7 @@ async def claimed_root(
 
 
 async def root_identity(files: FileStore) -> str | None:
-    """Return by what the root of `files` is known; None for one that can only be read and has no key."""
+    """Return the identity of the root of `files`; None for a read-only root without a key."""
     try:
         return identity_of((await files.read(GUARD_KEY)).data)
     except FileMissing:
@@ -58,8 +58,8 @@ async def root_identity(files: FileStore) -> str | None:
 async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: Clock, keeps_key: bool) -> None:
     """Put a root on the list of trusted ones, under a new identity.
 
-    With `keeps_key` its key for digests stays, so that what was forgotten stays away; else that one is new too. Of a
-    root that can't be written to the key is trusted as it is. Raises: DocumentInvalid; StorageError.
+    With `keeps_key` its key for digests is kept, so that tombstones still apply; else that is new too. A read-only root
+    keeps its whole key. Raises: DocumentInvalid; StorageError.
     """
     before: Stored | None = None
     with suppress(FileMissing):
@@ -78,7 +78,7 @@ async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: 
 
 
 async def untrust_root(identity: str, *, listed: FileStore) -> None:
-    """Take a root off the list, with what was permitted in its sessions. Raises `StorageError`."""
+    """Remove a root from the list, and the permissions of its sessions. Raises `StorageError`."""
     with suppress(FileMissing):
         await listed.delete(list_path(identity))
     for found in await listed.list(f"permissions/{identity}"):
@@ -87,7 +87,7 @@ async def untrust_root(identity: str, *, listed: FileStore) -> None:
 
 
 async def _note(listed: FileStore, root: Path, clock: Clock, identity: str, *, required: bool = True) -> None:
-    """Put a root on the list; its path is noted for people only."""
+    """Put a root on the list; its path is recorded for people only."""
     record = {"version": 1, "path": str(root), "at": rfc3339(clock.now())}
     try:
         await listed.create(list_path(identity), (json.dumps(record) + "\n").encode("utf-8", "surrogateescape"))
@@ -103,7 +103,7 @@ async def _note(listed: FileStore, root: Path, clock: Clock, identity: str, *, r
 
 
 async def _hide_from_git(root: Path, files: FileStore) -> None:
-    """Put the .gitignore of a root back where it is none of Ricordo's own, and say so."""
+    """Restore the .gitignore of a root if it is not one of Ricordo's own, and log it."""
     found: Stored | None = None
     with suppress(FileMissing):
         found = await files.read(IGNORE_FILE)

@@ -1,12 +1,12 @@
-"""Trust: which roots may be used. A root is used when it was made or trusted by this person on this machine.
+"""Trust: decide which roots may be used. A root may be used if this user made or trusted it on this machine.
 
-A root can come with a folder that somebody else wrote, such as a cloned repository, and what lies in it decides much:
-it names models, enters the prompt and says whose memory it is. So the user's data folder holds a list of roots. A root
-is known by a digest of its own key, never by its path: one that was moved stays trusted, and one that somebody else
-made is not trusted, because every key on the list was made here.
+A root can come with a folder that somebody else wrote, such as a cloned repository. Its files choose models, enter the
+prompt and say whose memory it is. So the user's data folder has a list of trusted roots. A root is identified by a
+digest of its own key, not by its path. A root that was moved stays trusted. A root that somebody else made is not,
+because every key on the list was made here.
 
-Invariants: nothing of a root that is not trusted is read for effect, and nothing is written into it; no link leads from
-a root to another one.
+Invariants: no file of a root that is not trusted takes effect, and nothing is written into it; no link leads from a
+root to another one.
 """
 
 import logging
@@ -28,13 +28,13 @@ __all__ = [
 ]  # fmt: skip
 
 LIST = "trusted"
-"""The folder of the list of trusted roots, in the user's data folder."""
+"""The folder of the list of trusted roots, below the user's data folder."""
 
 ALL_ROOTS = "1"
-"""What RICORDO_TRUST says to trust every root."""
+"""The value of RICORDO_TRUST that trusts every root."""
 
 HIDES_ALL = b"*\n"
-"""The .gitignore of a root: git sees nothing of it."""
+"""The .gitignore of a root, which hides all of it from git."""
 
 SHOWS_CURATED = (
     b"# MEMORY.md and the topics may be committed; `ricordo memory untrack` hides them again.\n"
@@ -53,14 +53,14 @@ _HARMLESS = frozenset({"locks", ".DS_Store"})
 
 
 def list_path(identity: str) -> str:
-    """Return where a root is noted, below the folder of the list."""
+    """Return the path of the record of a root, below the folder of the list."""
     return f"roots/{identity}.json"
 
 
 def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
-    """Return when `root` may be used, or is not made yet; `data` is the user's data folder. It blocks on the disk.
+    """Return if `root` may be used, or does not exist yet; `data` is the user's data folder. It blocks on the disk.
 
-    A root in the data folder is the user's own. One that the caller has `vouched` for is not looked at. Raises:
+    A root in the data folder belongs to the user. One that the caller has `vouched` for is not checked. Raises:
     RootNotTrusted; DocumentInvalid for a damaged key; StorageError.
     """
     if vouched or lies_in(root, data):
@@ -76,19 +76,19 @@ def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
 
 
 def check_links(folder: Path) -> None:
-    """Refuse a root, or the folder of a user in it, that is a link or holds one. It blocks on the disk."""
+    """Raise `RootNotTrusted` if a root, or the folder of a user in it, is or contains a link. It blocks on the disk."""
     if links := links_in(folder):
         raise RootNotTrusted(_link_refused(links[0]), root=str(folder))
 
 
 def vouches_for(trusted: Sequence[str], root: Path) -> bool:
-    """Tell whether `root` is one of the folders `trusted`, or below one; `ALL_ROOTS` stands for every folder."""
+    """Tell whether `root` is one of the folders `trusted`, or below one; `ALL_ROOTS` means every folder."""
     real = Path(os.path.realpath(root))
     return ALL_ROOTS in trusted or any(real.is_relative_to(os.path.realpath(each)) for each in trusted)
 
 
 def lies_in(root: Path, data: Path) -> bool:
-    """Tell whether a root lies in the user's data folder, and is no link to there. It blocks on the disk."""
+    """Tell whether a root is in the user's data folder, and not a link into it. It blocks on the disk."""
     return not root.is_symlink() and Path(os.path.realpath(root)).is_relative_to(os.path.realpath(data))
 
 
@@ -98,7 +98,7 @@ def is_listed(identity: str, data: Path) -> bool:
 
 
 def is_unmade(root: Path) -> bool:
-    """Tell whether nothing lies in `root` that could have an effect, so that a root can be made there."""
+    """Tell whether `root` contains no file that could take effect, so that a root can be made there."""
     try:
         names = [path.name for path in root.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -109,15 +109,15 @@ def is_unmade(root: Path) -> bool:
 
 
 def links_in(root: Path) -> list[Path]:
-    """Return those of the root and of what lies right in it that are symbolic links. It blocks on the disk.
+    """Return the symbolic links among the root and its direct entries. It blocks on the disk.
 
-    The index is no part of this: it is a cache, and a link in its place is put aside.
+    The index is not checked: it is a cache, and a link in its place is set aside.
     """
     return [path for path in _entries(root) if path.is_symlink() and not path.name.startswith("memory_index")]
 
 
 def owner_trouble(root: Path) -> str:
-    """Return why the owner of the root keeps it from being used; empty when all of it is this user's."""
+    """Return which file of the root belongs to another user of this machine, as a sentence; empty for none."""
     if not hasattr(os, "geteuid"):
         return ""
     for path in _entries(root):
@@ -132,9 +132,9 @@ def owner_trouble(root: Path) -> str:
 
 
 def stored_key(root: Path) -> bytes | None:
-    """Return the key file of a root; None when there is none. Raises: DocumentInvalid for a damaged one."""
+    """Return the content of the key file of a root; None if there is none. Raises: DocumentInvalid if it is damaged."""
     try:
-        # opening a pipe would wait for its writer
+        # opening a pipe would wait for a writer
         if not stat.S_ISREG((root / GUARD_KEY).lstat().st_mode):
             return None
         with (root / GUARD_KEY).open("rb") as file:
@@ -152,7 +152,7 @@ def stored_key(root: Path) -> bytes | None:
 
 
 def narrow_modes(root: Path) -> None:
-    """Take the rights of others away from a root and its key, and say so. It blocks on the disk."""
+    """Remove the permissions of other users from a root and its key, and log it. It blocks on the disk."""
     for path in (root, root / GUARD_KEY):
         with suppress(OSError):
             mode = stat.S_IMODE(path.lstat().st_mode)
@@ -162,7 +162,7 @@ def narrow_modes(root: Path) -> None:
 
 
 def is_private_rule(root: Path, rule: bytes) -> bool:
-    """Tell whether a .gitignore of a root is one of Ricordo's own, and no other one below undoes it.
+    """Tell whether `rule`, the .gitignore of a root, is one of Ricordo's own, and no other one below overrides it.
 
     It blocks on the disk.
     """
@@ -181,7 +181,7 @@ def _is_harmless(root: Path, name: str) -> bool:
 
 
 def _entries(root: Path) -> Iterator[Path]:
-    """Give the root, and what lies right in it."""
+    """Yield the root and its direct entries."""
     yield root
     try:
         yield from sorted(root.iterdir())

@@ -1,7 +1,7 @@
-"""What a root would bring with it if it were trusted: read without being used, and with nothing followed or changed.
+"""The report of what would take effect if a root were trusted. Nothing of the root is used or changed for it.
 
-The root may be somebody else's, so each file is read up to a bound, no link is followed, and what can't be read is
-said.
+The root may be somebody else's. So each file is read up to a limit, no link is followed, and the report says which
+files can't be read.
 """
 
 import os

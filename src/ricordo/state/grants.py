@@ -1,9 +1,9 @@
-"""Grants: what a person let an agent do in a session, on the user's side and not in the files of the root.
+"""Grants: what a person allowed an agent in a session, kept in the user's data folder and not in the root.
 
-The state of a session lists all its rules in their order, and lies in the root, which can come from somebody else. A
-rule that lets calls through is taken from there only when it was granted here.
+The state of a session has all its rules in their order. It is a file of the root, which can come from somebody else. So
+a rule that allows calls is used only if it was granted here.
 
-Invariant: a rule is granted here before a state that lists it is stored, and taken back after one that no longer does.
+Invariant: a rule is granted before a state with it is stored, and revoked after a state without it is stored.
 """
 
 from collections.abc import Collection
@@ -18,21 +18,21 @@ __all__ = ["Grants", "granted_lines", "without_others"]
 
 
 class Grants:
-    """The permissions of the sessions of one root, below `folder` of the user's own `files`."""
+    """The permissions of the sessions of one root, below `folder` of `files`, which are in the user's data folder."""
 
     def __init__(self, files: FileStore, folder: str) -> None:
-        """Keep them in `files`."""
+        """Read nothing yet."""
         self._files = files
         self._folder = folder
 
     async def read(self, agent: str, session: str) -> frozenset[str]:
-        """Return the lines of the rules that were granted in a session; none where they can't be read."""
+        """Return the lines of the rules that were granted in a session; none if they can't be read."""
         return (await self._read(agent, session))[0]
 
     async def change(
         self, agent: str, session: str, *, add: Collection[str] = (), remove: Collection[str] = ()
     ) -> None:
-        """Grant rules and take rules back, durably. Raises `StorageError`."""
+        """Grant and revoke rules, durably. Raises `StorageError`."""
         if not add and not remove:
             return
         async with self._files.lock("permissions"):
@@ -59,10 +59,10 @@ class Grants:
 
 
 def granted_lines(rules: Collection[PermissionRule]) -> frozenset[str]:
-    """Return the lines of the rules that let calls through."""
+    """Return the lines of the rules that allow calls."""
     return frozenset(render_rule(rule) for rule in rules if rule.decision == "allow")
 
 
 def without_others(rules: Collection[PermissionRule], granted: Collection[str]) -> tuple[PermissionRule, ...]:
-    """Return the rules without those that let calls through and were not granted."""
+    """Return the rules without those that allow calls and were not granted."""
     return tuple(rule for rule in rules if rule.decision != "allow" or render_rule(rule) in granted)

@@ -1,4 +1,4 @@
-"""Erasing from all places that a memory sees, one after the other, each under the locks of its root."""
+"""Erase from all visible places, one after the other, each under the locks of its root."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +31,7 @@ _FEWEST_JOINED = 2
 
 
 async def erased_by(layers: Layers, entry_id: str) -> tuple[str, list[Entry]]:
-    """Return the whole id that is meant, and all that this entry said, also when it is forgotten already.
+    """Return the whole id of the entry, and all versions of it, also if it was forgotten before.
 
     Raises: EntryNotFound.
     """
@@ -47,9 +47,9 @@ async def erased_by(layers: Layers, entry_id: str) -> tuple[str, list[Entry]]:
 
 
 async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = "", inside_words: bool = False) -> Erased:
-    """Erase an entry, or a text wherever it stands, from every place, and return what was done.
+    """Erase an entry, or all occurrences of a text, from every place, and return what was done.
 
-    A text is erased as words of its own, with `inside_words` as a part of longer words too.
+    A text is erased where it is whole words, and with `inside_words` also as a part of longer words.
 
     Raises: EntryNotFound; InvalidEntry unless exactly one of both is given, and for a text that is too short;
     EraseIncomplete.
@@ -83,7 +83,7 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
         try:
             done = done.joined(await erase_from(root, needles))
         except EraseIncomplete as error:
-            # the other places are erased from all the same
+            # go on with the other places
             incomplete.append(error)
             continue
         await place.index.refresh()
@@ -99,7 +99,7 @@ def _is_short(text: str) -> bool:
 
 
 async def _forgotten(layers: Layers, roots: Sequence[Root], entry_id: str) -> list[str]:
-    """Forget the entry as far as it stands, and return its id and those of what went with it."""
+    """Forget the entry if it is there, and return its id and those of entries that were forgotten with it."""
     before = [(await read_tombstones(root.files)).ids for root in roots]
     with suppress(EntryNotFound):
         await layers.forget(entry_id, who="user", why="erased")

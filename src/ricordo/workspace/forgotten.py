@@ -1,8 +1,8 @@
-"""What was forgotten, wherever it is said again: found by digests, for tombstones hold no text. Pure.
+"""Forgotten: recognise and hide statements that were forgotten, by the digests of tombstones. Pure.
 
-A statement is a text, a line of it, a sentence of a line, what follows the first colon of either, and each text in the
-arguments of a tool call. What is forgotten leaves a digest of each statement that says it, also in other words, see
-`copies`; so a statement is known again without keeping it, and nothing else of a message is touched.
+A statement is a text, a line of it, a sentence of a line, what follows the first colon of either, or a text in the
+arguments of a tool call. Forgetting keeps a digest of each statement that says the same, also in other words, see
+`copies`. So a statement is recognised without its text being kept, and the rest of a message is not changed.
 """
 
 import re
@@ -25,7 +25,7 @@ _KNOWN = 4096
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Recognises what was forgotten, by digests made with `key`; `messages` are (session, id) pairs that said it."""
+    """Recognises forgotten statements by digests under `key`; `messages` are (session, id) pairs that contain some."""
 
     digests: frozenset[str] = frozenset()
     messages: frozenset[tuple[str, str]] = frozenset()
@@ -33,7 +33,7 @@ class Forgotten:
 
     @classmethod
     def of(cls, stones: Tombstones, key: bytes) -> "Forgotten":
-        """Return what these tombstones recognise."""
+        """Return what recognises the statements of these tombstones."""
         return cls(stones.digests, stones.messages, key)
 
     def __bool__(self) -> bool:
@@ -41,7 +41,7 @@ class Forgotten:
         return bool(self.digests or self.messages)
 
     def says(self, text: str) -> bool:
-        """Tell whether a statement of `text`, which may hold the arguments of tool calls, was forgotten."""
+        """Tell whether `text`, which may contain arguments of tool calls, contains a forgotten statement."""
         return bool(self.digests) and _says(text, self.digests, self.key)
 
     def found(self, text: str) -> list[str]:
@@ -49,17 +49,17 @@ class Forgotten:
         return [said for said in _statements(text) if content_digest(said, self.key) in self.digests]
 
     def struck(self, text: str) -> str:
-        """Return `text` with a mark in the place of each statement that was forgotten."""
+        """Return `text` with each forgotten statement replaced by a mark."""
         return _struck(text, lambda said: content_digest(said, self.key) in self.digests) if self.digests else text
 
     def struck_json(self, value: JsonValue) -> JsonValue:
-        """Return a value with each text in it struck."""
+        """Return a JSON value with the forgotten statements in its texts replaced by marks."""
         return _mapped(value, self.struck)
 
     def without(self, message: Message, session: str = "") -> Message:
-        """Return the message without what was forgotten of it.
+        """Return the message with its forgotten statements replaced by marks.
 
-        One of which no statement is known, and which is known to have said it in `session`, says nothing then.
+        All texts of a message are replaced if it is known to contain one in `session` and none is recognised.
         """
         parts = tuple(_part(part, self.struck) for part in message.parts)
         if parts == message.parts and (session, message.id) in self.messages:
@@ -68,9 +68,9 @@ class Forgotten:
 
 
 def copies(texts: Sequence[str], contents: Sequence[str], *, near: bool = False) -> list[str]:
-    """Return the statements of `texts` that say one of `contents`, each once, also in other words.
+    """Return the statements of `texts` that repeat one of `contents`, also in other words, each once.
 
-    With `near` the texts are from the same exchange as what is forgotten, so fewer of its words are enough.
+    With `near` the texts are from the same exchange as what is forgotten, and fewer common words are enough.
     """
     found: dict[str, None] = {}
     for text in texts:
@@ -86,13 +86,13 @@ def copies(texts: Sequence[str], contents: Sequence[str], *, near: bool = False)
 
 
 def texts_of(message: Message) -> list[str]:
-    """Return all that a message says: its words, the texts in the arguments of its calls, and what tools returned."""
+    """Return all texts of a message: its own, those in the arguments of its calls, and those of tool results."""
     calls = [text for call in message.tool_calls for text in _in_json(call.arguments)]
     return [text for text in (message.text, *calls, *(each.text for each in message.tool_results)) if text.strip()]
 
 
 def _is_of_a_long_one(said: str, contents: Sequence[str]) -> bool:
-    """Tell whether a sentence stands in one of several sentences, of which it tells a part."""
+    """Tell whether `said` is a sentence of one of `contents` that has several."""
     bare = _ITEM.sub("", said, count=1).strip()
     return len(bare.split()) > 2 and any(bare in content and bare != content.strip() for content in contents)
 
@@ -114,7 +114,7 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where statements stand in `text`, the larger ones first; none is empty."""
+    """Yield the places of statements in `text`, larger ones first; none is empty."""
     if not text.strip():
         return
     yield 0, len(text)

@@ -1,7 +1,7 @@
-"""Hiding: the files of a root as a model reads them, whose records say nothing that was forgotten.
+"""Hiding: the files of a root as a model reads them, without forgotten statements in their records.
 
-Transcripts, states and journals of compactions stay as they are; what is read of them has marks in the place of it.
-A line keeps its length, so a place in the file that is shown is a place in the file that lies there.
+Transcripts, states and journals of compactions are not changed. What is read from them has marks in the place of
+forgotten statements. Each line keeps its length, so offsets are the same as in the file on disk.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -24,7 +24,7 @@ _HELD = 4
 
 
 class HidingFiles:
-    """Passes every call on to `files`, and hides of the records what was forgotten; `key` is the root's."""
+    """Passes every call on to `files`, and hides forgotten statements when records are read; `key` is the root's."""
 
     def __init__(self, files: FileStore, key: bytes) -> None:
         """Read nothing yet."""

@@ -1,8 +1,7 @@
-"""Needles: texts that are to be erased, found in bytes however a file writes them. Pure.
+"""Needles: find texts to erase in the bytes of a file, and replace them. Pure.
 
-A text is found whatever its capitals and white space, with the escapes of Markdown, JSON and fences in it, also where
-JSON stands in JSON. In a log the mark is never longer than the text, so a line can keep its length, and with it every
-offset that is kept of the log.
+A text is found whatever its case and white space, with the escapes of Markdown, JSON, JSON in JSON, and fences. In a
+log the mark is never longer than the text, so a line keeps its length, and offsets into the log stay valid.
 """
 
 import re
@@ -14,7 +13,7 @@ from ricordo.workspace.striking import END_MARKS
 __all__ = ["ERASED", "Needles"]
 
 ERASED = "[erased]"
-"""The mark in the place of what was erased; in a log an asterisk where the text was shorter than it."""
+"""The mark in the place of erased text; in a log an asterisk for a text that is shorter."""
 
 _SPACE = r"(?:\s|\\+[nrt])+"
 _ESCAPE_BEFORE = r"(?<=\\n)|(?<=\\r)|(?<=\\t)|(?<=\\u[2-9a-f][0-9a-f]{3})"
@@ -22,28 +21,28 @@ _ENTITIES = {"<": "lt", ">": "gt", "&": "amp", '"': "quot", "'": "#39"}
 
 
 class Needles:
-    """What is to be erased: as words of their own, or with `inside_words` wherever it stands."""
+    """The texts to erase: as whole words, or with `inside_words` also as a part of longer words."""
 
     def __init__(self, texts: Iterable[str], *, inside_words: bool = False) -> None:
-        """Look for each of `texts`; the marks at the end of a sentence need not be there."""
+        """Look for each of `texts`, without the punctuation at its end."""
         self.texts = tuple(sorted({text for text in texts if _words(text)}, key=len, reverse=True))
         self._anywhere = _alternatives(_written(text) for text in self.texts)
         self._pattern = self._anywhere if inside_words else _alternatives(map(_as_own_words, self.texts))
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to look for."""
+        """Tell whether there is a text to look for."""
         return bool(self.texts)
 
     def are_in(self, data: bytes) -> bool:
-        """Tell whether `data` holds a text that is to be erased."""
+        """Tell whether `data` contains a text to erase."""
         return self._pattern.search(_decoded(data)) is not None
 
     def stand_in(self, data: bytes) -> bool:
-        """Tell whether `data` holds one of the texts in any way, as a part of longer words too."""
+        """Tell whether `data` contains one of the texts, also as a part of longer words."""
         return self._anywhere.search(_decoded(data)) is not None
 
     def erased(self, data: bytes, *, in_place: bool = False) -> bytes:
-        """Return `data` with a mark in the place of each text; with `in_place` every line keeps its length."""
+        """Return `data` with each text replaced by a mark; with `in_place` every line keeps its length."""
         if not self.are_in(data):
             return data
         if not in_place:

@@ -1,8 +1,8 @@
-"""Striking: how what was forgotten leaves a text that repeats it, also in other words. Pure.
+"""Striking: replace passages that repeat forgotten content, also in other words. Pure.
 
-What is written as it was said is struck where it stands; of the rest each sentence in which three quarters of the words
-of a memory occur, of a short one all. That is a guess on the safe side: a sentence too many is a small loss, and undo
-brings it back. A sentence without the numbers, the codes and the single letters of a memory is about something else.
+A literal repetition is replaced. So is each other sentence that has three quarters of the words of the content, or all
+of them if it is short. This rather replaces a sentence too many, which an undo restores. A sentence that lacks a
+number, a code or a single letter of the content is about something else.
 """
 
 import re
@@ -18,7 +18,7 @@ from ricordo.workspace.session_file import SessionFile, digest
 __all__ = ["END_MARKS", "STRUCK", "repeats", "says_any", "says_literally", "says_part", "struck", "without_contents"]
 
 STRUCK = "(forgotten)"
-"""What stands in the place of what was forgotten."""
+"""The mark in the place of forgotten text."""
 
 END_MARKS = ".!?\u3002\uff01\uff1f"
 """The marks at the end of a sentence, which a copy of it need not have."""
@@ -34,9 +34,9 @@ _FEWEST_OF_A_PART = 2
 
 
 def struck(text: str, contents: Iterable[str], *, near: bool = False) -> str:
-    """Return `text` with a mark in the place of each passage that says one of `contents`.
+    """Return `text` with each passage that repeats one of `contents` replaced by a mark.
 
-    With `near` the text is known to rest on the same exchange, so half of the words of a memory are enough.
+    With `near` the text is about the same exchange, and half of the words are enough.
     """
     for content in contents:
         text = _without_sentences(_literal(content).sub(STRUCK, text), content)
@@ -47,12 +47,12 @@ def struck(text: str, contents: Iterable[str], *, near: bool = False) -> str:
 
 
 def says_any(text: str, contents: Iterable[str]) -> bool:
-    """Tell whether a passage of `text` says one of `contents`."""
+    """Tell whether a passage of `text` repeats one of `contents`."""
     return any(_literal(content).search(text) or _without_sentences(text, content) != text for content in contents)
 
 
 def says_literally(text: str, contents: Iterable[str]) -> bool:
-    """Tell whether `text` holds one of `contents` word for word."""
+    """Tell whether `text` contains one of `contents` literally."""
     return any(_literal(content).search(text) for content in contents)
 
 
@@ -65,7 +65,7 @@ def repeats(text: str, content: str) -> bool:
 def says_part(text: str, contents: Iterable[str], *, least: float = _PART) -> bool:
     """Tell whether a sentence of `text` has the `least` share of the words of one of `contents`, and two at least.
 
-    That is enough only where the text is known to rest on the content, such as the reply to what stated it.
+    Use it only for text that is known to be about the content, such as a reply to it.
     """
     sentences = [text[each.start : each.end] for each in split_sentences(text)]
     return any(_has_part(sentence, content, least) for content in contents for sentence in sentences)
@@ -74,9 +74,9 @@ def says_part(text: str, contents: Iterable[str], *, least: float = _PART) -> bo
 def without_contents(
     file: SessionFile, contents: Sequence[str], ids: Collection[str], *, near: bool = False
 ) -> SessionFile:
-    """Return what a session file says without these entries, and without what they say; a digest is made anew.
+    """Return a session file without these entries and without passages that repeat `contents`; digests are made again.
 
-    With `near` its session is the one in which they were said.
+    With `near` its session is the one in which the entries were said.
     """
     entries = tuple(entry for entry in file.entries if entry.id not in ids)
     made = file.pending and bool(file.entries)

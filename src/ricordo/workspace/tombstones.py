@@ -1,11 +1,9 @@
-"""Tombstones: what was forgotten, without saying what it was.
+"""Tombstones: records of what was forgotten, without its content.
 
-A tombstone keeps the id of the entry, the message it rested on, and a keyed digest of its content in plain words. So
-extraction can recognise the same statement and leave it out, answers pass over the message, and nobody without the
-root's key can guess what was said. The same statement is the same words but for case, white space and the
-punctuation of sentences: C++ is not C#, and -5 is not 5.
-
-It also says when it was forgotten and by whom, as far as that is known.
+A tombstone has the id of the entry, the message that stated it, a keyed digest of its words, and when and by whom it
+was forgotten, as far as that is known. With the digest extraction recognises the same statement and skips it; without
+the key of the root nobody can test a guess. Statements are the same if their words are, whatever their case, white
+space and punctuation: but C++ is not C#, and -5 is not 5.
 """
 
 import json

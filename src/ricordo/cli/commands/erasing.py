@@ -1,4 +1,4 @@
-"""`erase`: out of every file, for good."""
+"""`erase`: remove a memory or a text from every file."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ricordo.cli.context import existing, with_memory
-from ricordo.cli.options import JsonOption, ProjectOption, RootOption, UserOption, YesOption
+from ricordo.cli.options import JsonOption, OptionalEntryId, ProjectOption, RootOption, UserOption, YesOption
 from ricordo.cli.render import counted, emit, say, wrapped
 from ricordo.errors import InvalidEntry, InvalidInput
 
@@ -20,9 +20,7 @@ _MOST_NAMED = 5
 
 def erase(
     *,
-    entry_id: Annotated[
-        str, typer.Argument(metavar="[ID]", help="The id of a memory, or six or more characters of it.")
-    ] = "",
+    entry_id: OptionalEntryId = "",
     text: Annotated[
         str, typer.Option("--text", metavar="TEXT", help="Erase this text wherever it stands, in place of a memory.")
     ] = "",
@@ -35,7 +33,7 @@ def erase(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a memory out of every file for good: transcripts, history, index and all; nothing brings it back.
+    """Remove a memory from every file, with transcripts, history and index; this can't be undone.
 
     It asks first, and without a terminal it needs --yes. A memory that is forgotten can be erased too.
     """
@@ -45,8 +43,8 @@ def erase(
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise InvalidInput("Erasing can't be undone: give --yes.")
-        for said in [text] if text else with_memory(target, lambda memory: _said(memory, entry_id)):
-            say(wrapped(said, "  "))
+        for content in [text] if text else with_memory(target, lambda memory: _said(memory, entry_id)):
+            say(wrapped(content, "  "))
         typer.confirm("Erase this from every file? Nothing brings it back.", abort=True)
     done = with_memory(target, lambda memory: memory.erase(entry_id, text=text, inside_words=inside_words))
     if as_json:
@@ -61,7 +59,7 @@ def erase(
         )
         return
     say(
-        f"Erased {'the text' if text else done.ids[0]}: {counted(done.changed, 'file')} written anew, "
+        f"Erased {'the text' if text else done.ids[0]}: {counted(done.changed, 'file')} changed, "
         f"{counted(done.deleted, 'file')} deleted."
     )
     looked_through = f"{counted(done.scanned, 'file')} that were looked through"
@@ -75,5 +73,5 @@ def erase(
 
 
 async def _said(memory: "Memory", entry_id: str) -> list[str]:
-    """Return what an entry says, now and before, also when it is forgotten."""
+    """Return the content of an entry, now and in earlier versions, also if it is forgotten."""
     return list(dict.fromkeys(each.content for each in await memory.versions(entry_id)))

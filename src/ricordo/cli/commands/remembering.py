@@ -127,7 +127,7 @@ def forget(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a memory out at once; `ricordo undo` brings it back.
+    """Remove a memory at once; `ricordo undo` restores it.
 
     On a terminal it asks first.
     """

@@ -1,6 +1,6 @@
-"""Profiles: what they know of an entry goes with it, wherever it is forgotten or taken back.
+"""Profile edits: remove from profiles what they say of entries that are forgotten or undone.
 
-Invariant: records that can't be read, and fields that have no name here, stay as they are.
+Invariant: profiles that can't be read, and fields of other versions, are not changed.
 """
 
 from collections.abc import Collection, Sequence
@@ -21,7 +21,7 @@ from ricordo.workspace.profile import HISTORY_LEVEL, USER_LEVEL, Fact, Profile
 from ricordo.workspace.profile_codec import parse_profile, written_json
 from ricordo.workspace.striking import says_any, says_part
 
-__all__ = ["without_knowing"]
+__all__ = ["profile_edits"]
 
 _HALF = 0.5
 _TWICE = 2
@@ -29,14 +29,15 @@ _TWICE = 2
 _LEVELS = {"user": USER_LEVEL, "history": HISTORY_LEVEL}
 
 
-async def without_knowing(
+async def profile_edits(
     files: FileStore, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]] = ()
 ) -> list[Edit]:
-    """Return the edits that take what `entries` say out of the profiles of a root.
+    """Return the edits that remove what `entries` say from the profiles of a root.
 
-    A fact goes that says the same in the same words, or rests on the same words of the same message; with `by_hand`
-    one that a person gave too, and what says it in other words: most sentences of summaries, and facts that rest on
-    the messages `near`, as (session, id), need half of the words for that. A profile that can't be read stays.
+    A fact is removed if it has the same words, or was learned from the same words of the same message. With `by_hand`
+    facts that a person gave are removed too, and facts and summaries that say the same in other words. A fact that was
+    learned from one of the messages `near`, as (session, id), then needs half of the words only. A profile that can't
+    be read is not changed.
     """
     edits = []
     for info in await files.list(WORKSPACE):
@@ -44,7 +45,7 @@ async def without_knowing(
             continue
         try:
             stored = await files.read(info.path)
-            data = await run_sync(partial(_unknowing, stored.data, info.path, entries, by_hand=by_hand, near=near))
+            data = await run_sync(partial(_removed, stored.data, info.path, entries, by_hand=by_hand, near=near))
         except (DocumentInvalid, FileMissing, StorageError):
             continue
         if data != stored.data:
@@ -52,7 +53,7 @@ async def without_knowing(
     return edits
 
 
-def _unknowing(
+def _removed(
     data: bytes, path: str, entries: Sequence[Entry], *, by_hand: bool, near: Collection[tuple[str, str]]
 ) -> bytes:
     profile = parse_profile(data, path).profile
@@ -87,7 +88,7 @@ def _says_otherwise(fact: Fact, entry: Entry, near: Collection[tuple[str, str]])
 
 
 def _written(document: dict[str, JsonValue], gone: set[str], rest: Profile) -> bytes:
-    """Return the document without these facts, and with the summaries of `rest`."""
+    """Return the document without the facts `gone`, and with the summaries of `rest`."""
     facts = document.get("facts")
     if isinstance(facts, list):
         document["facts"] = [each for each in facts if not (isinstance(each, dict) and each.get("id") in gone)]

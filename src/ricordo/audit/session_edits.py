@@ -1,4 +1,4 @@
-"""Session files: what they say of an entry goes with it, wherever it is forgotten or taken back."""
+"""Session edits: remove from session files what they say of entries that are forgotten or undone."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,15 +11,16 @@ from ricordo.workspace.layout import SESSIONS, WORKSPACE
 from ricordo.workspace.session_file import parse_session, updated_session
 from ricordo.workspace.striking import without_contents
 
-__all__ = ["without_telling"]
+__all__ = ["session_edits"]
 
 
-async def without_telling(
+async def session_edits(
     files: FileStore, contents: Sequence[str], ids: Collection[str], *, sessions: Collection[str] = ()
 ) -> list[Edit]:
-    """Return the edits that take entries, and what they say, out of the session files; one that can't be read stays.
+    """Return the edits that remove the entries with these `ids`, and text that repeats `contents`, from session files.
 
-    The files of `sessions`, in which they were said, say nothing of it in other words either.
+    In the files of `sessions`, where the entries were said, text in other words is removed too. A file that can't be
+    read is not changed.
     """
     edits = []
     for info in await files.list(SESSIONS):
@@ -30,13 +31,13 @@ async def without_telling(
             stored = await files.read(info.path)
         except (FileMissing, StorageError):
             continue
-        data = await run_sync(_told, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions)
+        data = await run_sync(_removed, stored.data, info.path.removeprefix(f"{WORKSPACE}/"), contents, ids, sessions)
         if data != stored.data:
             edits.append(Edit(path=info.path, expected=stored.version, data=data))
     return edits
 
 
-def _told(data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]) -> bytes:
+def _removed(data: bytes, path: str, contents: Sequence[str], ids: Collection[str], sessions: Collection[str]) -> bytes:
     file = parse_session(data, path)
     wanted = without_contents(file, contents, ids, near=file.session in sessions) if file else None
     return data if wanted is None or wanted == file else updated_session(data, path, wanted)
