@@ -25,6 +25,7 @@ def _rows() -> dict[str, Any]:
 def test_without_a_root_the_defaults_are_shown_and_nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RICORDO_EMBEDDER")
     monkeypatch.delenv("RICORDO_FLUSH__MODEL")
+    monkeypatch.delenv("RICORDO_FLUSH__CLOSING_SECONDS", raising=False)
     monkeypatch.delenv("RICORDO_USER")
     document = ricordo("config", "show", "--json").document
     assert (document["ok"], document["exists"], document["trouble"]) == (True, False, [])
