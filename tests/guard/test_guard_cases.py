@@ -20,6 +20,7 @@ def read(name: str) -> tuple[list[str], list[str]]:
 
 FIND, LEAVE = read("written_with_the_rules")
 HELD_FIND, HELD_LEAVE = read("held_out")
+PHRASES_FIND, PHRASES_LEAVE = read("held_out_phrases")
 
 
 def is_found(case: str) -> bool:
@@ -44,14 +45,18 @@ def test_a_harmless_text_of_the_set_stays(text: str) -> None:
     assert not has_secret(text)
 
 
-@pytest.mark.parametrize("text", HELD_LEAVE, ids=[str(number) for number in range(len(HELD_LEAVE))])
-def test_a_harmless_text_of_the_held_out_set_stays(text: str) -> None:
-    assert not has_secret(text)
+def test_no_harmless_text_of_the_held_out_sets_is_marked() -> None:
+    assert [text for text in HELD_LEAVE + PHRASES_LEAVE if has_secret(text)] == []
 
 
 def test_most_secrets_of_the_held_out_set_are_marked() -> None:
     missed = [case for case in HELD_FIND if not is_found(case)]
     assert len(missed) <= 2, missed
+
+
+def test_most_secrets_of_the_held_out_phrases_are_marked() -> None:
+    missed = [case for case in PHRASES_FIND if not is_found(case)]
+    assert len(missed) <= 7, missed
 
 
 @pytest.mark.parametrize("case", FIND, ids=[str(number) for number in range(len(FIND))])

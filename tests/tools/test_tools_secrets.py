@@ -100,7 +100,21 @@ def test_a_command_gets_no_variable_that_is_called_like_a_login() -> None:
         "LANG": "C",
         "PATIENCE": "1",
     }
-    gone = dict.fromkeys(["GITHUB_PAT", "REGISTRY_AUTH", "SESSION_COOKIE", "AUTH", "SENTRY_DSN", "DB_CREDS"], "abc")
+    gone = dict.fromkeys(
+        [
+            "GITHUB_PAT",
+            "REGISTRY_AUTH",
+            "SESSION_COOKIE",
+            "AUTH",
+            "SENTRY_DSN",
+            "DB_CREDS",
+            "API_KEYS",
+            "SECRETS",
+            "TOKENS",
+            "SIGNING_SEED",
+        ],
+        "abc",
+    )
     assert without_secrets({**kept, **gone}) == kept
 
 

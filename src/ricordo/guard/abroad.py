@@ -10,13 +10,13 @@ from ricordo.guard.values import Strength
 __all__ = ["FOR", "SAID", "find_names", "is_name_abroad"]
 
 SAID = (
-    "was|is|are|ist|war|lautet|lauten|heißt|est|c['’]est|sera|était|es|era|será|é|è|sarà|är|er|var|jest|brzmi|to|"
+    "was|is|are|ist|war|lautet|lauten|heißt|est|c['’]est|sera|était|es|era|será|é|è|sarà|är|er|var|jest|brzmi|on|to|"
     "to jest|zijn|este|je|on|olur|adalah|là|это|был|будет"
 )
 """Words between a name and its value, in the languages of the names."""
 
 FOR = (
-    r"(?:for|to|of|on|at|für|vom?|zu[mr]?|de[rsl]?|dell[aeo]?|dell['’]|d['’]|di|da|do|du|para|pour|per|pro|voor|van|"
+    r"(?:for|to|of|on|at|für|vom?|zu[mr]?|de[rsl]?|dell[aeo]?|dell['’]|d['’]|di|da|do|du|para|pour|per|pro|voor|van|ke?|"
     r"från|för|till|dla|od|от|для|к|на|в|wi-?fi|wlan|root|admin)"
 )
 """Words that begin what a secret is for: "the password for staging"."""
@@ -27,7 +27,7 @@ parola(?: d['’]ordine)?
 passord(?:et)?
 lösenord(?:et)?
 contraseñas?
-парол[ьяюи]
+парол(?:[ьяюи]|ем)
 hasło
 şifre(?:si|niz|m)?
 jelszó
@@ -47,6 +47,14 @@ mật khẩu
 पासवर्ड
 סיסמה
 كلمة المرور
+(?<!\w)adgangskoden?
+(?<!\w)hesl(?:o|em)
+(?<!\w)salasanan?[ai]?
+(?<!\w)salasanani
+(?<!\w)kata sandi(?:nya)?
+(?<!\w)zugangscode
+hasłem
+wi-?fi[- ]schlüssel|wlan[- ]schlüssel
 """
 _MEDIUM = r"""
 (?:api|zugangs|geheim)[- ]?schlüssel|schlüssel (?:für|zu[rm]?|der|von) (?:(?:die|der|das) )?api
@@ -67,11 +75,21 @@ def _compiled(names: str) -> re.Pattern[str]:
 
 
 _NAMES = ((Strength.STRONG, _compiled(_STRONG)), (Strength.MEDIUM, _compiled(_MEDIUM)))
-_PLAIN_HINTS = (b"clave", b"parola", b"chiave", b"chave")
+_PLAIN_HINTS = (
+    b"clave",
+    b"parola",
+    b"chiave",
+    b"chave",
+    b"adgangskode",
+    b"hesl",
+    b"salasana",
+    b"kata sandi",
+    b"zugangscode",
+)
 # One search for all of them: each begins with a letter that is rare in its languages, so most texts are passed quickly.
 _HINT = re.compile(
     "ösen|ÖSEN|ña(?<=aseña)|ÑA(?<=ASEÑA)|üssel|ÜSSEL|é (?:api|API|secr|priv|d.acc|de l)|és (?:api|API|secr|priv|d.acc)"
-    "|ó(?<=elszó)|ło(?<=asło)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
+    "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
     "|Κωδικ|ật kh|密码|密碼|口令|密钥|密鑰|令牌|金鑰|スワー|暗証|トークン|キー|비밀|암호|รหัส|पासव|סיסמ|المرور"
 )
 

@@ -19,9 +19,22 @@ _HIDDEN = (
 )
 _ACCENTS = "\u0300-\u036f"
 _LETTERS = "\u24b6-\u24e9\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff"
-_DISGUISED = re.compile(f"[{_HIDDEN}{_ACCENTS}{_LETTERS}]")
+# Letters of other scripts that look like plain ones, where they stand beside plain ones.
+_ALIKE = dict(
+    zip(
+        "асеорхуіјѕһԁӏαορνικАВЕКМНОРСТХУІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+        "aceopxyijshdlaopvikABEKMHOPCTXYIJSABEZHIKMNOPTYX",
+        strict=True,
+    )
+)
+_ALIKES = "".join(_ALIKE)
+_PLAIN = str.maketrans(_ALIKE)
+_BESIDE = f"[{_ALIKES}]{{1,8}}(?:(?=[A-Za-z])" + "".join(f"|(?<=[A-Za-z].{{{count}}})" for count in range(1, 9)) + ")"
+_DISGUISED = re.compile(f"[{_HIDDEN}{_ACCENTS}{_LETTERS}]|{_BESIDE}")
 # Punctuation in full width is no disguise by itself; beside such letters it is read as what it stands for.
-_REPLACED = re.compile(f"(?P<hidden>[{_HIDDEN}]+)|[\u3000\uff01-\uff5e{_LETTERS}]+|[^\\W\\d_][{_ACCENTS}]{{1,4}}")
+_REPLACED = re.compile(
+    f"(?P<hidden>[{_HIDDEN}]+)|(?P<alike>{_BESIDE})|[\u3000\uff01-\uff5e{_LETTERS}]+|[^\\W\\d_][{_ACCENTS}]{{1,4}}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +70,10 @@ def undisguised(text: str) -> Plain | None:
     origins: list[tuple[int, int]] = []
     length = done = 0
     for match in _REPLACED.finditer(text):
-        plain = "" if match["hidden"] else unicodedata.normalize("NFKC", match.group())
+        if match["alike"]:
+            plain = match["alike"].translate(_PLAIN)
+        else:
+            plain = "" if match["hidden"] else unicodedata.normalize("NFKC", match.group())
         for start, end, piece in ((done, match.start(), text[done : match.start()]), (*match.span(), plain)):
             if piece:
                 parts.append(piece)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ricordo.guard.abroad import FOR, SAID, find_names, is_name_abroad
+from ricordo.guard.phrases import find_told
 from ricordo.guard.rule import Span
 from ricordo.guard.values import Form, Strength, is_literal
 
@@ -50,12 +51,13 @@ delimiter word sub by com en sur tres over under test no forgot public
 """
 _HARMLESS = frozenset(_HARMLESS_WORDS.split())
 _BEFORE_SIGN = (
-    r"(?:_?\d{1,2})?(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
+    r"(?:_?\d{1,2})?(?:[ \t][(\[][^()\[\]\n]{1,40}[)\]](?=[ \t]?[:=]))?"
+    r"(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
     r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t\u3000]{0,8}"
     r"(?:(?::[ \t]?)?(?:str|string|String|SecretStr|&str|Optional\[str\])(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}(?==))?"
 )
 _VALUE_OPENING = (
-    r"[*_]{0,2}\s{0,2}[ \t]{0,40}(?P<prefix>[rbuRBU]{1,2}(?=[\"']))?(?P<open>\\{0,8}[\"'`“„「『]|«[ \u00a0\u202f]?)?"
+    r"[*_]{0,2}\s{0,2}[ \t]{0,40}(?P<prefix>[rbufRBUF]{1,2}(?=[\"']))?(?P<open>\\{0,8}[\"'`“„「『]|«[ \u00a0\u202f]?)?"
 )
 
 
@@ -79,7 +81,7 @@ _AFTER = re.compile(
 )
 _AFTER_ABROAD = re.compile(_BEFORE_SIGN + _sign(SAID) + ")" + _VALUE_OPENING, re.IGNORECASE)
 _AFTER_USE = re.compile(
-    rf"[ \t]{FOR}(?!\w)(?:[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
+    rf"[ \t]{FOR}(?!\w)(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
     + _sign(SAID)
     + ")"
     + _VALUE_OPENING,
@@ -183,7 +185,9 @@ def _value_span(
         # "the password for staging is …"
         sign, plain = _AFTER_USE.match(text, at), False
     if sign is None:
-        return _beside_user(text, name_start, at) if strength is Strength.STRONG else None, at
+        if strength is Strength.STRONG:
+            return _beside_user(text, name_start, at) or find_told(text, name_start, at), at
+        return _beside_user(text, name_start, at) if text[name_start:at].lower() == "pass" else None, at
     value = _value(text, name_start, sign, strength, plain=plain)
     if value is None:
         return None, sign.start("sign")
@@ -191,7 +195,8 @@ def _value_span(
         type_ = "password" if strength is Strength.STRONG else "credential"
         return Span(start=value.start, end=value.end, type=type_, rank=1), value.end
     short = value.end - value.start <= _LONGEST_REREAD
-    return None, at if short else value.end
+    told = find_told(text, name_start, at) if strength is Strength.STRONG else None
+    return told, at if short else value.end
 
 
 def _beside_user(text: str, name_start: int, at: int) -> Span | None:

@@ -22,6 +22,7 @@ from ricordo.guard.configs import (
 )
 from ricordo.guard.key_lines import KEY_LINE, find_key_lines
 from ricordo.guard.pem import find_private_keys, find_putty_keys
+from ricordo.guard.phrases import PHRASE_FINDERS
 from ricordo.guard.rule import Span
 from ricordo.guard.seeds import SEED_HINTS, find_seed_phrases
 from ricordo.guard.values import is_placeholder
@@ -260,6 +261,7 @@ _IN_CONTEXT: tuple[StructuredRule, ...] = (
     StructuredRule(type="password", hint=b"identified", find=find_sql_passwords),
     *(StructuredRule(type="password", hint=hint, find=find) for hint, find in CLIENT_FINDERS),
     StructuredRule(type="password", hint=b" / ", find=find_login_pairs),
+    *(StructuredRule(type="password", hint=hint, find=find) for hint, find in PHRASE_FINDERS),
     _beside("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})"),
     _beside("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})"),
 )

@@ -40,7 +40,7 @@ _KEPT_IN_BACKGROUND = 99_800
 
 _GRACE_SECONDS = 0.5
 _SECRET_WORDS = frozenset(
-    {"AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "PAT", "SALT"}
+    {"AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "PAT", "SALT", "SEED"}
 )
 """Last words of names of variables that hold what is not to be shown."""
 
@@ -160,9 +160,10 @@ def _is_secret(name: str, value: str) -> bool:
     # the working directory is called like a password
     if name in _WORKING_DIRECTORY:
         return False
+    one = name[:-1] if name.endswith(("S", "s")) else name
     last = name.upper().rpartition("_")[2]
-    named = name_strength(name) is not None or last in _SECRET_WORDS or name.upper().endswith("_KEY")
-    return bool(value) and (named or has_secret(f"{name}={value}"))
+    named = name_strength(name) or name_strength(one) or last in _SECRET_WORDS or one.upper().endswith("_KEY")
+    return bool(value) and bool(named or has_secret(f"{name}={value}"))
 
 
 def _checked(seconds: float) -> float:

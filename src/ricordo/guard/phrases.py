@@ -1,0 +1,207 @@
+"""Secrets that stand in sentences, tables and commands without a sign beside their name.
+
+"log in with password …", "use … as the password", a column of a table, `zip -P …`, the cookie of a session. In a
+sentence only what no word of it looks like counts. Invariant: repeats are bounded, so a search is linear in the text.
+"""
+
+import re
+from collections.abc import Iterator
+
+from ricordo.guard.rule import Span
+from ricordo.guard.values import Form, Strength, is_literal, is_placeholder
+
+__all__ = ["PHRASE_FINDERS", "PREPOSED", "find_told", "is_unlike_words"]
+
+_WORD = r"[\"'`“]?(?P<value>[^\s\"'`“”<>|]{6,64})"
+PREPOSED = re.compile(
+    r"(?<!\w)(?:with|set|new|temporary|mit|dem|neues?|avec|le|con|la|com|a|с|z|ze|met|het|med|using)[ \t]{1,2}"
+    r"(?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|das[ \t]|dem[ \t]|le[ \t]|la[ \t]|el[ \t]|a[ \t])?\Z|(?:\A|\n)[ \t]{0,8}\Z",
+    re.IGNORECASE,
+)
+"""What stands before a name whose value follows as the next word."""
+
+_TO = re.compile(
+    r"(?:[ \t](?:was|is|has been|have been|got))?(?:[ \t]now)?(?:[ \t](?:changed|set|reset|updated))?[ \t]to:?[ \t]"
+    + _WORD,
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"[ \t]{1,2}(?:-[ \t])?" + _WORD)
+_AS = re.compile(
+    r"(?<!\w)(?:use|using)[ \t]{1,2}" + _WORD + r"[\"'`”]?[ \t]as[ \t](?:the[ \t]|my[ \t]|your[ \t]|a[ \t]|our[ \t])?"
+    r"(?:[a-z]{1,12}[ \t])?\Z",
+    re.IGNORECASE,
+)
+_FARTHEST = 112
+_SYMBOLS = frozenset("!#$%^&*~")
+_DIGITS = re.compile(r"\d+")
+_ENDINGS = ".,:;?)]"
+
+_COOKIES = re.compile(rb"cookie:[ \t]{0,4}")
+_COOKIE_PAIRS = re.compile(r"[^\r\n]{1,4096}")
+_COOKIE = re.compile(r"(?:\A|;[ \t]?)(?P<name>[\w.-]{1,64})=(?P<value>[^;,\s\"']{16,4096})")
+_SESSION = re.compile(
+    r"sess|sid\Z|sid[._]|auth|token|jwt|remember|login|csrf|xsrf|secret|identity|credential|\Asso", re.IGNORECASE
+)
+_BLOCK_OPENING = re.compile(rb": [|>][+-]?\d?[ \t]{0,4}\r?\n")
+_BLOCK_NAME = re.compile(r"(?:passw(?:or[dt]|d)|passphrase|kennwort|secret|token|api_?key)[\"']?\Z", re.IGNORECASE)
+_BLOCK = re.compile(r"[ \t]{1,16}(?P<value>[^\s\"'`]{6,256})[ \t]{0,4}(?=\r|\n|\Z)")
+_SEPARATOR = re.compile(rb"\n[ \t]{0,8}[|:-][|: \t]{0,4}--[-:| \t\r]{0,512}(?=\n|\Z)")
+_LONGEST_ROW = 2_000
+_COLUMN = re.compile(
+    r"\W{0,4}(?:\w{1,20}[ _-])?(?:password|passwort|passwd|passphrase|kennwort|mot de passe|contraseña|senha|"
+    r"wachtwoord|пароль|hasło|密码|パスワード)\W{0,4}",
+    re.IGNORECASE,
+)
+_MOST_ROWS = 200
+_SHORT = re.compile(rb"pass[ \t]?[:=][ \t]?")
+_LOGIN = re.compile(rb"credentials?(?:[ \t]are|[ \t]is|:)[ \t]{1,2}[\"'`]?[\w.@-]{2,40}[:/]")
+_VALUE = re.compile(_WORD)
+_CODE_OPENING = re.compile(rb"getenv\(|environ\.get\(")
+_CODE = re.compile(r"[\"'](?P<name>\w{1,64})[\"'],[ \t]{0,2}[\"'](?P<value>[^\"'\n]{6,256})[\"']")
+_COMMANDS: dict[bytes, re.Pattern[str]] = {
+    b"zip -": re.compile(r"(?<!\w)zip\b[^\n|;]{0,100}?[ \t]-P[ \t]?" + _WORD),
+    b"7z": re.compile(r"(?<!\w)7z[ar]?[ \t][^\n|;]{0,100}?[ \t]-p[\"']?(?P<value>[^\s\"']{4,64})"),
+    b"openssl": re.compile(
+        r"(?<!\w)openssl\b[^\n|;]{0,200}?[ \t](?:-k[ \t]|-pass(?:in|out)?[ \t]pass:)[\"']?(?P<value>[^\s\"']{4,128})"
+    ),
+    b"sudo -s": re.compile(
+        r"echo[ \t](?:-n[ \t])?[\"']?(?P<value>[^\s\"'|]{4,64})[\"']?[ \t]{0,2}\|[ \t]{0,2}sudo[ \t]-S"
+    ),
+    b"net use": re.compile(
+        r"(?<!\w)net[ \t]use[ \t][^\n]{0,100}?[ \t](?P<value>[^\s/\\*][^\s\\]{4,64})[ \t]/user:", re.IGNORECASE
+    ),
+}
+
+
+def is_unlike_words(value: str) -> bool:
+    """Tell whether a word of a sentence can be no word, name or version: it has a symbol, or digits in two places."""
+    if (
+        not any(mark.isalpha() for mark in value)
+        or "://" in value
+        or not is_literal(value, Strength.STRONG, Form.PROSE)
+    ):
+        return False
+    digits = _DIGITS.findall(value)
+    has_symbol = not _SYMBOLS.isdisjoint(value[:-1]) or value[-1:] in _SYMBOLS - {"!"}
+    return bool(digits) and (has_symbol or (len(digits) > 1 and value.lower() != value and len(value) >= 8))
+
+
+def find_told(text: str, start: int, end: int) -> Span | None:
+    """Return the secret that a sentence tells around the name of a password from `start` to `end`."""
+    before = text[max(0, start - _FARTHEST) : start]
+    found = _TO.match(text, end)
+    if found is None and PREPOSED.search(before):
+        found = _BESIDE.match(text, end)
+    if found is not None and (span := _span(found, 0)) is not None:
+        return span
+    used = _AS.search(before)
+    return None if used is None else _span(used, start - len(before))
+
+
+def _span(found: re.Match[str], offset: int) -> Span | None:
+    value = found["value"].rstrip(_ENDINGS)
+    if not is_unlike_words(value):
+        return None
+    at = offset + found.start("value")
+    return Span(start=at, end=at + len(value), type="password", rank=1)
+
+
+def _low(text: str) -> bytes:
+    """The lower-cased view of a text, one byte for each character, in which literals are found quickly."""
+    return text.encode("ascii", "replace").lower()
+
+
+def _find_cookies(text: str) -> Iterator[Span]:
+    for opening in _COOKIES.finditer(_low(text)):
+        header = _COOKIE_PAIRS.match(text, opening.end())
+        for cookie in _COOKIE.finditer(header.group()) if header else ():
+            value = cookie["value"]
+            if _SESSION.search(cookie["name"]) and any(map(str.isdigit, value)) and not is_placeholder(value):
+                at = opening.end() + cookie.start("value")
+                yield Span(start=at, end=at + len(value), type="credential", rank=1)
+
+
+def _find_blocks(text: str) -> Iterator[Span]:
+    for opening in _BLOCK_OPENING.finditer(_low(text)):
+        found = _BLOCK.match(text, opening.end())
+        named = found and _BLOCK_NAME.search(text[max(0, opening.start() - 20) : opening.start()])
+        if found and named and is_literal(found["value"], Strength.STRONG, Form.PROSE):
+            yield Span(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+
+
+def _find_columns(text: str) -> Iterator[Span]:
+    """The cells below the heading of a column of passwords in a Markdown table."""
+    for separator in _SEPARATOR.finditer(_low(text)):
+        at = separator.start()
+        header = text[max(text.rfind("\n", 0, at) + 1, at - _LONGEST_ROW) : at]
+        columns = [
+            at for at, cell in enumerate(header.strip().strip("|").split("|")) if _COLUMN.fullmatch(cell.strip())
+        ]
+        start = separator.end() + 1
+        for _ in range(_MOST_ROWS if columns else 0):
+            end = text.find("\n", start)
+            line = text[start : end if end >= 0 else len(text)]
+            if "|" not in line:
+                break
+            yield from _cells(line, start, columns)
+            start += len(line) + 1
+
+
+def _cells(line: str, start: int, columns: list[int]) -> Iterator[Span]:
+    opening = len(line) - len(line.lstrip(" \t|")) if line.lstrip().startswith("|") else 0
+    at = start + opening
+    for number, cell in enumerate(line[opening:].split("|")):
+        value = cell.strip(" \t`*\r")
+        if number in columns and is_literal(value, Strength.STRONG, Form.PROSE) and any(map(str.isdigit, value)):
+            first = at + cell.index(value)
+            yield Span(start=first, end=first + len(value), type="password", rank=1)
+        at += len(cell) + 1
+
+
+def _find_short(text: str) -> Iterator[Span]:
+    yield from _values_after(_SHORT, text)
+
+
+def _find_login(text: str) -> Iterator[Span]:
+    yield from _values_after(_LOGIN, text)
+
+
+def _values_after(opening: re.Pattern[bytes], text: str) -> Iterator[Span]:
+    for opened in opening.finditer(_low(text)):
+        before = text[opened.start() - 1] if opened.start() else " "
+        value = _VALUE.match(text, opened.end())
+        span = _span(value, 0) if value and not (before.isalnum() or before in "_-") else None
+        if span:
+            yield span
+
+
+def _find_defaults(text: str) -> Iterator[Span]:
+    for opening in _CODE_OPENING.finditer(_low(text)):
+        found = _CODE.match(text, opening.end())
+        if found is None:
+            continue
+        name = found["name"].lower()
+        told = any(word in name for word in ("passw", "pwd", "secret", "token", "api_key", "passphrase"))
+        if told and is_literal(found["value"], Strength.MEDIUM, Form.QUOTED):
+            yield Span(start=found.start("value"), end=found.end("value"), type="credential", rank=1)
+
+
+def _find_commands(text: str) -> Iterator[Span]:
+    low = _low(text)
+    for hint, pattern in _COMMANDS.items():
+        for found in pattern.finditer(text) if hint in low else ():
+            if is_literal(found["value"], Strength.STRONG, Form.LITERAL):
+                yield Span(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+
+
+PHRASE_FINDERS = (
+    (b"cookie", _find_cookies),
+    *((hint, _find_blocks) for hint in (b": |", b": >")),
+    *((hint, _find_columns) for hint in (b"|--", b"| --", b"|:-", b"| :-")),
+    (b"pass", _find_short),
+    (b"credential", _find_login),
+    (b"environ.get(", _find_defaults),
+    (b"getenv(", _find_defaults),
+    *((hint, _find_commands) for hint in _COMMANDS),
+)
+"""By a literal of the lower-cased text: what finds secrets where it stands."""
