@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, TypeVarTuple
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -23,6 +23,7 @@ from ricordo.threads import Work
 __all__ = ["finish", "uncut", "uncut_in_thread"]
 
 _T = TypeVar("_T")
+_Given = TypeVarTuple("_Given")
 
 _limiters: "WeakKeyDictionary[asyncio.AbstractEventLoop, anyio.CapacityLimiter]" = WeakKeyDictionary()
 
@@ -53,15 +54,15 @@ async def finish(act: Callable[[], Coroutine[object, object, _T]]) -> _T:
     raise cancelled from (None if work.cancelled() else work.exception())
 
 
-async def uncut_in_thread(act: Callable[[], _T]) -> _T:
-    """Return what `act` returns in a thread: as `uncut` does, with fewer turns of the event loop.
+async def uncut_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
+    """Return what `act` returns for what is `given`, in a thread: as `uncut` does, with fewer turns of the event loop.
 
     It takes one of the threads that anyio's default limiter allows.
     """
     if not _on_asyncio():
-        return await anyio.to_thread.run_sync(act)
+        return await anyio.to_thread.run_sync(act, *given)
     await anyio.lowlevel.checkpoint_if_cancelled()
-    loop, work = asyncio.get_running_loop(), Work(act)
+    loop, work = asyncio.get_running_loop(), Work(partial(act, *given))
     limiter = _limiters.get(loop)
     if limiter is None:
         limiter = _limiters[loop] = anyio.to_thread.current_default_thread_limiter()

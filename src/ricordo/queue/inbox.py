@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 
 from ricordo.clock import Clock, Ids
 from ricordo.database.sqlite import Commit, Connection, Database
@@ -37,7 +36,7 @@ from ricordo.queue.transitions import (
     take,
     withdraw,
 )
-from ricordo.uncut import finish
+from ricordo.uncut import finish, uncut_in_thread
 
 __all__ = ["Inbox"]
 
@@ -195,7 +194,7 @@ class Inbox:
         async with self._opening:
             if self._closed:
                 raise StorageFailed(f"{self._path} is closed.")
-            if self._database is None and (asked or await anyio.to_thread.run_sync(self._is_needed)):
+            if self._database is None and (asked or await uncut_in_thread(self._is_needed)):
                 self._database = await self._opened(asked)
             return self._database
 
@@ -219,7 +218,7 @@ class Inbox:
 
     async def _refill(self, database: Database, asked: Job | None) -> None:
         """Ask again for what a damaged file may have held; once, also when a kill comes between the two."""
-        if self._lost is None or not await anyio.to_thread.run_sync(self._was_put_aside):
+        if self._lost is None or not await uncut_in_thread(self._was_put_aside):
             return
         if await database.read(lambda connection: connection.execute("SELECT 1 FROM refilled").fetchone()):
             return

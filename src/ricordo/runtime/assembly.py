@@ -7,8 +7,6 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from anyio.to_thread import run_sync
-
 from ricordo.audit.doctor import Check, inspect
 from ricordo.audit.ledgers import follow_written
 from ricordo.audit.usage import UsageLog
@@ -51,6 +49,7 @@ from ricordo.stores.contract import Backend, Store, StoreParts
 from ricordo.stores.layered import Layered
 from ricordo.stores.place import SHARED_LABEL, Place
 from ricordo.stores.saving_clock import SavingClock
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.forgotten import Forgotten
 from ricordo.workspace.layout import INDEX, USERS
@@ -112,8 +111,10 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     raises, and `load_reranker`.
     """
     serving, turns = Serving(), turns_in(str(root))
-    parts = replace(parts, embedder=await run_sync(chosen_embedder, parts.embedder, parts.settings, parts.model))
-    reranker = await run_sync(chosen_reranker, parts.reranker) if isinstance(parts.reranker, str) else parts.reranker
+    embedder = await uncut_in_thread(chosen_embedder, parts.embedder, parts.settings, parts.model)
+    parts, reranker = replace(parts, embedder=embedder), parts.reranker
+    if isinstance(reranker, str):
+        reranker = await uncut_in_thread(chosen_reranker, reranker)
     opening = _Opening(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
     with parts.emitter.stage("open", scope):
         layers = layers_of(root, scope, parts.settings.data)
@@ -189,7 +190,7 @@ class _Opening:
     async def claim(self) -> None:
         """Give the root to the scope if it is nobody's, and read its secret, which holds for all places in it."""
         owner, self._key = await self._claimed(self.root, self.scope)
-        self._held.append(await run_sync(HeldFolder, self.root))
+        self._held.append(await uncut_in_thread(HeldFolder, self.root))
         if (owner.project or owner.team) and await read_version(self.files) < VERSION:
             try:
                 await self._bring_over()
@@ -251,11 +252,11 @@ class _Opening:
     async def place(self, layer: Layer) -> Place:
         """Open a place."""
         key = self._key
-        await run_sync(self._held[0].check)
+        await uncut_in_thread(self._held[0].check)
         if layer.label == USER_LABEL:
             _, key = await self._claimed(layer.folder, layer.scope)
-        elif not await run_sync(vouches_for, self.parts.settings.trust, self.root):
-            await run_sync(check_links, layer.folder)
+        elif not await uncut_in_thread(vouches_for, self.parts.settings.trust, self.root):
+            await uncut_in_thread(check_links, layer.folder)
         place = await _open_place(layer, key, self.scope, self.parts, self._held)
         self._places.append(place)
         self.serving.begin(place)
@@ -360,7 +361,7 @@ async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts, held
     """Open a place for who is in `scope`; `key` is the secret of its root for digests. Its folder joins `held`."""
     files = OpenedFolder(layer.folder, disk=parts.disk)
     owner = await claim_place(files, layer.scope, clock=parts.clock, ids=parts.ids)
-    held.append(await run_sync(HeldFolder, layer.folder))
+    held.append(await uncut_in_thread(HeldFolder, layer.folder))
     files.hold(held[-1])
     changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or "")
     await follow_written(files, parts.ids)

@@ -9,8 +9,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from anyio.to_thread import run_sync
-
 from ricordo.clock import Clock, Ids, rfc3339
 from ricordo.errors import AlreadyExists, FileMissing, RootNotTrusted, StorageError, StorageReadOnly
 from ricordo.files import ABSENT, FileStore, Stored
@@ -19,6 +17,7 @@ from ricordo.runtime.marker import claim_root
 from ricordo.runtime.settings import Settings
 from ricordo.runtime.trust import HIDES_ALL, is_private_rule, lies_in, list_path, narrow_modes, vouches_for
 from ricordo.scopes import Scope
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.layout import GUARD_KEY, IGNORE_FILE
 
 __all__ = ["claimed_root", "root_identity", "trust_root", "untrust_root"]
@@ -34,15 +33,15 @@ async def claimed_root(
     `files` are those of the root, `listed` those of the list of trusted roots. Raises: RootNotTrusted, and then nothing
     was used or written; ScopeMismatch; DocumentInvalid; StorageError.
     """
-    await run_sync(settings.check_trust, root)
-    vouched = await run_sync(vouches_for, settings.trust, root)
+    await uncut_in_thread(settings.check_trust, root)
+    vouched = await uncut_in_thread(vouches_for, settings.trust, root)
     note = partial(_note, listed, root, clock, required=not vouched)
-    is_own = await run_sync(lies_in, root, settings.data)
+    is_own = await uncut_in_thread(lies_in, root, settings.data)
     make_key = partial(guard_key, files, None if is_own else note)
     owner = await claim_root(files, scope, clock=clock, ids=ids, begin=make_key)
     key = await make_key()
     if not vouched:
-        await run_sync(narrow_modes, root)
+        await uncut_in_thread(narrow_modes, root)
     await _hide_from_git(root, files)
     return owner, digest_key(key)
 
@@ -73,7 +72,7 @@ async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: 
             raise
         await _note(listed, root, clock, identity_of(before.data))
         return
-    await run_sync(narrow_modes, root)
+    await uncut_in_thread(narrow_modes, root)
     await _hide_from_git(root, files)
 
 
@@ -107,7 +106,7 @@ async def _hide_from_git(root: Path, files: FileStore) -> None:
     found: Stored | None = None
     with suppress(FileMissing):
         found = await files.read(IGNORE_FILE)
-    if found is not None and await run_sync(partial(is_private_rule, root, found.data)):
+    if found is not None and await uncut_in_thread(partial(is_private_rule, root, found.data)):
         return
     with suppress(StorageError):
         await files.replace(IGNORE_FILE, HIDES_ALL, expected=found.version if found else ABSENT)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from anyio.to_thread import run_sync
 
 from ricordo.errors import ScopeMismatch
 from ricordo.runtime.marker import owner_of
 from ricordo.runtime.roots import place_root, user_root
 from ricordo.scopes import Scope
 from ricordo.stores.place import SHARED_LABEL, Place
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.layout import PROJECT
 
 __all__ = ["USER_LABEL", "Layer", "VisiblePlaces", "layers_of"]
@@ -76,7 +76,7 @@ class VisiblePlaces:
     async def existing(self) -> list[Place]:
         """Return the places that exist, narrowest first."""
         for label, layer in self._layers.items():
-            if label not in self._places and await run_sync(_is_there, layer):
+            if label not in self._places and await uncut_in_thread(_is_there, layer):
                 await self._opened(layer)
         return self.opened
 

@@ -11,8 +11,6 @@ finds that its rules are not known, and not that it has none.
 import logging
 from dataclasses import replace
 
-from anyio.to_thread import run_sync
-
 from ricordo.errors import FileMissing, InvalidMessage, StorageReadOnly
 from ricordo.files import ABSENT, FileStore, Stored
 from ricordo.files.broken import kept_aside
@@ -22,6 +20,7 @@ from ricordo.messages.jsontext import record
 from ricordo.state.codec import decode, encode, salvaged
 from ricordo.state.contract import AgentState, Standing, Stated
 from ricordo.state.grants import Grants, granted_lines, without_others
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.layout import state_path
 from ricordo.workspace.redaction import redacted_message
 
@@ -57,10 +56,10 @@ class FileStates:
         except FileMissing:
             return Stated(state=AgentState(agent=agent, session=session), version=ABSENT)
         try:
-            state = await run_sync(lambda: decode(stored.data, agent=agent, session=session))
+            state = await uncut_in_thread(lambda: decode(stored.data, agent=agent, session=session))
         except InvalidMessage:
             aside = await self._set_aside(path, stored)
-            left = await run_sync(lambda: salvaged(stored.data, agent=agent, session=session))
+            left = await uncut_in_thread(lambda: salvaged(stored.data, agent=agent, session=session))
             return Stated(state=await self._with_granted(left, path), version=ABSENT, set_aside=aside)
         return Stated(state=await self._with_granted(state, path), version=stored.version)
 
@@ -70,8 +69,8 @@ class FileStates:
         Raises: VersionConflict; InvalidMessage for a value that the document has no form for.
         """
         path = state_path(state.agent, state.session)
-        clean = await run_sync(lambda: _redacted(state, self._redactor))
-        data = await run_sync(lambda: encode(clean))
+        clean = await uncut_in_thread(lambda: _redacted(state, self._redactor))
+        data = await uncut_in_thread(lambda: encode(clean))
         allowed, before = granted_lines(clean.standing.permissions), self._granted.get(path, frozenset())
         if self._grants:
             await self._grants.change(state.agent, state.session, add=allowed - before)

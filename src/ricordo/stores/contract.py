@@ -24,7 +24,7 @@ from ricordo.stores.capabilities import Forgets, KeepsTombstones
 from ricordo.stores.preamble import DEFAULT_BUDGET, CutsIndex, Preamble
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
-from ricordo.workspace.redaction import redacted_entry, shown_entry
+from ricordo.workspace.redaction import redacted_beside, shown_entry
 
 __all__ = ["Backend", "Driver", "Store", "StoreParts"]
 
@@ -119,7 +119,7 @@ class Store:
             if entry.id:
                 self._parts.ids.follow(entry.id)
             progress.counts["entries"] = 1
-            clean = redacted_entry(stamped, self._parts.redactor)
+            clean = await redacted_beside(stamped, self._parts.redactor)
             if entry.id or entry.time:
                 await self._refuse_forgotten(replace(clean, time=entry.time))
             return await self._bound.write(clean)

@@ -49,6 +49,7 @@ from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble
 from ricordo.stores.session_preamble import recent_sessions
 from ricordo.stores.tombstones import PlaceTombstones
 from ricordo.tokens import Tokens
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY
@@ -212,7 +213,8 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         saved, pinned = list[tuple[str, Entry]](), list[tuple[str, Entry]]()
         for place in await self.places():
             with suppress(FileMissing, StorageError):
-                document = place.redactor.clean_bytes((await place.files.read(MEMORY)).data)
+                stored = await place.files.read(MEMORY)
+                document = await uncut_in_thread(place.redactor.clean_bytes, stored.data)
                 curated += [place.linked(document)] if says_something(document) else []
             await self._damage.setdefault(place.label, DamageWatch()).look(place.files)
             reading = self._readings.setdefault(place.label, PlaceReading(place.files, place.redactor))
@@ -234,10 +236,8 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         )
         room = (budget or DEFAULT_BUDGET).count // _SESSIONS_SHARE
         recent = recent_sessions(await self._sessions.rows(), last=_LAST_SESSIONS, room=room)
-        return preamble(
-            curated, saved, budget, pinned=pinned, recent=recent, unread=unread, bounds=self._config.bounds,
-            elsewhere=holding,
-        )  # fmt: skip
+        make = partial(preamble, curated, saved, budget, pinned=pinned, recent=recent, unread=unread)
+        return await uncut_in_thread(partial(make, bounds=self._config.bounds, elsewhere=holding))
 
     async def close_session(self, notes: SessionNotes) -> str:
         """Write the file of a session in the narrowest place; return its path, or "".

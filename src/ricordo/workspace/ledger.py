@@ -20,7 +20,7 @@ from ricordo.guard.redact import Redactor
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_path, long_path
-from ricordo.workspace.redaction import redacted_entry
+from ricordo.workspace.redaction import redacted_beside
 
 __all__ = [
     "LONG_BYTES",
@@ -72,7 +72,7 @@ async def append_entries(
 
 async def render_block(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
     """Return the block that `entries` make in the ledger of `day`; the files of long ones are written by this."""
-    stored = tuple(redacted_entry(entry, redactor) for entry in entries)
+    stored = tuple([await redacted_beside(entry, redactor) for entry in entries])
     bullets = [await _bullet(files, entry) for entry in stored]
     data = "".join(bullets).encode("utf-8", "surrogatepass")
     return Block(path=ledger_path(day), data=data, entries=stored)
@@ -148,7 +148,11 @@ async def _bullet(files: FileStore, entry: Entry) -> str:
 
 def _is_text(content: str) -> bool:
     """Tell whether a file of its own keeps every character; lone surrogates need the escapes of a bullet."""
-    return not any("\ud800" <= character <= "\udfff" for character in content)
+    try:
+        content.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 async def whole(files: FileStore, found: Located) -> Located:

@@ -13,10 +13,14 @@ from ricordo.guard.redact import Redactor, has_secret
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.scopes import Scope
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.redacted_text import clean_lines, clean_uri
 
-__all__ = ["redacted_entry", "redacted_message", "redacted_messages", "shown_entry"]
+__all__ = ["redacted_beside", "redacted_entry", "redacted_message", "redacted_messages", "shown_entry"]
+
+_LONG = 10_000
+"""Characters of which no secret is looked for on the event loop."""
 
 _P = TypeVar("_P", bound=Part)
 _D = TypeVar("_D", Entry, Source)
@@ -103,6 +107,13 @@ def _marked(entry: Entry, redactor: Redactor) -> Entry:
         supersedes=entry.supersedes and redactor.clean(entry.supersedes),
         extra=tuple((key, redactor.clean(value)) for key, value in entry.extra),
     )
+
+
+async def redacted_beside(entry: Entry, redactor: Redactor) -> Entry:
+    """Return what `redacted_entry` returns, made in a thread where the entry is long."""
+    if len(entry.content) <= _LONG:
+        return redacted_entry(entry, redactor)
+    return await uncut_in_thread(redacted_entry, entry, redactor)
 
 
 def _with(value: _D, **fields: Any) -> _D:

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from zlib import crc32
 
-from anyio.to_thread import run_sync
-
 from ricordo.errors import FileMissing, InvalidMessage
 from ricordo.files import FileStore
 from ricordo.guard.redact import Redactor
 from ricordo.messages import Message
 from ricordo.messages.codec import decode, encode
 from ricordo.messages.identity import fingerprint, given_again, with_ids, with_parents
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.redaction import redacted_message
 
 __all__ = ["BrokenLine", "Logged", "Recorded", "Transcript", "read_log", "read_log_from"]
@@ -80,16 +79,11 @@ class Transcript:
         may begin with messages that the log holds already, as `given_again` tells. Raises: StorageFull,
         StorageReadOnly, StorageBusy; then none of them is written.
         """
-        clean = await run_sync(_redacted, list(messages), self._redactor)
+        clean = await uncut_in_thread(_redacted, list(messages), self._redactor)
         async with self._files.lock(f"transcript-{crc32(self._path.encode()) % _LOCKS:x}"):
             await self._catch_up()
-            held = self._held(clean) if again else []
-            rest = clean[len(held) :]
-            named = [*held, *with_ids(rest, session=self._session, known=self._said if known is None else known)]
-            new = self._unknown(named)
+            named, new, data = await uncut_in_thread(self._named, clean, known, again)
             if new:
-                chained = with_parents(new, after=self._last)
-                data = b"".join(map(encode, chained))
                 appended = await self._files.append(self._path, data)
                 if appended.offset == self._end:
                     await self._take(data)
@@ -100,6 +94,19 @@ class Transcript:
     async def read(self) -> Logged:
         """Return everything in the log; empty when there is none."""
         return await read_log(self._files, self._path)
+
+    def _named(
+        self,
+        clean: list[Message],
+        known: Mapping[str, int] | None,
+        again: bool,  # noqa: FBT001 - a step of `append`
+    ) -> tuple[list[Message], list[Message], bytes]:
+        """Return the messages with their ids, those that the log does not hold, and the lines of these."""
+        held = self._held(clean) if again else []
+        rest = clean[len(held) :]
+        named = [*held, *with_ids(rest, session=self._session, known=self._said if known is None else known)]
+        new = self._unknown(named)
+        return named, new, b"".join(map(encode, with_parents(new, after=self._last)))
 
     def _held(self, messages: Sequence[Message]) -> list[Message]:
         """Return those of the first messages that the log holds already, with the ids that they have there."""
@@ -134,11 +141,10 @@ class Transcript:
 
     async def _take(self, whole: bytes) -> None:
         """Take in the lines that stand next in the log."""
-        for message in (await run_sync(_decoded, whole))[0].values():
-            said = fingerprint(message)
-            self._ids[message.id] = said
+        for name, said in await uncut_in_thread(_fingerprints, whole):
+            self._ids[name] = said
             self._said[said] += 1
-            self._last = message.id
+            self._last = name
         self._end += len(whole)
 
     def _start_over(self) -> None:
@@ -156,7 +162,7 @@ async def read_log(files: FileStore, path: str) -> Logged:
         stored = await files.read(path)
     except FileMissing:
         return Logged()
-    return await run_sync(_logged, stored.data, 0)
+    return await uncut_in_thread(_logged, stored.data, 0)
 
 
 async def read_log_from(files: FileStore, path: str, *, offset: int, message_id: str) -> Logged | None:
@@ -167,7 +173,7 @@ async def read_log_from(files: FileStore, path: str, *, offset: int, message_id:
         return None
     if offset and not data.startswith(b"\n"):
         return None
-    logged = await run_sync(_logged, data[1:] if offset else data, offset)
+    logged = await uncut_in_thread(_logged, data[1:] if offset else data, offset)
     first = (logged.messages[0].id, logged.offsets[0]) if logged.messages else None
     return logged if first == (message_id, offset) else None
 
@@ -187,6 +193,11 @@ def _logged(data: bytes, offset: int) -> Logged:
 
 def _redacted(messages: Iterable[Message], redactor: Redactor) -> list[Message]:
     return [redacted_message(message, redactor) for message in messages]
+
+
+def _fingerprints(whole: bytes) -> list[tuple[str, str]]:
+    """Return the id and the fingerprint of each message of these lines."""
+    return [(message.id, fingerprint(message)) for message in _decoded(whole)[0].values()]
 
 
 def _decoded(data: bytes) -> tuple[dict[int, Message], list[BrokenLine], list[int]]:
