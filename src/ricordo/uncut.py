@@ -78,15 +78,16 @@ async def uncut_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
             waiting.set_result(None)
 
     work.start(partial(loop.call_soon_threadsafe, end))
-    try:
-        await waiting
-    except asyncio.CancelledError as error:
-        with anyio.CancelScope(shield=True):
+    # who cancels by a scope gets what was done, such as a lease to give back, and feels it at the next wait
+    with anyio.CancelScope(shield=True):
+        try:
+            await waiting
+        except asyncio.CancelledError as error:
             while not work.has_ended:
                 waiting = loop.create_future()
                 with suppress(asyncio.CancelledError):
                     await waiting
-        raise error from work.error
+            raise error from work.error
     return work.result()
 
 

@@ -7,9 +7,9 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -44,6 +44,19 @@ def nothing(path):
     return None
 
 def run(path, function):
+    return function()
+
+async def work():
+    begun = time.thread_time()
+    while time.thread_time() - begun < 0.2:
+        pass
+
+def work_at_once():
+    begun = time.thread_time()
+    while time.thread_time() - begun < 0.2:
+        pass
+
+async def ask(function):
     return function()
 """
 
@@ -112,14 +125,24 @@ def test_the_frames_that_run_the_loop_are_not_to_blame_for_what_runs_in_it(findi
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_loop_that_does_long_work_is_found(findings: list[str]) -> None:
-    async def work() -> None:
-        begun = time.thread_time()
-        while time.thread_time() - begun < 0.2:
-            pass
-
+    work: Any = _watched()["work"]
     await asyncio.create_task(work())
     assert len(findings) == 1
     assert "worked for" in findings[0]
+    assert "blocking.py" in findings[0]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_long_work_of_the_test_itself_is_fine(findings: list[str]) -> None:
+    watched: dict[str, Any] = dict(_watched())
+
+    def work() -> None:
+        watched["work_at_once"]()
+
+    work()
+    await watched["ask"](work)
+    assert findings == []
 
 
 @pytest.fixture

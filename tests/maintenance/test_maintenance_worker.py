@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -252,13 +253,13 @@ async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["drain", "at once"])
 async def test_a_cancellation_while_a_job_is_taken_leaves_no_lease_behind(tmp_path: Path, at_once: bool) -> None:
-    scope = anyio.CancelScope()
+    scope, loop = anyio.CancelScope(), anyio.lowlevel.current_token()
     taking = False
 
     def commit(connection: Connection) -> None:
         connection.execute("COMMIT")
         if taking:
-            anyio.from_thread.run_sync(scope.cancel)
+            anyio.from_thread.run_sync(scope.cancel, token=loop)
 
     clock = HandClock()
     inbox = CountingInbox(tmp_path / "queue.db", clock=clock, ids=MonotonicIds(clock), commit=commit)

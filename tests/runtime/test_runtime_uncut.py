@@ -74,6 +74,21 @@ async def by_scope(work: Work) -> None:
     assert scope.cancelled_caught
 
 
+async def test_who_is_cancelled_by_a_scope_gets_what_the_thread_came_to() -> None:
+    work, got = Work(), list[str]()
+
+    async def keep() -> None:
+        got.append(await uncut_in_thread(work))
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep)
+        await begun(work)
+        group.cancel_scope.cancel()
+        threading.Timer(0.01, work.let.set).start()
+    assert got == ["done"]
+
+
 async def by_time_out(work: Work) -> None:
     async def timed() -> None:
         async with limit:

@@ -7,7 +7,8 @@ Two detectors, both on the thread whose loop is running:
   thread does, and what ran the loop from outside are not the loop's fault. Imports are the import system's.
 * stalls: the processor time of each callback of an asyncio loop is measured. It is not the time of a clock, which a
   busy machine, a page read from a slow disk or a thread that holds the interpreter lock can stretch at will; and what
-  the garbage collector takes, which grows with everything that the suite has loaded, is not the callback's work.
+  the garbage collector takes, which grows with everything that the suite has loaded, is not the callback's work. A
+  thread beside the loop looks who is at work in a callback that lasts: what a test does itself is not counted.
 """
 
 import asyncio
@@ -15,17 +16,22 @@ import asyncio.events
 import contextlib
 import functools
 import gc
+import inspect
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["STALL_SECONDS", "LoopGuard"]
 
-STALL_SECONDS = 1.0
+STALL_SECONDS = 0.25
+"""Seconds of its processor time for which the package may keep the event loop from everything else."""
+_LOOK_SECONDS = 0.005
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -51,8 +57,20 @@ _BLOCKING_EVENTS = frozenset(
     }
 )
 _UNAUDITED_CALLS = ((os, "fsync"), (os, "fdatasync"), (time, "sleep"))
+_TESTS = str(Path(__file__).resolve().parents[1]) + os.sep
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _LOOP_FILES = frozenset({"base_events.py", "events.py", "runners.py"})
 _OUTSIDE_FILES = ("<frozen importlib", "linecache.py", "traceback.py", "warnings.py")
+
+
+@dataclass(eq=False)
+class _Callback:
+    """A callback that runs since `start`; of so many looks at it, `ours` found the package at work, at `places`."""
+
+    start: float
+    looks: int = 0
+    ours: int = 0
+    places: set[str] = field(default_factory=set)
 
 
 class LoopGuard:
@@ -65,6 +83,7 @@ class LoopGuard:
         """Watch frames whose file lies under `package`, and callbacks that work longer than `stall_seconds` seconds."""
         self._prefix = str(package) + os.sep
         self._stall_seconds = stall_seconds
+        self._running: dict[int, _Callback] = {}
         self._findings: list[str] | None = None
         self._collected = 0.0
         self._collecting = 0.0
@@ -76,6 +95,7 @@ class LoopGuard:
             if hasattr(owner, name):
                 setattr(owner, name, self._noted(getattr(owner, name), name=f"{owner.__name__}.{name}"))
         gc.callbacks.append(self._on_collection)
+        threading.Thread(target=self._look_on, name="loop guard", daemon=True).start()
         handle: Any = asyncio.events.Handle
         handle._run = self._timed(handle._run)
 
@@ -114,17 +134,64 @@ class LoopGuard:
             where = f"{caller.f_code.co_filename.removeprefix(self._prefix)}:{caller.f_lineno}"
             self._findings.append(f"{name}({subject}) on the event loop, from {where} in {caller.f_code.co_name}")
 
+    def _look_on(self) -> None:
+        """Look again and again who is at work in callbacks that last."""
+        pause = threading.Event()
+        while True:
+            pause.wait(_LOOK_SECONDS)
+            if self._findings is None:
+                continue
+            for thread, callback in list(self._running.items()):
+                frame = sys._current_frames().get(thread)
+                if time.perf_counter() - callback.start < _LOOK_SECONDS or self._running.get(thread) is not callback:
+                    continue
+                callback.looks += 1
+                place = self._place_of_work(frame)
+                callback.ours += bool(place)
+                callback.places.update([place] if place else [])
+
+    def _place_of_work(self, frame: FrameType | None) -> str:
+        """Return where the package is at work for the loop; empty where a test is, or calls it to work at once."""
+        place, entered_as_coroutine, called_by_test = "", True, False
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if file.startswith(self._prefix):
+                if called_by_test:
+                    # a test's own function, which the package calls
+                    return ""
+                place = place or f"{file.removeprefix(self._prefix)}:{frame.f_lineno} in {frame.f_code.co_name}"
+                entered_as_coroutine = bool(frame.f_code.co_flags & _ASYNC)
+            elif file.startswith(_TESTS):
+                if not place or not entered_as_coroutine:
+                    return ""
+                called_by_test = True
+            elif _is_of_loop(file):
+                break
+            frame = frame.f_back
+        return place
+
     def _timed(self, run: Callable[[Any], None]) -> Callable[[Any], None]:
         def timed(handle: Any) -> None:
             if self._findings is None:
                 return run(handle)
+            thread, outer = threading.get_ident(), None
             collected, start, shown = self._collected, time.thread_time(), time.perf_counter()
-            run(handle)
+            callback = _Callback(shown)
+            outer, self._running[thread] = self._running.get(thread), callback
+            try:
+                run(handle)
+            finally:
+                if outer is None:
+                    del self._running[thread]
+                else:
+                    self._running[thread] = outer
             # what took no time on the clock did not work for long, and the clock is cheap to read
-            if time.perf_counter() - shown > self._stall_seconds:
+            if callback.ours and time.perf_counter() - shown > self._stall_seconds:
                 lasted = time.thread_time() - start - (self._collected - collected)
+                lasted *= callback.ours / callback.looks
                 if lasted > self._stall_seconds and self._findings is not None:
-                    self._findings.append(f"the event loop worked for {lasted:.2f} s in {handle!r}")
+                    where = ", ".join(sorted(callback.places))
+                    self._findings.append(f"the event loop worked for {lasted:.2f} s at {where} in {handle!r}")
             return None
 
         return timed
@@ -137,6 +204,10 @@ def _loop_is_running() -> bool:
     return trio is not None and bool(trio.lowlevel.in_trio_run())
 
 
+def _is_of_loop(file: str) -> bool:
+    return (os.path.basename(file) in _LOOP_FILES and "asyncio" in file) or file.endswith("trio/_core/_run.py")
+
+
 def _caller_on_the_loop(frame: FrameType | None, prefix: str) -> FrameType | None:
     """Return the nearest frame of the package between the call and the loop, if the call is the package's own."""
     while frame is not None:
@@ -145,7 +216,7 @@ def _caller_on_the_loop(frame: FrameType | None, prefix: str) -> FrameType | Non
             return frame
         if file.startswith(_OUTSIDE_FILES[0]) or file.endswith(_OUTSIDE_FILES[1:]):
             return None
-        if (os.path.basename(file) in _LOOP_FILES and "asyncio" in file) or file.endswith("trio/_core/_run.py"):
+        if _is_of_loop(file):
             return None
         frame = frame.f_back
     return None

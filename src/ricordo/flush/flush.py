@@ -32,6 +32,7 @@ from ricordo.language import words
 from ricordo.language.signals import SignalDetector, bundled
 from ricordo.messages import Message, mark_of
 from ricordo.scopes import Scope
+from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.changes import CURATION_LOCK
 from ricordo.workspace.entry import FROM_OUTSIDE, Entry, Source
 from ricordo.workspace.layout import cursor_path, transcript_path
@@ -203,7 +204,8 @@ class Flusher:
         """Return the entries of what was extracted: what quotes the messages, and says nothing that is known."""
         texts = {message.id: _worded(message) for message in (*delta.context, *delta.new)}
         quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
-        findings = await self._unrepeated(quoted, (*delta.context, *delta.new), delta.read.recalled)
+        recalled = await uncut_in_thread(lambda: delta.read.recalled)
+        findings = await self._unrepeated(quoted, (*delta.context, *delta.new), recalled)
         return await self._entries(delta.session, findings, delta.context, delta.new[: extracted.covers], delta.scope)
 
     @property

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+import anyio.to_thread
+
 from ricordo.database.sqlite import Connection, Database, Turn
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files.contract import FileInfo, FileStore
@@ -18,7 +20,6 @@ from ricordo.index.chunking import reads_alone, rows_of
 from ricordo.index.documents import Document
 from ricordo.index.plan import Checksum, Known
 from ricordo.index.tables import known_documents, put_document, remove_document
-from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.document_text import count_line_ends
 
 __all__ = ["Intake", "Outcome", "Progress"]
@@ -120,7 +121,7 @@ class Intake:
                 return Outcome(changed=True)
             except StorageError as error:
                 return Outcome(failed=str(error))
-            read = await uncut_in_thread(_compare, document, info, data, self._known.get(document.path))
+            read = await anyio.to_thread.run_sync(_compare, document, info, data, self._known.get(document.path))
             try:
                 written = await self._write(read)
             except (ValueError, OverflowError, RecursionError) as error:
@@ -141,7 +142,7 @@ class Intake:
                 document=read.document, data=read.tail, base=read.base, known=read.known, redactor=self._redactor
             )
             return await self._database.in_turn(block.take_in) is not None
-        rows = await uncut_in_thread(rows_of, read.document, read.data, self._redactor)
+        rows = await anyio.to_thread.run_sync(rows_of, read.document, read.data, self._redactor)
         return await self._database.write(lambda connection: put_document(connection, read.before, read.known, rows))
 
     async def take_block(self, document: Document, offset: int, data: bytes) -> bool:

@@ -10,11 +10,11 @@ from secrets import randbelow
 from typing import Generic, TypeVar
 
 import anyio
+from anyio.to_thread import run_sync
 
 from ricordo.errors import FileMissing, StorageBusy, VersionConflict
 from ricordo.files import ABSENT, FileInfo, FileStore, Stored
 from ricordo.index.plan import Checksum, Known
-from ricordo.uncut import uncut_in_thread
 
 __all__ = ["HeldFile", "rewritten"]
 
@@ -71,7 +71,7 @@ class HeldFile(Generic[_T]):
         if info is None:
             self._held = None
             return self._parse(b"")
-        read = await uncut_in_thread(self._taken, info, data, held)
+        read = await run_sync(self._taken, info, data, held)
         self._held = read
         return read.value
 

@@ -6,10 +6,11 @@
 import re
 from contextlib import suppress
 
+from anyio.to_thread import run_sync
+
 from ricordo.errors import FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.stores.bullets import tell_damage
-from ricordo.uncut import uncut_in_thread
 from ricordo.workspace.damage import damage_in
 from ricordo.workspace.entry_codec import parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, is_ledger
@@ -36,7 +37,7 @@ class DamageWatch:
             for info in [*listed[-_NEWEST:], *([curated] if curated else [])]:
                 if self._seen.get(info.path) != (info.size, info.modified_ns):
                     data = (await files.read(info.path)).data
-                    tell_damage(info.path, await uncut_in_thread(_damage, data, info.path))
+                    tell_damage(info.path, await run_sync(_damage, data, info.path))
                     self._seen[info.path] = (info.size, info.modified_ns)
 
 
