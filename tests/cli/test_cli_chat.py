@@ -29,6 +29,8 @@ from ricordo.models import Delta, TextDelta, ThinkingDelta
 from ricordo.runtime import agents
 from ricordo.testing import Call, Fail, Held, RecordedRequest, Say, ScriptItem
 
+pytestmark = pytest.mark.usefixtures("time_to_close")
+
 
 def _chat(*lines: str, options: Sequence[str] = ()) -> Done:
     """Say lines through a pipe."""
@@ -345,18 +347,18 @@ def test_the_window_is_measured_made_smaller_and_emptied(monkeypatch: pytest.Mon
         return Say("Reply. " + "Long words follow. " * 150 if request.tools else "It was of no great weight.")
 
     with loopback_model(answer, monkeypatch):
-        done = _chat(*[f"Question {number}?" for number in range(12)], "/context", "/compact", "/context", "/clear")
+        done = _chat(*[f"Question {number}?" for number in range(8)], "/context", "/compact", "/context", "/clear")
     told = [line for line in done.out.splitlines() if not line.startswith("Reply")]
     messages = [int(line.split(" in ")[1].split()[0]) for line in told if line.split()[0] == "messages"]
-    assert messages[0] == 24
-    assert messages[1] < 24
+    assert messages[0] == 16
+    assert messages[1] < 16
     assert f"in {messages[0]} messages before" in done.out
     assert f"in {messages[1]} after" in done.out
     assert [line.split()[1] for line in told[2:5]] == ["system", "memory", "tools"]
     assert [line.split()[0] for line in told if line.startswith("    ")][1:3] == ["together", "inbox"]
     assert "of 128,000" in done.out
     assert told[-1].startswith("The window is empty.")
-    assert len(_said()) >= 24
+    assert len(_said()) >= 16
 
 
 def test_what_a_model_says_reaches_the_terminal_without_control_sequences(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ from ricordo.testing import Call, Held, RecordedRequest, Say, ScriptItem
 from ricordo.tools import Approval
 from ricordo.workspace.layout import ROOT_TASKS, tasks_path
 
+pytestmark = pytest.mark.usefixtures("time_to_close")
+
 if TYPE_CHECKING:
     from ricordo.messages import JsonValue
 

@@ -24,6 +24,8 @@ from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, Hang, Held, LoopbackServer, RecordedRequest, Say, ScriptItem, ScriptLike
 from warm_processes import WarmProcess
 
+pytestmark = pytest.mark.usefixtures("time_to_close")
+
 _SECONDS = 40.0
 # A terminal is the controlling one, to which keys send signals, of the session that takes it.
 _LAUNCH = """

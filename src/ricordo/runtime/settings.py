@@ -251,9 +251,8 @@ class Settings:
         layers.add(_from_environment(surroundings))
         before = layers.values()
         layers.add(_from_arguments(arguments or {}))
-        places = {
-            each.name: getattr(cls.from_environment({}), each.name) for each in fields(cls) if _is_place(each.name)
-        }
+        standard = cls.from_environment({})
+        places = {each.name: getattr(standard, each.name) for each in fields(cls) if _is_place(each.name)}
         values = places | layers.values()
         if values.get("base_url") == before.get("base_url"):
             check_owner(before.get("model"), values.get("model"), base_url=before.get("base_url"))
