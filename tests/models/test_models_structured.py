@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reached_models import ASK, KEY, load_packages
 from ricordo.errors import ReplyInvalid
 from ricordo.messages import JsonValue
+from ricordo.models.provider import load_model
 from ricordo.models.structured import parse_answer
+from ricordo.profile.form import UPDATE_FORM
+from ricordo.testing import LoopbackServer, Say
+
+pytestmark = pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic|http):ResourceWarning")
 
 FORM: dict[str, JsonValue] = {"type": "object", "required": ["a", "b"]}
 _VALUES = st.recursive(
@@ -16,6 +22,12 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=8,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def packages() -> None:
+    """Load the packages of the providers outside of the event loop, as a program does."""
+    load_packages()
 
 
 @given(value=st.fixed_dictionaries({"a": _VALUES, "b": _VALUES}), fence=st.sampled_from(["{}", "```json\n{}\n```"]))
@@ -41,3 +53,17 @@ def test_the_error_holds_what_was_said_and_does_not_show_it(text: str) -> None:
     assert (caught.value.said, caught.value.cut_off) == (text, True)
     assert text not in f"{caught.value}{caught.value!r}"
     assert (ReplyInvalid().said, ReplyInvalid().cut_off) == ("", False)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "name", ["anthropic:claude-opus-4-5", "anthropic:claude-3-haiku", "openai:gpt-5", "openai-chat:x"]
+)
+async def test_the_form_of_memory_is_taken_by_every_protocol(name: str) -> None:
+    keys = UPDATE_FORM["required"]
+    assert isinstance(keys, list)
+    with LoopbackServer([Say(json.dumps({str(key): [] for key in keys}))], strict=True) as server:
+        url = server.url if name.startswith("anthropic:") else f"{server.url}/v1"
+        reply = await load_model(name, base_url=url, api_key=KEY).complete(ASK[1:], schema=UPDATE_FORM)
+    assert isinstance(reply.parsed, dict)
+    assert "'null'" in str(server.requests[0].body), "what may be left out is still said"

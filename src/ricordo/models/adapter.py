@@ -43,7 +43,7 @@ from ricordo.models.replies import cost_of, delta_of, has_ended, read_reply, sto
 from ricordo.models.rules import RequestRules, rules_of
 from ricordo.models.sendable import count_sent, sendable
 from ricordo.models.shown import RequestBody, held_back
-from ricordo.models.structured import ANSWER_TOOL, with_parsed
+from ricordo.models.structured import ANSWER_TOOL, one_type_each, with_parsed
 from ricordo.models.thinking import thinking_settings
 from ricordo.tokens import estimate_request
 
@@ -266,11 +266,12 @@ class ProviderModel:
         ]
         if schema is None:
             return ModelRequestParameters(function_tools=functions)
+        wanted = one_type_each(schema)
         if self.model.profile.get("supports_json_schema_output"):
-            form = OutputObjectDefinition(json_schema=dict(schema), name="answer")
+            form = OutputObjectDefinition(json_schema=wanted, name="answer")
             return ModelRequestParameters(function_tools=functions, output_mode="native", output_object=form)
         answer = ToolDefinition(
-            name=ANSWER_TOOL, description="Give the answer.", parameters_json_schema=dict(schema), kind="output"
+            name=ANSWER_TOOL, description="Give the answer.", parameters_json_schema=wanted, kind="output"
         )
         return ModelRequestParameters(
             function_tools=functions, output_mode="tool", output_tools=[answer], allow_text_output=False

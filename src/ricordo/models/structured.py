@@ -14,12 +14,29 @@ from ricordo.messages import JsonValue
 from ricordo.messages.jsontext import loads
 from ricordo.models.contract import Reply
 
-__all__ = ["ANSWER_TOOL", "parse_answer", "with_parsed"]
+__all__ = ["ANSWER_TOOL", "one_type_each", "parse_answer", "with_parsed"]
 
 ANSWER_TOOL = "give_answer"
 """The tool whose arguments are the answer, where a provider has no other way to answer in a form."""
 
 _FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL | re.IGNORECASE)
+
+
+def one_type_each(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return a JSON schema in which no part has several types: each becomes an option of its own.
+
+    The package of one provider does not read a list of types.
+    """
+    types = schema.get("type")
+    several = types if isinstance(types, list) else []
+    rest = {key: _inner(value) for key, value in schema.items() if key != "type" or not several}
+    return {**rest, "anyOf": [{"type": each} for each in several]} if several else rest
+
+
+def _inner(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_inner(each) for each in value]
+    return one_type_each(value) if isinstance(value, dict) else value
 
 
 def parse_answer(text: str, schema: Mapping[str, JsonValue], *, cut_off: bool = False) -> dict[str, JsonValue]:
