@@ -10,7 +10,7 @@ import pytest
 
 from places import place_of
 from ricordo import Memory, Message, Scope
-from ricordo.errors import ChangeNotFound, InvalidEntry, InvalidQuery, InvalidScope
+from ricordo.errors import ChangeNotFound, EntryNotFound, InvalidEntry, InvalidQuery, InvalidScope
 from ricordo.messages import Text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import render_entry
@@ -90,6 +90,8 @@ async def test_undoing_what_was_forgotten_says_so(opened: Opened) -> None:
         await memory.forget(entry.id)
         with pytest.raises(ChangeNotFound, match="was forgotten"):
             await memory.undo(entry.id)
+        with pytest.raises(EntryNotFound, match=rf"{entry.id} was forgotten at 20.*Z by user\."):
+            await memory.entry(entry.id)
         await memory.undo()
         assert (await memory.undo(entry.id)).entries == (entry.id,)
 

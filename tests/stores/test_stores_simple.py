@@ -151,8 +151,8 @@ async def test_what_is_forgotten_is_gone_and_the_rest_is_not(address: str, tmp_p
         assert await store.recall("entry 1") == []
         assert "Entry 1" not in await store.preamble()
         assert await lists.get(saved[2].id) == saved[2]
-        for missing in (saved[1].id, "nobody"):
-            with pytest.raises(EntryNotFound):
+        for missing, told in ((saved[1].id, "was forgotten at .* by me"), ("nobody", "No memory has")):
+            with pytest.raises(EntryNotFound, match=told):
                 await forgets.forget(missing, who="me")
             with pytest.raises(EntryNotFound):
                 await lists.get(missing)

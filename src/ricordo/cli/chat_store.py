@@ -3,6 +3,7 @@
 Invariant: what can't be listed is shown as the prompt has it, so an empty answer means an empty store.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ricordo.cli.chat_commands import Slash
@@ -71,7 +72,10 @@ async def _chosen(agent: "HarnessAgent", wanted: str) -> "Entry":
         raise InvalidInput("This store can't list its memories, so none can be named.")
     entries = {entry.id: entry for entry in await lists.entries()}
     try:
-        return entries[chosen_id([*entries], wanted)]
+        with suppress(EntryNotFound):
+            return entries[chosen_id([*entries], wanted)]
+        # the store knows whether it was forgotten
+        return await lists.get(wanted)
     except EntryNotFound as error:
         raise EntryNotFound(str(error).replace("`ricordo memory list`", "`/memory list`")) from error
 

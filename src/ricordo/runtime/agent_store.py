@@ -35,6 +35,7 @@ from ricordo.workspace.entry import Entry
 __all__ = ["AgentStore", "opened_store", "remembers_in_root"]
 
 _LOG = logging.getLogger("ricordo.agent")
+_WHY = "forgotten in the store of the session"
 
 Standing: TypeAlias = Literal["own", "other", "off", "broken"]
 
@@ -181,7 +182,7 @@ def _refuse_other_scope(store: Store, scope: Scope) -> None:
 
 async def _hide_copies(place: Place, gone: Entry, who: str) -> None:
     """Hide what the conversations in the root of an agent say of what was forgotten in another store."""
-    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who):
+    if await forget_copies(place.files, place.changes, gone, key=place.key, who=who, why=_WHY):
         await place.index.refresh()
 
 

@@ -194,10 +194,9 @@ class Store:
 
     async def _refuse_forgotten(self, entry: Entry) -> None:
         if isinstance(self._bound, KeepsTombstones) and (stone := await self._bound.tombstone_of(entry)):
-            when = f" at {stone.at}" if stone.at else ""
             raise InvalidEntry(
-                f"The memory {stone.id} was forgotten{when} and is not taken in again: save its words without an id "
-                "and a time, as a new memory."
+                f"The memory {stone.id} was forgotten{stone.when} and is not taken in again: save its words without an "
+                "id and a time, as a new memory."
             )
 
     def _scope_of(self, entry: Entry) -> Scope:

@@ -18,7 +18,6 @@ from ricordo.audit import (
     MarkAct,
     MemoryUsage,
     UsageAct,
-    chosen_id,
     chosen_item,
     forget,
     forget_copies,
@@ -394,5 +393,5 @@ class LayeredDriver(Prefaces, PlaceTombstones):
     async def _standing(self, entry_id: str) -> list[tuple[Place, Located]]:
         """Return where the one entry stands that this id, or its beginning, names. Raises `EntryNotFound`."""
         rows = [(place, found) for place in await self.places() for found in await located_by_id(place.files, entry_id)]
-        chosen = chosen_id([found.entry.id for _, found in rows], entry_id)
+        chosen = await self.known_id(entry_id, [found.entry.id for _, found in rows])
         return [row for row in rows if row[1].entry.id == chosen]

@@ -5,7 +5,9 @@ is durable before its entry goes, so what was cut off in between is forgotten ag
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
+from ricordo.audit import chosen_id
 from ricordo.errors import EntryNotFound
 from ricordo.stores.contract import StoreParts
 from ricordo.stores.place import Place
@@ -22,7 +24,14 @@ from ricordo.workspace.tombstones import (
     tombstone_of,
 )  # fmt: skip
 
-__all__ = ["FileTombstones", "ForgettingDriver", "PlaceTombstones", "ProcessTombstones", "StoreTombstones"]
+__all__ = [
+    "FileTombstones",
+    "ForgettingDriver",
+    "KnowsForgotten",
+    "PlaceTombstones",
+    "ProcessTombstones",
+    "StoreTombstones",
+]
 
 
 class StoreTombstones(ABC):
@@ -88,7 +97,28 @@ class ProcessTombstones(StoreTombstones):
         self._held = parse_tombstones(self._held.with_entries([stone]))
 
 
-class ForgettingDriver(PlainDriver):
+class KnowsForgotten(ABC):
+    """What every driver that keeps tombstones does with them."""
+
+    @abstractmethod
+    async def tombstones(self) -> tuple[Tombstone, ...]:
+        """Return the record of each entry that was forgotten, oldest first. Raises `StorageError`."""
+
+    async def known_id(self, wanted: str, ids: Sequence[str]) -> str:
+        """Return the one of `ids` that is, or begins or ends with, `wanted`.
+
+        Raises: EntryNotFound, which says when the entry was forgotten if it was.
+        """
+        try:
+            return chosen_id(ids, wanted)
+        except EntryNotFound:
+            for row in await self.tombstones():
+                if row.id == wanted:
+                    raise EntryNotFound(f"The memory {row.id} was forgotten{row.when}.") from None
+            raise
+
+
+class ForgettingDriver(KnowsForgotten, PlainDriver):
     """A plain driver that can take an entry out again, which leaves a tombstone."""
 
     def __init__(self, tombstones: StoreTombstones) -> None:
@@ -101,13 +131,9 @@ class ForgettingDriver(PlainDriver):
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, also by the beginning or the end of its id. Raises `EntryNotFound`."""
-        try:
-            return await super().get(entry_id)
-        except EntryNotFound:
-            for row in await self.tombstones():
-                if row.id == entry_id:
-                    raise EntryNotFound(f"The memory {row.id} was forgotten at {row.at} by {row.by}.") from None
-            raise
+        entries = await self.entries()
+        chosen = await self.known_id(entry_id, [entry.id for entry in entries])
+        return next(entry for entry in entries if entry.id == chosen)
 
     async def forget(self, entry_id: str, *, who: str, why: str = "") -> Entry:
         """Remove an entry everywhere, leave a tombstone, and return the entry. Raises `EntryNotFound`."""
@@ -130,7 +156,7 @@ class ForgettingDriver(PlainDriver):
         return await self._tombstones.of(entry)
 
 
-class PlaceTombstones(ABC):
+class PlaceTombstones(KnowsForgotten):
     """The tombstones of the places that a scope sees, which forgetting writes there as a part of its change set."""
 
     @abstractmethod

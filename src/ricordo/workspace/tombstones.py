@@ -47,6 +47,11 @@ class Tombstone:
     at: str = ""
     by: str = ""
 
+    @property
+    def when(self) -> str:
+        """When and by whom it was forgotten, in words that begin with a space; empty where that is not known."""
+        return f" at {self.at} by {self.by}" if self.at else ""
+
     def line(self) -> bytes:
         """Return it as a line of a file of tombstones."""
         values = {name: value for name, value in asdict(self).items() if value or name in {"id", "digest"}}
