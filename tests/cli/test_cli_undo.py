@@ -51,3 +51,31 @@ def test_a_store_that_was_copied_here_is_undone_as_one_and_can_be_copied_again()
     assert ricordo("undo", *here).document["undone"]["act"] == "import"
     assert ricordo("memory", "list", *here).document["total"] == 1
     assert ricordo(*copy).document["copied"] == 2
+
+
+@pytest.mark.parametrize("act", ["remember", "ingest", "pin", "forget"])
+def test_what_a_person_does_for_the_whole_project_is_their_newest_act(act: str) -> None:
+    ricordo("remember", "Nadia owns the staging database.", "--user", "ann")
+    ricordo("remember", "We deploy only from main.", "--shared", "--user", "ben")
+    shared = ricordo("remember", "The build runs on Sundays.", "--shared", "--user", "ann", "--json").document["entry"]
+    if act == "ingest":
+        ricordo("ingest", chat(Path("chat.jsonl"), session="one"), "--shared", "--user", "ann")
+    elif act != "remember":
+        ricordo(act, shared["id"], "--user", "ann")
+    assert "We deploy only from main." not in ricordo("history", "--user", "ann").out
+    undone = ricordo("undo", "--user", "ann")
+    assert undone.code == 0
+    contents = {each["content"] for each in ricordo("memory", "list", "--user", "ann", "--json").document["entries"]}
+    kept = {"Nadia owns the staging database.", "We deploy only from main."}
+    assert contents == (kept if act == "remember" else kept | {"The build runs on Sundays."})
+    refused = ricordo("undo", "--user", "cleo")
+    assert "nothing to undo" in refused.err
+
+
+def test_a_consolidation_of_what_a_project_shares_is_undone_by_who_asked_for_it() -> None:
+    ricordo("remember", "Nadia owns the staging database.", "--user", "ann")
+    ricordo("remember", "We deploy only from main.", "--shared", "--user", "ben")
+    ricordo("consolidate", "--shared", "--user", "ann")
+    assert "nothing to undo" in ricordo("undo", "--user", "cleo").err
+    assert "consolidate" in ricordo("undo", "--user", "ann").out
+    assert "Nadia" in ricordo("undo", "--user", "ann").out

@@ -233,7 +233,12 @@ async def opened(target: Target, *, finds: bool = False) -> "AsyncIterator[Memor
     tell_trouble(target)
     settings, named = target.settings, None if finds else "none"
     async with Memory.open(
-        target.root, scope=await scope_of(target), settings=settings, embedder=named, reranker=named
+        target.root,
+        scope=await scope_of(target),
+        settings=settings,
+        embedder=named,
+        reranker=named,
+        actor=target.user,
     ) as memory:
         if finds and settings.embedder in _OF_THIS_MACHINE:
             await memory.embed(seconds=_EMBEDDING_SECONDS)

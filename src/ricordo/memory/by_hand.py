@@ -87,7 +87,7 @@ class ByHand(ABC):
         Raises: ChangeNotFound, also when what it replaced is not kept any more.
         """
         _require_text(change_id or "")
-        places, user = await self._layers.places(), self.scope.user or ""
+        places, user = await self._layers.places(), self._workspace.place.changes.user
         items = [(item, place) for place in places for item in await history(place.files, place.changes, user=user)]
         if not items:
             raise ChangeNotFound("Nothing was written yet.")

@@ -104,6 +104,7 @@ class Memory(ByHand):
         disk: Disk | None = None,
         embedder: Embedder | str | None = None,
         reranker: Reranker | str | None = None,
+        actor: str = "",
     ) -> AsyncIterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
@@ -112,9 +113,10 @@ class Memory(ByHand):
         which is refused else, before anything of it is read. Without `settings` its config.toml and the environment
         say them. `on_event` hears what happens; it never sees content. `embedder` finds by meaning too: one of your
         own, or its name as in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say
-        in the order of the best hits, where it answers in time; it may be a name too. Raises: ScopeRequired;
-        RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to another tenant or
-        project; InvalidSetting, or DocumentInvalid for a config.toml that is no TOML.
+        in the order of the best hits, where it answers in time; it may be a name too. `actor` is the user whose acts
+        are recorded, and undone, where the scope names none, such as a person who saves for a whole project. Raises:
+        ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to
+        another tenant or project; InvalidSetting, or DocumentInvalid for a config.toml that is no TOML.
         """
         scope = scope_of(scope)
         require("root", root, str, Path, NoneType, words="a folder or None")
@@ -127,7 +129,7 @@ class Memory(ByHand):
         named = Path(root) if root is not None else None
         folder, held = await run_sync(partial(_located, named, settings, trusted=trusted))
         parts = Parts.standard(
-            settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker
+            settings=held, clock=clock, disk=disk, sink=on_event, embedder=embedder, reranker=reranker, actor=actor
         )
         async with open_workspace(folder, scope, parts) as workspace:
             layers = workspace.store.offers(Layers)

@@ -363,7 +363,7 @@ async def _open_place(layer: Layer, key: bytes, scope: Scope, parts: Parts, held
     owner = await claim_place(files, layer.scope, clock=parts.clock, ids=parts.ids)
     held.append(await uncut_in_thread(HeldFolder, layer.folder))
     files.hold(held[-1])
-    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or "")
+    changes = ChangeSets(files, clock=parts.clock, ids=parts.ids, user=scope.user or parts.actor)
     await follow_written(files, parts.ids)
     with parts.emitter.stage("recover", owner) as progress, suppress(StorageError):
         progress.counts["changes"] = await changes.recover()

@@ -16,7 +16,8 @@ __all__ = ["Parts"]
 class Parts:
     """What can be exchanged under a workspace: time, ids, the disk and who listens to events.
 
-    `model` is asked for what memory does on its own, where the settings name no other one; None for the rules.
+    `actor` is the user whose acts are recorded where the scope names none. `model` is asked
+    for what memory does on its own, where the settings name no other one; None for the rules.
     """
 
     settings: Settings
@@ -27,6 +28,7 @@ class Parts:
     embedder: Embedder | str | None = None
     model: ChatModel | None = None
     reranker: Reranker | str | None = None
+    actor: str = ""
 
     @classmethod
     def standard(
@@ -38,6 +40,7 @@ class Parts:
         sink: Sink | None = None,
         embedder: Embedder | str | None = None,
         reranker: Reranker | str | None = None,
+        actor: str = "",
     ) -> "Parts":
         """Return the parts of this machine, but for those given.
 
@@ -54,4 +57,5 @@ class Parts:
             ids=MonotonicIds(ticking),
             disk=disk or Disk(),
             emitter=Emitter(ticking, sinks),
+            actor=actor,
         )

@@ -174,7 +174,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
 
     async def _sign(self, place: Place, saved: Entry) -> None:
         """Note whose act a save was, where neither its line nor its place says so: what a project's users share."""
-        if self._scope.user and not (saved.scope and saved.scope.user):
+        if place.changes.user and not (saved.scope and saved.scope.user):
             await place.changes.apply([], act="save", who=saved.by, entries=[saved.id], why=saved.reason or "")
 
     async def find(self, query: Query, limit: int) -> list[Hit]:
@@ -364,7 +364,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
             (place, replace(item, why=place.redactor.clean(item.why)))
             for place in await self.places()
             for item in await history(
-                place.files, place.changes, limit=limit, holding=holding, user=self._scope.user or ""
+                place.files, place.changes, limit=limit, holding=holding, user=self._place.changes.user
             )
         ]
         return sorted(found, key=lambda row: row[1].order, reverse=True)[:limit]

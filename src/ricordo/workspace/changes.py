@@ -77,7 +77,7 @@ class ChangeSets:
         self.clock = clock
         self._files = files
         self._ids = ids
-        self._user = user
+        self.user = user
 
     async def apply(
         self,
@@ -109,7 +109,7 @@ class ChangeSets:
                 act=act,
                 files=tuple(_file_change(edit) for edit in edits),
                 undoes=undoes,
-                user=self._user if user is None else user,
+                user=self.user if user is None else user,
                 entries=tuple(entries),
                 part_of=part_of,
             )

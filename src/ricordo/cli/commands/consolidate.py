@@ -67,7 +67,7 @@ async def _carried_out(target: Target, *, deep: bool, dry_run: bool, approve: bo
     from ricordo.audit.history import PERSON
     from ricordo.runtime.assembly import Parts, open_workspace
 
-    parts, note = await _with_model(Parts.standard(settings=target.settings))
+    parts, note = await _with_model(Parts.standard(settings=target.settings, actor=target.user))
     async with open_workspace(target.root, await scope_of(target), parts) as workspace:
         curation = workspace.curation
         if curation is None:

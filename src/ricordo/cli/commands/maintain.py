@@ -101,9 +101,12 @@ async def _place_maintained(
     from ricordo.runtime.assembly import Parts, look_into, open_workspace
 
     if dry_run:
-        async with look_into(target.place, Parts.standard(settings=target.settings)) as (inbox, files):
+        async with look_into(target.place, Parts.standard(settings=target.settings, actor=target.user)) as (
+            inbox,
+            files,
+        ):
             return await overdue(inbox, files), await _old(target, files), None
-    scope, parts = await scope_of(target), Parts.standard(settings=target.settings)
+    scope, parts = await scope_of(target), Parts.standard(settings=target.settings, actor=target.user)
     async with open_workspace(target.root, scope, parts) as workspace:
         if workspace.curation:
             workspace.curation.asked_by = PERSON
