@@ -108,15 +108,14 @@ class Memory(ByHand):
     ) -> AsyncIterator["Memory"]:
         """Open the memory of `scope` in the folder `root`, which is created when it does not exist.
 
-        Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new
-        one at the top of the git work tree. `trusted` vouches for a root that was not made or trusted on this machine,
-        which is refused else, before anything of it is read. Without `settings` its config.toml and the environment
-        say them. `on_event` hears what happens; it never sees content. `embedder` finds by meaning too: one of your
-        own, or its name as in the settings, such as `static`; `none` for none whatever they say. `reranker` has a say
-        in the order of the best hits, where it answers in time; it may be a name too. `actor` is the user whose acts
-        are recorded, and undone, where the scope names none, such as a person who saves for a whole project. Raises:
+        Without `root` it is the one of RICORDO_ROOT, else the nearest at or above the working directory, else a new one
+        at the top of the git work tree. `trusted` vouches for a root that was not made or trusted on this machine,
+        which is refused else, before anything of it is read. Without `settings` its config.toml and the environment say
+        them. `on_event` hears what happens; it never sees content. `embedder` finds by meaning too: one of your own, or
+        a name as in the settings, such as `static`, or `none`. `reranker` has a say in the order of the best hits; it
+        may be a name too. `actor` is whose acts are recorded, and undone, where the scope names no user. Raises:
         ScopeRequired; RootNotTrusted; InvalidScope if a part holds a secret; ScopeMismatch if the root belongs to
-        another tenant or project; InvalidSetting, or DocumentInvalid for a config.toml that is no TOML.
+        another tenant or project; InvalidSetting, or DocumentInvalid for a damaged config.toml.
         """
         scope = scope_of(scope)
         require("root", root, str, Path, NoneType, words="a folder or None")
