@@ -22,7 +22,7 @@ TOLD = {
     "recall": "We deploy from main.",
     "memory_search": "We deploy from main.",
     "memory_get": "- We deploy from main.",
-    "forget": "forgotten: We deploy from main.",
+    "forget": "forgotten: the fact ",
     "memory_files": "File created successfully at: /memories/a.md",
 }
 

@@ -14,14 +14,7 @@ from ricordo.audit.as_of import entries_as_of
 from ricordo.audit.doctor import Check, inspect, inspect_inbox
 from ricordo.audit.history import PERSON
 from ricordo.clock import Clock
-from ricordo.errors import (
-    InvalidEntry,
-    InvalidMessage,
-    InvalidQuery,
-    InvalidScope,
-    InvalidSetting,
-    MemoryClosed,
-)
+from ricordo.errors import InvalidEntry, InvalidMessage, InvalidQuery, InvalidScope, InvalidSetting, MemoryClosed
 from ricordo.events import Sink
 from ricordo.files.disk import Disk
 from ricordo.guard import has_secret
