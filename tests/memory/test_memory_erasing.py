@@ -250,6 +250,65 @@ async def test_a_text_inside_longer_words_is_named_and_erased_when_asked_for(tmp
             assert not [path for path in files_of(root) if text.encode() in path.read_bytes()]
 
 
+@pytest.mark.parametrize("said", ["Ann earns heron euros.", 'Ann calls it "heron euros"', "heron\teuros\nand more"])
+async def test_records_that_say_nothing_but_what_was_erased_can_be_read_afterwards(said: str, tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    talk = [Message(role="user", parts=(Text(text=said),)), Message(role="assistant", parts=(Text(text="Noted."),))]
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.ingest(talk, session="one")
+        await memory.profile().add_fact(said)
+        await memory.profile().add_fact("Likes tea.")
+        saved = await memory.remember(said)
+        (place_of(root) / "trash").mkdir()
+        document = {"said": said, "more": [said, {"deep": json.dumps({"said": said})}]}
+        (place_of(root) / "trash" / "old.json").write_text(json.dumps(document, indent=1))
+        await memory.forget(saved.id)
+        await memory.erase(saved.id)
+        kept = json.loads((place_of(root) / "trash" / "old.json").read_text())
+        assert kept.keys() == {"said", "more"}
+        assert json.loads(kept["more"][1]["deep"]).keys() == {"said"}
+        session = await memory.session("one")
+        assert session.broken == ()
+        assert [message.text for message in session.messages][1:] == ["Noted."]
+        assert [fact.content for fact in (await memory.profile().show()).facts] == ["Likes tea."]
+        assert [check.name for check in await memory.doctor() if not check.ok] == []
+    assert not [path for path in files_of(root) if b"heron" in path.read_bytes()]
+
+
+async def test_a_text_whose_erasing_was_cut_off_is_erased_by_naming_it_again(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        for number in range(3):
+            await memory.remember(f"Ann saw a heron in {number}.")
+    with suppress(StorageError):
+        async with Memory.open(root, scope=SHOP, settings=settings(root), disk=stopping(root, 20)) as memory:
+            await memory.erase(text="heron")
+    [pending] = (place_of(root) / "history" / "erasing").glob("*")
+    assert "heron" not in pending.read_text()
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        told = {check.name: check.detail for check in await memory.doctor()}
+        assert f"`ricordo erase --text` with the same text finishes it: {pending.stem}" in told["erasing"]
+        with pytest.raises(InvalidEntry, match="give the same text"):
+            await memory.erase(pending.stem)
+        await memory.erase(text="another")
+        assert pending.exists()
+        await memory.erase(text="Heron")
+        assert not pending.exists()
+        assert not [path for path in files_of(root) if b"heron" in path.read_bytes()]
+
+
+async def test_a_text_that_many_memories_say_is_erased_from_all_of_them(tmp_path: Path) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        for number in range(8):
+            await memory.remember(f"Ann saw a heron in {number}.")
+        assert len(await memory.recall("heron", limit=20)) == 8
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.erase(text="heron")
+        assert not [path for path in files_of(root) if b"heron" in path.read_bytes()]
+        assert len(await memory.recall("Ann saw", limit=20)) == 8
+
+
 @pytest.mark.parametrize("text", ["a", "to", "¿?", "蓝"])
 async def test_a_text_that_is_too_short_is_not_erased_everywhere(text: str, tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"

@@ -331,7 +331,10 @@ async def _inboxes(files: FileStore) -> Check:
 async def _erasing(files: FileStore) -> list[Check]:
     """Return the check of what was begun to be erased; none where all of it is done."""
     left = await unfinished(files)
-    detail = f"erased in part only, `ricordo erase ID` finishes it: {', '.join(left)}"
+    entries, texts = [name for name, text in left.items() if not text], [name for name, text in left.items() if text]
+    told = [f"`ricordo erase ID` finishes it: {', '.join(entries)}"] if entries else []
+    told += [f"`ricordo erase --text` with the same text finishes it: {', '.join(texts)}"] if texts else []
+    detail = f"erased in part only, {'; '.join(told)}"
     return [Check(name="erasing", ok=False, count=len(left), detail=detail)] if left else []
 
 

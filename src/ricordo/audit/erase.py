@@ -23,6 +23,7 @@ from ricordo.clock import Clock, rfc3339
 from ricordo.database.erasing import MAGIC, erase_rows, read_values
 from ricordo.errors import AlreadyExists, EraseIncomplete, FileMissing, PathRefused, StorageFailed, VersionConflict
 from ricordo.files import FileStore
+from ricordo.messages.jsontext import decoded
 from ricordo.workspace.changes import CHANGES_LOCK, CURATION_LOCK, OBJECTS, ChangeSets, replaced_memory
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import parse_entries
@@ -112,11 +113,13 @@ async def bury(root: Root, entries: Sequence[Entry], entry_id: str) -> None:
         await root.files.replace(TOMBSTONES, stones.with_entries(rows), expected=stones.version)
 
 
-async def begin_erasing(root: Root, entry_id: str) -> None:
-    """Create the record, without content, that this is being erased."""
-    record = json.dumps({"id": entry_id, "at": rfc3339(root.clock.now())}) + "\n"
+async def begin_erasing(root: Root, entry_id: str, text: str = "") -> None:
+    """Create the record, without content, that this entry or this `text` is being erased."""
+    record = {"id": entry_id, "at": rfc3339(root.clock.now())}
+    if text:
+        record["text"] = content_digest(text, root.key)
     with suppress(AlreadyExists):
-        await root.files.create(f"{ERASING}/{entry_id}.json", record.encode())
+        await root.files.create(f"{ERASING}/{entry_id}.json", (json.dumps(record) + "\n").encode())
 
 
 async def finish_erasing(root: Root, entry_id: str) -> None:
@@ -125,9 +128,18 @@ async def finish_erasing(root: Root, entry_id: str) -> None:
         await root.files.delete(f"{ERASING}/{entry_id}.json")
 
 
-async def unfinished(files: FileStore) -> list[str]:
-    """Return the ids of what is being erased, or was when a process ended."""
-    return [info.path.rpartition("/")[2].removesuffix(".json") for info in await files.list(ERASING)]
+async def unfinished(files: FileStore) -> dict[str, str]:
+    """Return the ids of what is being erased, or was when a process ended, with the digest of a text or nothing."""
+    found: dict[str, str] = {}
+    for info in await files.list(ERASING):
+        name = info.path.rpartition("/")[2].removesuffix(".json")
+        with suppress(FileMissing):
+            try:
+                digest = decoded((await files.read(info.path)).data).get("text", "")
+            except (ValueError, AttributeError):
+                digest = ""
+            found[name] = digest if isinstance(digest, str) else ""
+    return found
 
 
 async def erase_from(root: Root, needles: Needles) -> Erased:
@@ -151,7 +163,7 @@ async def erase_from(root: Root, needles: Needles) -> Erased:
 
 async def _pass(root: Root, needles: Needles) -> Erased:
     changed = deleted = 0
-    for path in await run_sync(lambda: list(_walk(root.folder))):
+    for path in await run_sync(lambda: sorted({*_walk(root.folder)}.difference(_index_files(root)))):
         name = path.relative_to(root.folder).as_posix()
         act = await run_sync(_step_for, path, needles)
         if act == "delete":
@@ -189,9 +201,15 @@ def _step_for(path: Path, needles: Needles) -> str:
 
 def _drop_index(root: Root) -> None:
     """Delete the index, its vectors and damaged copies of them; a process that has it open builds it again."""
-    for path in root.index.parent.glob(f"{root.index.stem}*"):
+    for path in _index_files(root):
         with suppress(FileNotFoundError):
             path.unlink()
+
+
+def _index_files(root: Root) -> Iterator[Path]:
+    """Yield the files of the index, which are not changed but built again: a change would break its tables of words."""
+    for folder in {root.folder, root.index.parent}:
+        yield from folder.glob(f"{root.index.stem}*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +222,7 @@ class _Scan:
 
 
 def _scan(root: Root, needles: Needles) -> _Scan:
-    paths = [*_walk(root.folder), *root.index.parent.glob(f"{root.index.stem}*")]
+    paths = [*_walk(root.folder), *_index_files(root)]
     holding = [path for path in paths if needles.stand_in(_inflated(_read(path)))]
     left = [str(path) for path in holding if _is_left_in(path, needles)]
     return _Scan(
@@ -228,8 +246,7 @@ def _known_by(folder: Path, forgotten: Forgotten) -> set[str]:
     for path in _walk(folder):
         data = _inflated(_read(path))
         if not data.startswith(MAGIC):
-            for line in data.decode("utf-8", "replace").split("\n"):
-                found |= {*forgotten.found(line)}
+            found |= forgotten.found_in(data)
     return found
 
 

@@ -22,7 +22,7 @@ from ricordo.stores.capabilities import Layers
 from ricordo.stores.place import Place
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.needles import Needles
-from ricordo.workspace.tombstones import read_tombstones
+from ricordo.workspace.tombstones import content_digest, read_tombstones
 
 __all__ = ["erase_everywhere", "erased_by"]
 
@@ -43,6 +43,10 @@ async def erased_by(layers: Layers, entry_id: str) -> tuple[str, list[Entry]]:
         for root in roots:
             known |= dict.fromkeys([*(await read_tombstones(root.files)).ids, *await unfinished(root.files)])
         chosen = chosen_id([*known], entry_id)
+    if any([(await unfinished(root.files)).get(chosen) for root in roots]):
+        raise InvalidEntry(
+            f"{chosen} is a text that was erased in part, and is not kept: give the same text once more."
+        )
     return chosen, [entry for root in roots for entry in await versions_of(root, chosen)]
 
 
@@ -65,11 +69,11 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
     if entry_id:
         chosen, entries = await erased_by(layers, entry_id)
     else:
-        chosen = places[0].ids.new()
+        chosen = await _begun(places, text) or places[0].ids.new()
         entries = [Entry(content=text, id=chosen)]
     roots = [_root(place) for place in places]
     for root in roots:
-        await begin_erasing(root, chosen)
+        await begin_erasing(root, chosen, text)
     ids = await _forgotten(layers, roots, chosen)
     entries += [entry for name in ids for root in roots for entry in await versions_of(root, name)]
     texts: set[str] = set()
@@ -91,6 +95,15 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
     if incomplete:
         raise incomplete[0]
     return done
+
+
+async def _begun(places: Sequence[Place], text: str) -> str:
+    """Return the id under which the erasing of a text was begun and not finished; empty for none."""
+    for place in places:
+        for name, digest in (await unfinished(place.files)).items():
+            if digest == content_digest(text, place.key):
+                return name
+    return ""
 
 
 def _is_short(text: str) -> bool:

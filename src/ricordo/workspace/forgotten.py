@@ -6,7 +6,7 @@ arguments of a tool call. Forgetting keeps a digest of each statement that says 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,6 +21,8 @@ __all__ = ["Forgotten", "copies", "texts_of"]
 
 _ITEM = re.compile(r"\s*(?:[-*+>\u2022]|\d{1,3}[.)])\s+")
 _KNOWN = 4096
+_JSON_SIGNS = ' \t"{}[],:\\'
+_FEWEST_BARE = 8
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,15 @@ class Forgotten:
     def found(self, text: str) -> list[str]:
         """Return the statements of `text` that were forgotten."""
         return [said for said in _statements(text) if content_digest(said, self.key) in self.digests]
+
+    def found_in(self, data: bytes) -> set[str]:
+        """Return the forgotten statements in the content of a file: in the texts of JSON, else in its lines.
+
+        Signs of JSON around a statement are no part of it.
+        """
+        said = {each for text in _file_texts(data.decode("utf-8", "replace")) for each in self.found(text)}
+        bare = {each.strip(_JSON_SIGNS) for each in said}
+        return {each for each in bare if each in said or len(each) >= _FEWEST_BARE}
 
     def struck(self, text: str) -> str:
         """Return `text` with each forgotten statement replaced by a mark."""
@@ -187,6 +198,22 @@ def _mapped(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
             return {key: _mapped(each, change) for key, each in value.items()}
         case _:
             return value
+
+
+def _file_texts(content: str) -> Iterator[str]:
+    """Yield the texts of a file: those of its JSON or of its lines of JSON, and other lines as they are."""
+    if texts := _in_json(content):
+        yield from _all_texts(texts)
+    else:
+        for line in content.split("\n"):
+            yield from _all_texts(_in_json(line) or [line])
+
+
+def _all_texts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield texts, and of those that are JSON the texts in them."""
+    for text in texts:
+        inner = _in_json(text) if text.lstrip().startswith(("{", "[")) else ()
+        yield from _all_texts(inner) if inner else (text,)
 
 
 def _in_json(arguments: str) -> Collection[str]:
