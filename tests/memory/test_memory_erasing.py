@@ -297,16 +297,21 @@ async def test_a_text_whose_erasing_was_cut_off_is_erased_by_naming_it_again(tmp
         assert not [path for path in files_of(root) if b"heron" in path.read_bytes()]
 
 
-async def test_a_text_that_many_memories_say_is_erased_from_all_of_them(tmp_path: Path) -> None:
+async def test_a_text_that_many_memories_say_is_erased_from_all_of_them_and_nothing_else_is(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
+    said = Message(role="user", parts=(Text(text="We saw it. Ann saw a heron in 3. We took a walk."),))
     async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.ingest([said], session="one")
         for number in range(8):
             await memory.remember(f"Ann saw a heron in {number}.")
         assert len(await memory.recall("heron", limit=20)) == 8
     async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
         await memory.erase(text="heron")
         assert not [path for path in files_of(root) if b"heron" in path.read_bytes()]
-        assert len(await memory.recall("Ann saw", limit=20)) == 8
+        contents = {entry.content for entry in await memory.entries()}
+        assert {f"Ann saw a [erased] in {number}." for number in range(8)} <= contents
+        [message] = (await memory.session("one")).messages
+        assert message.text == "We saw it. Ann saw a * in 3. We took a walk."
 
 
 @pytest.mark.parametrize("text", ["a", "to", "¿?", "蓝"])

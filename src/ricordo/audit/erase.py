@@ -99,9 +99,12 @@ async def needles_of(root: Root, entries: Sequence[Entry], entry_id: str) -> set
     return texts
 
 
-async def bury(root: Root, entries: Sequence[Entry], entry_id: str) -> None:
-    """Add tombstones of what is to be erased, where forgetting has added none."""
-    copies = await copies_of(root.files, entries, key=root.key) if entries else None
+async def bury(root: Root, entries: Sequence[Entry], entry_id: str, *, with_copies: bool) -> None:
+    """Add tombstones of what is to be erased, where forgetting has added none.
+
+    With `with_copies` statements of records that say the same get one too.
+    """
+    copies = await copies_of(root.files, entries, key=root.key) if entries and with_copies else None
     stones = await read_tombstones(root.files)
     digests = {content_digest(entry.content, root.key) for entry in entries}
     known = {(row.id, row.digest) for row in stones.rows}

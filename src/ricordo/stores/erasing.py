@@ -74,13 +74,14 @@ async def erase_everywhere(layers: Layers, *, entry_id: str = "", text: str = ""
     roots = [_root(place) for place in places]
     for root in roots:
         await begin_erasing(root, chosen, text)
-    ids = await _forgotten(layers, roots, chosen)
-    entries += [entry for name in ids for root in roots for entry in await versions_of(root, name)]
-    texts: set[str] = set()
+    ids, texts = [chosen], {text} if text else set[str]()
+    if entry_id:
+        # what says the same in other words goes with an entry; of a text nothing but the text itself
+        ids = await _forgotten(layers, roots, chosen)
+        entries += [entry for name in ids for root in roots for entry in await versions_of(root, name)]
+        texts = {each for root in roots for name in ids for each in await needles_of(root, entries, name)}
     for root in roots:
-        for name in ids:
-            texts |= await needles_of(root, entries, name)
-        await bury(root, entries, chosen)
+        await bury(root, entries, chosen, with_copies=bool(entry_id))
     needles, done = Needles(texts, inside_words=inside_words), Erased(ids=tuple(ids))
     incomplete: list[EraseIncomplete] = []
     for place, root in zip(places, roots, strict=True):
