@@ -172,7 +172,7 @@ def test_one_task_is_shown_with_all_that_is_known_of_it() -> None:
     assert facts[-3:] == ["  result", "    They differ", "    in one line."]
     named = dict(line.strip().split("  ", 1) for line in facts[:-3])
     assert {name: named[name].strip() for name in ("type", "state", "session")} == {
-        "type": "local_agent general",
+        "type": "local_bash general",
         "state": "completed",
         "session": "monday",
     }

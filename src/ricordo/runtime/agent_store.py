@@ -25,7 +25,7 @@ from ricordo.runtime.settings import Settings
 from ricordo.runtime.store_folders import at_home
 from ricordo.runtime.stores import Opener, close_store, default_store
 from ricordo.scopes import Scope
-from ricordo.stores.contract import Backend, Store, StoreParts
+from ricordo.stores.contract import Backend, Store, StoreParts, on_forgotten
 from ricordo.stores.nothing import NoMemory
 from ricordo.stores.opening import Address, parse_address
 from ricordo.stores.place import Place
@@ -95,7 +95,7 @@ async def opened_store(
         else:
             found = await _at_address(stack, given, scope, parts, root=root, workspace=workspace, required=required)
         if found.standing == "other" and workspace:
-            found.store.tell_forgotten(partial(_hide_copies, workspace.place))
+            on_forgotten(found.store, partial(_hide_copies, workspace.place))
         try:
             yield found
         finally:

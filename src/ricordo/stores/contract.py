@@ -26,7 +26,7 @@ from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.redaction import redacted_beside, shown_entry
 
-__all__ = ["Backend", "Driver", "Store", "StoreParts"]
+__all__ = ["Backend", "Driver", "Store", "StoreParts", "on_forgotten"]
 
 _C = TypeVar("_C")
 
@@ -175,10 +175,6 @@ class Store:
             self._views[capability] = type(capability.__name__, (), {**view, "__slots__": ()})()
         return cast("_C", self._views[capability])
 
-    def tell_forgotten(self, act: Callable[[Entry, str], Awaitable[object]]) -> None:
-        """Do `act` with each entry that is forgotten through this store from now on, and with who forgets it."""
-        self._acts_of_forgetting.append(act)
-
     def _method(self, name: str) -> Callable[..., object]:
         """Return a method of the backend; forgetting is told once it is done."""
         method: Callable[..., object] = getattr(self._bound, name)
@@ -224,6 +220,11 @@ def _guarded(hit: Hit, redactor: Redactor) -> Hit:
         after=after,
     )
     return hit if cleaned == hit else cleaned
+
+
+def on_forgotten(store: Store, act: Callable[[Entry, str], Awaitable[object]]) -> None:
+    """Do `act` with each entry that is forgotten through `store` from now on, and with who forgets it."""
+    store._acts_of_forgetting.append(act)
 
 
 def _methods_of(capability: type) -> frozenset[str]:
