@@ -139,14 +139,17 @@ def test_a_learned_memory_shows_the_line_of_the_conversation_that_it_rests_on() 
     assert (learned["source"]["quote"] or learned["content"]) in shown
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 def test_what_is_forgotten_is_gone_and_an_undo_brings_it_back() -> None:
-    saved = _remember("We use uv.")
+    saved, kept = _remember("We use uv."), "Tests live in tests."
+    _remember(kept)
     assert ricordo("forget", saved["entry"]["id"], "--reason", "changed").code == 0
-    assert _contents() == []
+    assert _contents() == [kept]
+    assert "was forgotten at" in ricordo("memory", "show", saved["entry"]["id"]).err
     assert ricordo("recall", "uv").out == "Nothing found.\n"
     assert ricordo("history", "--json").document["changes"][0]["why"] == "changed"
     assert ricordo("undo").code == 0
-    assert _contents() == ["We use uv."]
+    assert sorted(_contents()) == [kept, "We use uv."]
 
 
 def test_the_newest_write_is_undone_and_the_history_tells() -> None:

@@ -1,5 +1,7 @@
 """Full text: the order of BM25 over plain files, from an index that may be lost at any time."""
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -96,6 +98,9 @@ async def test_edits_by_hand_are_found_and_what_is_forgotten_is_cut_out_alone(tm
         before = file.read_text(encoding="utf-8").splitlines()
         assert await forget(store, gone.id) == gone
         assert await texts(store, "Zanzibar") == []
+        with closing(sqlite3.connect(folder / "memory_fulltext.db")) as index:
+            assert index.execute("SELECT entry FROM chunk WHERE content LIKE '%anzibar%'").fetchall() == []
+            assert index.execute("SELECT entry FROM chunk WHERE content LIKE '%port%'").fetchall() == [(kept.id,)]
         after = file.read_text(encoding="utf-8").splitlines()
         assert after == [line for line in before if "Zanzibar" not in line]
 
