@@ -139,7 +139,11 @@ async def test_what_was_saved_is_forgotten_and_what_others_wrote_is_theirs_to_de
             await forgets.forget(theirs.entry.id, who="user")
         (bullet,) = await store.recall("staging")
         await forgets.forget(bullet.entry.id, who="user")
+    async with opened(folder) as store:
+        with pytest.raises(InvalidInput, match="was forgotten"):
+            await store.save(saved)
     after = contents(folder)
+    assert after.keys() == {*FOREIGN, "user.md", "project.md", "reference.md"} & after.keys()
     assert b"canary" not in b"".join(after.values())
     assert b"staging" not in after["MEMORY.md"]
     assert after["feedback_testing.md"] == FOREIGN["feedback_testing.md"]
