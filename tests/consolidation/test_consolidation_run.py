@@ -275,6 +275,7 @@ async def test_a_hand_edit_during_a_run_survives_it(moment: tuple[str, str, int]
     assert await root.memory() == ["- by hand", "- We deploy only from main."]
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 @pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK])
 async def test_what_is_forgotten_during_a_run_does_not_come_back(moment: tuple[str, str, int]) -> None:
     async def forgotten(root: Root) -> None:
@@ -288,6 +289,7 @@ async def test_what_is_forgotten_during_a_run_does_not_come_back(moment: tuple[s
     assert await root.memory() == []
 
 
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_what_another_forgot_without_seeing_the_curated_copy_is_taken_out() -> None:
     async def bury(root: Root) -> None:
         (found,) = parse_entries((await root.contents())[LEDGER], LEDGER)
