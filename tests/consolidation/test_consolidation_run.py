@@ -290,6 +290,25 @@ async def test_what_is_forgotten_during_a_run_does_not_come_back(moment: tuple[s
 
 
 @pytest.mark.req("HE-O-audit-forget", "GO-I10")
+async def test_a_ledger_of_another_copy_brings_nothing_back_and_what_is_saved_again_is_curated() -> None:
+    root = Root()
+    saved = await root.save("We deploy only from main.")
+    copied = await root.save("We test in Python.", by="flush")
+    await root.run()
+    ledger = (await root.contents())[LEDGER]
+    for gone in (saved, copied):
+        await forget(root.files, root.changes, gone.id, key=KEY, who="user")
+    other = ledger.replace(copied.id.encode(), f"{copied.id[:-1]}z".encode())
+    await root.files.replace(LEDGER, other, expected=(await root.files.read(LEDGER)).version)
+    await root.run()
+    assert await root.memory() == []
+    again = await root.save("We deploy only from main.")
+    await root.run()
+    (found,) = parse_entries((await root.contents())[MEMORY], MEMORY)
+    assert (found.entry.id, found.entry.content) == (again.id, again.content)
+
+
+@pytest.mark.req("HE-O-audit-forget", "GO-I10")
 async def test_what_another_forgot_without_seeing_the_curated_copy_is_taken_out() -> None:
     async def bury(root: Root) -> None:
         (found,) = parse_entries((await root.contents())[LEDGER], LEDGER)

@@ -20,7 +20,7 @@ from ricordo.workspace.changes import ChangeSets
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, ledger_date
 from ricordo.workspace.redaction import redacted_entry
-from ricordo.workspace.tombstones import Tombstones, content_digest, read_tombstones
+from ricordo.workspace.tombstones import Tombstones, read_tombstones, tombstone_of
 
 __all__ = ["ACT", "Gathered", "Gatherer"]
 
@@ -148,10 +148,8 @@ class Gatherer:
         return frozenset()
 
     def _is_forgotten(self, found: Located, stones: Tombstones) -> bool:
-        entry = found.entry
-        return entry.id in stones.ids or (
-            bool(stones.digests) and content_digest(entry.content, self.key) in stones.digests
-        )
+        """Tell whether an entry was forgotten; one that was saved again since, in the same words, was not."""
+        return tombstone_of(found.entry, stones, self.key) is not None
 
     async def _fresh(self, found: Located, *, edited: bool) -> Fresh:
         entry = redacted_entry(found.entry, self.redactor)

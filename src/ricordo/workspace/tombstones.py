@@ -118,7 +118,9 @@ def tombstone_of(entry: Entry, stones: Tombstones, key: bytes) -> Tombstone | No
     It has the same id, or the same words and is older than the forgetting. An entry without a time counts as older,
     and so does each where it is not known when its words were forgotten.
     """
-    digest = content_digest(entry.content, key) if stones.rows else ""
+    digest = content_digest(entry.content, key) if stones.digests else ""
+    if entry.id not in stones.ids and digest not in stones.digests:
+        return None
     time = rfc3339(entry.time) if entry.time else ""
     for row in stones.rows:
         if row.id == entry.id or (row.digest == digest and (not row.at or time <= row.at)):
