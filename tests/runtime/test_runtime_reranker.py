@@ -38,6 +38,11 @@ def failing(text: str) -> float:
     raise RuntimeError(text)
 
 
+def write_by_hand(root: Path, old: str, new: str) -> None:
+    for file in root.rglob("memory/*.md"):
+        file.write_text(file.read_text().replace(old, new))
+
+
 async def order(root: Path, judge: Judge | None) -> tuple[list[list[str]], str]:
     """Return what recall, search and explain find, best first, and what is told of the reranker."""
     async with Memory.open(root, scope=ME, reranker=judge) as memory:
@@ -68,3 +73,25 @@ async def test_one_in_time_gives_its_order_to_recall_search_and_explain(tmp_path
 async def test_one_that_can_not_be_had_changes_nothing_and_is_told(tmp_path: Path, judge: Judge, trouble: str) -> None:
     plain, _ = await order(tmp_path, None)
     assert await order(tmp_path, judge) == (plain, trouble)
+
+
+async def test_it_is_shown_no_secret_of_a_question_or_of_a_file_written_by_hand(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    class Listener(Judge):
+        async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+            seen.extend((query, *texts))
+            return await super().scores(query, texts)
+
+    asked, written = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8", "ghp_" + "z9Y8x7W6v5U4t3S2r1Q0p9O8n7M6l5K4j3I2"
+    async with Memory.open(tmp_path, scope=ME) as memory:
+        await memory.remember("The deploy of the shop uses HERE.")
+    write_by_hand(tmp_path, "HERE", written)
+    async with Memory.open(tmp_path, scope=ME, reranker=Listener(green)) as memory:
+        question = f"Is {asked} for the deploy of the shop?"
+        assert await memory.recall(question)
+        await memory.search(question)
+        await memory.explain(question)
+    assert {text for text in seen if "[secret:github-token:" in text} == {*seen}
+    assert len({*seen}) == 2
+    assert not [text for text in seen if asked in text or written in text]

@@ -39,7 +39,7 @@ from ricordo.runtime.stores import (
     schemes,
     set_default_store,
 )
-from ricordo.stores import Backend, Driver, Layers, StoreParts
+from ricordo.stores import Backend, Driver, Forgets, Layers, Lists, StoreParts
 from ricordo.stores.capabilities import Closes
 from ricordo.stores.opening import SCHEMES, Opening
 from ricordo.stores.plain import found
@@ -389,6 +389,41 @@ async def test_a_secret_has_the_same_mark_whenever_a_store_is_opened(tmp_path: P
             marks.append((await store.save(Entry(content=f"The key is {SECRET}."))).content)
     assert marks[0] == marks[1]
     assert SECRET not in (tmp_path / "notes" / "memory.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["markdown:{}", "jsonl:{}", "json:{}", "fulltext:{}", "sessions:{}", "folder:{}", "fanout:markdown:{},ring:"],
+)
+async def test_a_secret_that_a_person_wrote_into_a_file_of_a_store_leaves_it_as_its_mark(
+    tmp_path: Path, address: str
+) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    if address.startswith("folder"):
+        (folder / "MEMORY.md").write_text("# Memory\n")
+    async with open_store(address.format(folder), scope=SCOPE) as store:
+        saved = await store.save(Entry(content="The deploy key is HERE."))
+        if closes := store.offers(Closes):
+            await closes.close()
+    for file in [path for path in folder.rglob("*.[jm]*") if "HERE" in path.read_text()]:
+        file.write_text(file.read_text().replace("HERE", SECRET))
+    async with open_store(address.format(folder), scope=SCOPE) as store:
+        lists, forgets = store.offers(Lists), store.offers(Forgets)
+        assert lists
+        assert forgets
+        wanted = next(entry.id for entry in await lists.entries() if "deploy key" in entry.content)
+        seen = [
+            *await lists.entries(),
+            await lists.get(wanted),
+            *(hit.entry for hit in await store.recall("deploy key")),
+        ]
+        told = [entry.content for entry in seen if "deploy key" in entry.content]
+        told += [await store.preamble(), (await forgets.forget(wanted, who="user")).content]
+    assert len(told) >= 4
+    assert SECRET not in repr(told)
+    assert all("[secret:github-token:" in text for text in told if text), told
+    assert saved.id
 
 
 async def test_a_damaged_key_and_a_full_disk_are_told_for_what_they_are(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from ricordo.profile.storage import Profiles
 from ricordo.queue import Job, Queue
 from ricordo.recall.reranking import Reranker
 from ricordo.runtime.claiming import claimed_root, root_identity
-from ricordo.runtime.guarded_models import guarded_embedder
+from ricordo.runtime.guarded_models import GuardedReranker, guarded_embedder
 from ricordo.runtime.hiding_states import HidingStates
 from ricordo.runtime.marker import VERSION, claim_place, raise_version, read_version
 from ricordo.runtime.parts import Parts
@@ -112,15 +112,15 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     """
     serving, turns = Serving(), turns_in(str(root))
     embedder = await uncut_in_thread(chosen_embedder, parts.embedder, parts.settings, parts.model)
-    parts, reranker = replace(parts, embedder=embedder), parts.reranker
-    if isinstance(reranker, str):
-        reranker = await uncut_in_thread(chosen_reranker, reranker)
+    parts, given = replace(parts, embedder=embedder), parts.reranker
+    chosen = await uncut_in_thread(chosen_reranker, given) if isinstance(given, str) else given
     opening = _Opening(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
     with parts.emitter.stage("open", scope):
         layers = layers_of(root, scope, parts.settings.data)
         await opening.claim()
         place = await opening.place(layers[0])
         await opening.follow_written(layers[1:])
+    reranker = GuardedReranker(reranker=chosen, redactor=place.redactor) if chosen is not None else None
     seen = VisiblePlaces(layers, place, opening.place)
     try:
         clock = SavingClock(parts.clock)

@@ -1,7 +1,8 @@
 """Guarded models: every request that memory makes for its own work passes the guard.
 
 Memory reads files that people write by hand, and a secret in them stays in the file. Invariant: no model for learning,
-summaries or curation and no embedder of a provider is sent a secret that the guard finds; it is sent the mark instead.
+summaries or curation, no embedder of a provider and no reranker is sent a secret that the guard finds; it is sent the
+mark instead.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from ricordo.models.around import Around
 from ricordo.models.closing import closing_events
 from ricordo.models.contract import ReplyEvent
 from ricordo.models.naming import provider_of
+from ricordo.recall.reranking import Reranker
 from ricordo.scopes import Scope
 from ricordo.spending import Meter
 from ricordo.workspace.redaction import redacted_messages
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["GuardedEmbedder", "GuardedModel", "guarded_embedder", "model_for_memory"]
+__all__ = ["GuardedEmbedder", "GuardedModel", "GuardedReranker", "guarded_embedder", "model_for_memory"]
 
 _LOCAL = frozenset({"hashing", "minilm", "static"})
 
@@ -104,3 +106,15 @@ class GuardedEmbedder:
     async def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
         """Return one row for each guarded text; see `Embedder`."""
         return await self.embedder.embed(await run_sync(lambda: [self.redactor.clean(text) for text in texts]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuardedReranker:
+    """A `Reranker` that is asked with marks in the place of secrets; the texts come from an index, which has marks."""
+
+    reranker: Reranker
+    redactor: Redactor
+
+    async def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return the scores of the reranker inside for the guarded query."""
+        return await self.reranker.scores(self.redactor.clean(query), texts)

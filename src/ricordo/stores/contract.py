@@ -3,7 +3,8 @@
 `backend.bind(scope)` returns a `Store`. It is one class for all backends: it stamps scope, id and time, checks the
 entry, and passes it through the guard, then hands it to the backend's driver, so no backend can skip that. What
 else a backend can do (list, forget, undo) is found by type: `store.offers(Forgets)` gives what that protocol names and
-nothing more, so what writes without the guard stays out of reach.
+nothing more, so what writes without the guard stays out of reach. The entries that a capability returns pass the guard
+too: people write files by hand.
 """
 
 from abc import ABC, abstractmethod
@@ -13,6 +14,8 @@ from functools import partial
 from secrets import token_bytes
 from typing import Protocol, TypeVar, cast, final
 
+from anyio.to_thread import run_sync
+
 from ricordo.clock import Clock, Ids, milliseconds
 from ricordo.errors import InvalidEntry, InvalidQuery, ReasonRequired, ScopeMismatch, ScopeRequired
 from ricordo.events import Emitter
@@ -20,15 +23,16 @@ from ricordo.guard import Redactor, has_secret
 from ricordo.index.contract import MEMORY_SORTS, Query
 from ricordo.recall.hits import Hit
 from ricordo.scopes import Scope
-from ricordo.stores.capabilities import Forgets, KeepsTombstones
+from ricordo.stores.capabilities import Forgets, KeepsTombstones, Layers, Lists
 from ricordo.stores.preamble import DEFAULT_BUDGET, CutsIndex, Preamble
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.redaction import redacted_beside, shown_entry
 
-__all__ = ["Backend", "Driver", "Store", "StoreParts", "on_forgotten"]
+__all__ = ["Backend", "Driver", "Store", "StoreParts", "entries_as_stored", "on_forgotten"]
 
 _C = TypeVar("_C")
+_RETURNING_ENTRIES = frozenset({"entries", "get", "mark"})
 
 
 class Driver(Protocol):
@@ -176,14 +180,30 @@ class Store:
         return cast("_C", self._views[capability])
 
     def _method(self, name: str) -> Callable[..., object]:
-        """Return a method of the backend; forgetting is told once it is done."""
+        """Return a method of the backend, whose entries pass the guard; forgetting is told once it is done."""
         method: Callable[..., object] = getattr(self._bound, name)
-        if name != "forget" or not isinstance(self._bound, Forgets):
-            return method
-        return partial(self._forgotten, self._bound)
+        if name == "forget" and isinstance(self._bound, Forgets):
+            return partial(self._forgotten, self._bound)
+        if name in _RETURNING_ENTRIES and isinstance(self._bound, Lists):
+            return partial(self._returning, cast("Callable[..., Awaitable[Entry | list[Entry]]]", method))
+        return method
+
+    async def _returning(
+        self, method: Callable[..., Awaitable[Entry | list[Entry]]], *given: object, **named: object
+    ) -> Entry | list[Entry]:
+        found = await method(*given, **named)
+        return await self._shown(found) if isinstance(found, list) else (await self._shown([found]))[0]
+
+    async def _shown(self, found: list[Entry]) -> list[Entry]:
+        """Return what a backend found, without the secrets that its files may hold."""
+        # each of its places has a key of its own, with which it does so itself
+        if isinstance(self._bound, Layers):
+            return found
+        redactor = self._parts.redactor
+        return await run_sync(lambda: [shown_entry(entry, redactor) for entry in found])
 
     async def _forgotten(self, bound: Forgets, entry_id: str, *, who: str, why: str = "") -> Entry:
-        gone = await bound.forget(entry_id, who=who, why=why)
+        (gone,) = await self._shown([await bound.forget(entry_id, who=who, why=why)])
         for act in self._acts_of_forgetting:
             await act(gone, who)
         return gone
@@ -225,6 +245,14 @@ def _guarded(hit: Hit, redactor: Redactor) -> Hit:
 def on_forgotten(store: Store, act: Callable[[Entry, str], Awaitable[object]]) -> None:
     """Do `act` with each entry that is forgotten through `store` from now on, and with who forgets it."""
     store._acts_of_forgetting.append(act)
+
+
+async def entries_as_stored(store: Store) -> list[Entry] | None:
+    """Return all entries of a store with the secrets that people wrote into its files, newest first.
+
+    It is for counting them, and for saving them elsewhere, which replaces them. None where the store can't list.
+    """
+    return await store._bound.entries() if isinstance(store._bound, Lists) else None
 
 
 def _methods_of(capability: type) -> frozenset[str]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from ricordo.clock import milliseconds
 from ricordo.errors import InvalidInput, RicordoError, StorageError
 from ricordo.guard import has_secret
-from ricordo.stores.capabilities import KeepsTombstones, Lists
-from ricordo.stores.contract import Store
+from ricordo.stores.capabilities import KeepsTombstones
+from ricordo.stores.contract import Store, entries_as_stored
 from ricordo.workspace.entry import Entry
 
 __all__ = ["Migration", "NotMoved", "listed_entries", "migrated", "planned", "verified", "without_forgotten"]
@@ -49,10 +49,10 @@ class Migration:
 
 async def listed_entries(store: Store, name: str) -> list[Entry]:
     """Return all entries of a store, newest first; `name` is for people. Raises: InvalidInput if it lists none."""
-    lists = store.offers(Lists)
-    if lists is None:
+    entries = await entries_as_stored(store)
+    if entries is None:
         raise InvalidInput(f"The store {name} can't list what it keeps, so nothing can be moved from or to it.")
-    return await lists.entries()
+    return entries
 
 
 def planned(source: Sequence[Entry], target: Sequence[Entry]) -> Migration:

@@ -103,19 +103,19 @@ def _of_store(target: Target, address: str) -> "list[Check]":
     from ricordo.audit.entry_checks import inspect_entries
     from ricordo.clock import SystemClock
     from ricordo.runtime.stores import open_store
-    from ricordo.stores import Lists
     from ricordo.stores.capabilities import KeepsTombstones
+    from ricordo.stores.contract import entries_as_stored
 
     async def look() -> "list[Check]":
         async with open_store(address, scope=await scope_of(target), settings=target.settings) as opened:
-            lists = opened.offers(Lists)
-            if lists is None:
+            entries = await entries_as_stored(opened)
+            if entries is None:
                 raise InvalidInput(f"The store {address} can't list its memories, so they can't be looked at.")
             keeps = opened.offers(KeepsTombstones)
             gone = {row.id for row in await keeps.tombstones()} if keeps else ()
             detail = "memories were forgotten, and are not taken in again; a record without content says when"
             forgotten = Check(name="forgotten", ok=True, count=len(gone), detail=detail)
-            return [*inspect_entries(await lists.entries(), now=SystemClock().now()), forgotten]
+            return [*inspect_entries(entries, now=SystemClock().now()), forgotten]
 
     return run(look)
 
