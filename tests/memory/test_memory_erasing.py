@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import zlib
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -201,6 +201,40 @@ async def test_an_erasing_that_can_not_reach_a_file_names_it(tmp_path: Path) -> 
             await memory.erase(gone)
         (place_of(root) / "workspace" / "plans" / "a\\b.md").unlink()
         await memory.erase(gone)
+    assert left(root) == []
+
+
+FOREIGN = {
+    "words.db": "CREATE VIRTUAL TABLE notes USING fts5(body)",
+    "bare.db": "CREATE VIRTUAL TABLE notes USING fts5(body, content='')",
+    "rowless.db": "CREATE TABLE notes(body TEXT PRIMARY KEY) WITHOUT ROWID",
+    "strict.db": "CREATE TABLE notes(body TEXT CHECK (body NOT LIKE '%erased%'))",
+}
+
+
+async def test_a_database_of_another_program_is_erased_from_and_stays_whole_or_is_named_with_what_to_do(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / ".ricordo"
+    async with Memory.open(root, scope=SHOP, settings=settings(root)) as memory:
+        await memory.remember(DOCTOR)
+        for name, made in FOREIGN.items():
+            with closing(sqlite3.connect(root / name)) as database, database:
+                database.execute(made)
+                database.executemany("INSERT INTO notes VALUES (?)", [(DOCTOR,), (MAIN,)])
+        with pytest.raises(EraseIncomplete, match="with the program that the database belongs to, or move") as told:
+            await memory.erase(text=WORD)
+        assert [name for name in FOREIGN if f"/{name}" in str(told.value)] == ["bare.db", "rowless.db", "strict.db"]
+        assert "End what writes" not in str(told.value)
+        assert {*left(root)} == {".ricordo/bare.db", ".ricordo/rowless.db", ".ricordo/strict.db"}
+        with closing(sqlite3.connect(root / "words.db")) as database:
+            assert database.execute("SELECT body FROM notes WHERE notes MATCH 'deploy'").fetchall() == [(MAIN,)]
+            assert database.execute("SELECT body FROM notes WHERE notes MATCH 'room'").fetchall() == [
+                (DOCTOR.replace(WORD, "[erased]"),)
+            ]
+        for name in ("bare.db", "rowless.db", "strict.db"):
+            (root / name).unlink()
+        await memory.erase(text=WORD)
     assert left(root) == []
 
 

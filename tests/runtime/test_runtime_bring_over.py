@@ -19,7 +19,7 @@ from anyio.to_thread import run_sync
 from disks import FailingDisk, StepDisk
 from piped_processes import start_script
 from places import place_of
-from ricordo import Memory, Scope
+from ricordo import HarnessAgent, Memory, Scope
 from ricordo.audit.doctor import Check
 from ricordo.audit.usage import read_usage
 from ricordo.clock import MonotonicIds, SystemClock
@@ -33,6 +33,7 @@ from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
 from ricordo.state import AgentState, Plan, Standing
 from ricordo.state.files import FileStates
+from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.entry_codec import render_entry
 from ricordo.workspace.layout import MEMORY, TOMBSTONES, transcript_path
@@ -242,10 +243,37 @@ async def test_plans_usage_and_waiting_work_go_along_where_a_user_is_named_and_t
     assert "flush" not in {kind for kind, _, _ in await jobs_of(root)}
     async with Memory.open(root, scope=of("ann")) as memory:
         told = of_users(await memory.doctor()).detail
-        assert "memories/note.md, plans/both.md, plans/other.md" in told
+        assert "stayed shared: plans/both.md, plans/other.md;" in told
         assert "pay.md" not in told
         (workspace / "plans/both.md").unlink()
-        assert "memories/note.md, plans/other.md" in of_users(await memory.doctor()).detail
+        assert "stayed shared: plans/other.md;" in of_users(await memory.doctor()).detail
+
+
+async def test_notes_of_agents_of_several_users_are_put_where_none_of_them_finds_them_and_the_doctor_names_them(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "r"
+    await old_root(root)
+    (root / "workspace/memories/ben.md").write_text("Ben told me that he earns 4,711 ducats.\n")
+    calls = [
+        Call("grep_files", {"pattern": "ducats", "path": "/project"}),
+        Call("grep_files", {"pattern": "ducats"}),
+        Call("read_file", {"path": "/project/memories/ben.md"}),
+        Call("memory", {"command": "view", "path": "/memories/ben.md"}),
+        Call("recall", {"query": "How many ducats does Ben earn?"}),
+    ]
+    model = ScriptedModel([*calls, Say("Nothing.")])
+    async with HarnessAgent(model, workspace=root, scope=of("ann"), opt_in_tools=["memory"]) as agent:
+        await agent.send("What is noted?")
+    assert "4,711" not in repr(model.requests)
+    kept = root / "before-users/workspace/memories"
+    assert (kept / "ben.md").read_text() == "Ben told me that he earns 4,711 ducats.\n"
+    async with Memory.open(root, scope=of("ann")) as memory:
+        assert "4,711" not in repr(await memory.search("ducats"))
+        told = of_users(await memory.doctor()).detail
+        assert "where no user and no agent finds them: memories/ben.md, memories/note.md; copy what is needed" in told
+        (kept / "ben.md").unlink()
+        assert "ben.md" not in of_users(await memory.doctor()).detail
 
 
 async def test_a_root_from_before_that_can_only_be_read_says_why_it_is_not(tmp_path: Path) -> None:

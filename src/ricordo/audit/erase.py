@@ -21,7 +21,15 @@ from ricordo.audit.copies import copies_of
 from ricordo.audit.find import located_by_id
 from ricordo.clock import Clock, rfc3339
 from ricordo.database.erasing import MAGIC, erase_rows, read_values
-from ricordo.errors import AlreadyExists, EraseIncomplete, FileMissing, PathRefused, StorageFailed, VersionConflict
+from ricordo.errors import (
+    AlreadyExists,
+    DocumentInvalid,
+    EraseIncomplete,
+    FileMissing,
+    PathRefused,
+    StorageFailed,
+    VersionConflict,
+)
 from ricordo.files import FileStore
 from ricordo.messages.jsontext import decoded
 from ricordo.workspace.changes import CHANGES_LOCK, CURATION_LOCK, OBJECTS, ChangeSets, replaced_memory
@@ -39,6 +47,7 @@ ERASING = "history/erasing"
 
 _OTHERS = frozenset({"users", "tenants"})
 _PASSES = 4
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +167,7 @@ async def erase_from(root: Root, needles: Needles) -> Erased:
         scan = await run_sync(_scan, root, needles)
         if not scan.left:
             return done.joined(Erased(scanned=scan.searched, inside_words=scan.inside_words))
-    raise EraseIncomplete(
-        f"{len(scan.left)} files still hold some of it: {', '.join(scan.left[:20])}. "
-        "End what writes to them and erase it again."
-    )
+    raise _incomplete(scan)
 
 
 async def _pass(root: Root, needles: Needles) -> Erased:
@@ -173,8 +179,10 @@ async def _pass(root: Root, needles: Needles) -> Erased:
             await run_sync(partial(path.unlink, missing_ok=True))
             deleted += 1
         elif act == "rows":
-            await run_sync(erase_rows, path, needles.erased)
-            changed += 1
+            # one that can't be changed is reported at the end
+            with suppress(StorageFailed, DocumentInvalid):
+                await run_sync(erase_rows, path, needles.erased)
+                changed += 1
         elif act == "text":
             # a file that changed meanwhile is left to the next pass; one with a refused name is reported at the end
             with suppress(VersionConflict, FileMissing, PathRefused):
@@ -222,6 +230,24 @@ class _Scan:
     searched: int
     left: tuple[str, ...]
     inside_words: tuple[str, ...]
+    databases: tuple[str, ...] = ()
+    """Those of `left` that are databases."""
+
+
+def _incomplete(scan: _Scan) -> EraseIncomplete:
+    """Return the error that names the files which still contain it, and says what to do with each sort."""
+    files = [path for path in scan.left if path not in scan.databases]
+    told = []
+    if files:
+        many = f"{len(files)} files still hold" if len(files) > 1 else "1 file still holds"
+        told.append(f"{many} some of it: {', '.join(files[:_MOST_NAMED])}. End what writes to it and erase it again.")
+    if scan.databases:
+        told.append(
+            f"{', '.join(scan.databases[:_MOST_NAMED])} still holds some of it, and is a database with tables that "
+            "can't be changed from here. Take it out with the program that the database belongs to, or move the file "
+            "out of this folder or delete it, and erase it again."
+        )
+    return EraseIncomplete(" ".join(told))
 
 
 def _scan(root: Root, needles: Needles) -> _Scan:
@@ -231,6 +257,7 @@ def _scan(root: Root, needles: Needles) -> _Scan:
     return _Scan(
         searched=len(paths),
         left=tuple(left),
+        databases=tuple(path for path in left if _read(Path(path)).startswith(MAGIC)),
         inside_words=tuple(sorted(str(path) for path in holding if str(path) not in left)),
     )
 
@@ -240,7 +267,10 @@ def _is_left_in(path: Path, needles: Needles) -> bool:
     data = _read(path)
     if not data.startswith(MAGIC):
         return needles.are_in(_inflated(data))
-    values = read_values(path)
+    try:
+        values = read_values(path)
+    except (StorageFailed, DocumentInvalid):
+        return True
     return any(map(needles.are_in, values)) or not any(map(needles.stand_in, values))
 
 

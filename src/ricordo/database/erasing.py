@@ -1,8 +1,8 @@
 """Erasing from a database: change rows so that no page of the file keeps their old content."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,18 +17,25 @@ MAGIC = b"SQLite format 3\0"
 def erase_rows(path: Path, change: Callable[[bytes], bytes], *, busy_seconds: float = 30.0) -> None:
     """Apply `change` to every text and blob in the database at `path`, and rebuild the file. It blocks on the disk.
 
-    Raises: StorageBusy, StorageFailed and their siblings, DocumentInvalid for a damaged file.
+    What virtual tables keep in tables of their own is changed through them alone, and indexes of words are made anew. A
+    table without row ids is left as it is. Raises: StorageBusy, StorageFailed and their siblings; DocumentInvalid for a
+    damaged file.
     """
     try:
         with closing(sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("BEGIN IMMEDIATE")
-            for value in _values(connection):
+            virtual = _virtual(connection)
+            for value in _values(connection, without=virtual):
                 if (rest := change(value.data)) != value.data:
                     stored = rest.decode("utf-8", "replace") if value.is_text else rest
                     connection.execute(
                         f'UPDATE "{value.table}" SET "{value.column}" = ? WHERE rowid = ?', (stored, value.row)
                     )
+            for name in virtual:
+                # an index of words keeps them until then; a table of another sort knows no such command
+                with suppress(sqlite3.OperationalError):
+                    connection.execute(f'INSERT INTO "{name}" ("{name}") VALUES (?)', ("rebuild",))
             connection.execute("COMMIT")
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -54,14 +61,23 @@ class _Value:
     is_text: bool
 
 
-def _values(connection: sqlite3.Connection) -> Iterator[_Value]:
-    # table by table: virtual tables, which can't be written, show the content of others
+def _virtual(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the virtual tables, as they are quoted."""
+    rows = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL TABLE%'").fetchall()
+    return [table.replace('"', '""') for (table,) in rows]
+
+
+def _values(connection: sqlite3.Connection, *, without: Iterable[str] = ()) -> Iterator[_Value]:
+    """Yield the texts and blobs of every table but those in which the virtual tables of `without` keep theirs."""
+    inside = tuple(f"{name}_" for name in without)
     for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
         name = table.replace('"', '""')
+        if name.startswith(inside):
+            continue
         try:
             cursor = connection.execute(f'SELECT rowid, * FROM "{name}"')
         except sqlite3.OperationalError:
-            # a virtual table, whose content is in other tables
+            # one without row ids, or virtual, of a module that is not here
             continue
         columns = [column[0].replace('"', '""') for column in cursor.description[1:]]
         for row, *values in cursor.fetchall():

@@ -131,13 +131,20 @@ class _Move:
         mixed = tuple(dict.fromkeys(name for each in moves for name in each.mixed))
         for user in {user for each in moves for user in each.entries} - memories.keys():
             memories[user] = sum(len(each.entries.get(user, ())) for each in moves)
-        shared = () if len({*memories, *counts}) == 1 else await self._unstamped(sessions)
-        return BroughtOver(memories=memories, sessions=counts, mixed=mixed, shared=shared, aside=sessions.unknown)
+        is_of_one = len({*memories, *counts}) == 1
+        plans = () if is_of_one else await self._paths(_PLANS)
+        # what an agent noted about one user is not shown to the others
+        notes = () if is_of_one else await self._paths(_NOTES)
+        return BroughtOver(
+            memories=memories,
+            sessions=counts,
+            mixed=mixed,
+            shared=tuple(path for path in plans if not sessions.user_of_plan(path)),
+            aside=(*sessions.unknown, *notes),
+        )
 
-    async def _unstamped(self, sessions: SessionOwners) -> tuple[str, ...]:
-        """Return the plans and notes whose user is not known."""
-        listed = [info.path for folder in (_NOTES, _PLANS) for info in await self.files.list(folder)]
-        return tuple(path for path in listed if not sessions.user_of_plan(path))
+    async def _paths(self, folder: str) -> tuple[str, ...]:
+        return tuple([info.path for info in await self.files.list(folder)])
 
     async def curated(self, stamps: Stamps, mixed: Collection[str]) -> None:
         """Move the entries of curated memory but the `mixed` ones, and update the lists of topics.
@@ -214,7 +221,10 @@ class _Move:
                 await self._whole(info.path, self.place(user), f"{WORKSPACE}/{rest}")
 
     async def notes(self, report: BroughtOver, stamps: Stamps) -> None:
-        """Copy tombstones and the cursor to every user, and move usage, or all notes and plans to the only user."""
+        """Copy tombstones and the cursor to every user, and move usage, or all notes and plans to the only user.
+
+        The notes of several users name nobody, and go to `before-users/`.
+        """
         for user in sorted(report.users):
             for path in (TOMBSTONES, CURSOR):
                 with suppress(FileMissing, AlreadyExists):
@@ -228,6 +238,8 @@ class _Move:
                 for info in await self.files.list(folder):
                     await self._whole(info.path, only)
         else:
+            for path in [path for path in report.aside if path.startswith(f"{_NOTES}/")]:
+                await self._aside(path)
             await self._usage(stamps)
 
     async def _usage(self, stamps: Stamps) -> None:

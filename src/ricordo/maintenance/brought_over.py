@@ -25,9 +25,9 @@ _MOST_SHOWN = 10
 class BroughtOver:
     """What was brought over: how many memories and sessions, by the folder of their user.
 
-    `mixed` are the ids of curated memories that mix users and stayed shared. `shared` are the plans and notes that
-    stayed shared because no user, or several, are named on them. `aside` are the files in `before-users/` whose user
-    is not known.
+    `mixed` are the ids of curated memories that mix users and stayed shared. `shared` are the plans that stayed shared
+    because no user, or several, are named on them. `aside` are the files in `before-users/` whose user is not known:
+    files of sessions, and notes.
     """
 
     memories: Mapping[str, int] = field(default_factory=dict)
@@ -91,8 +91,12 @@ async def check_users(files: FileStore, folder: str) -> Check | None:
     shared = [path for path in report.shared if await files.info(path)]
     if shared:
         told.append(f"these name no user, or several, and stayed shared: {_few(shared)}")
-    if report.aside:
-        told.append(f"{_counted(len(report.aside), 'file is', 'files are')} kept aside, as nobody can tell whose")
+    aside = [path for path in report.aside if await files.info(f"{BEFORE}/{path}")]
+    if aside:
+        told.append(
+            f"these name no user, and were moved to {BEFORE}, where no user and no agent finds them: {_few(aside)}; "
+            f"copy what is needed from there to users/<user>/{WORKSPACE} of its user, or to {WORKSPACE} to share it"
+        )
     told.append(f"what the root held before is in {BEFORE}, which may go")
     return Check(name="users", ok=True, count=memories + sessions + len(mixed), detail="; ".join(told))
 
