@@ -1,5 +1,6 @@
 """Remembering, finding, looking, forgetting and taking back, as a person does it."""
 
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,27 @@ def test_what_is_forgotten_is_gone_and_an_undo_brings_it_back() -> None:
     assert ricordo("history", "--json").document["changes"][0]["why"] == "changed"
     assert ricordo("undo").code == 0
     assert sorted(_contents()) == [kept, "We use uv."]
+
+
+@pytest.mark.req("HE-O-audit-forget")
+def test_forgetting_shows_what_still_says_it_with_the_command_that_takes_each_out() -> None:
+    gone = _remember("The blue whale plan starts on Monday.")["entry"]["id"]
+    longer = _remember("The blue whale plan starts on Monday in Lisbon, with everybody from the harbour.")["entry"][
+        "id"
+    ]
+    plan = place_of(Path(".ricordo")) / "workspace/plans/whale.md"
+    plan.parent.mkdir()
+    plan.write_text("- Monday: the blue whale plan isn't late.\n")
+    done = ricordo("forget", gone, "--root", ".ricordo")
+    lines = done.out.splitlines()
+    assert "2 places still say it, or nearly:" in lines
+    commands = [line.strip() for line in lines if line.strip().startswith("ricordo ")]
+    assert commands[0] == f"ricordo forget {longer} --root .ricordo"
+    for command in commands:
+        document = ricordo(*shlex.split(command)[1:], "--yes", "--json").document
+        assert not document.get("remaining") or len(document["remaining"]) == 1
+    assert "whale" not in plan.read_text()
+    assert not [text for text in (ricordo("ask", "blue whale plan").out, ricordo("context").out) if "Monday" in text]
 
 
 def test_the_newest_write_is_undone_and_the_history_tells() -> None:

@@ -15,6 +15,8 @@ from ricordo import Memory, Message, Scope
 from ricordo.errors import EntryNotFound, InvalidEntry, InvalidMessage, InvalidSetting, MemoryClosed
 from ricordo.index.contract import Query
 from ricordo.messages import Text
+from ricordo.state import AgentState, Standing, Todo
+from ricordo.state.codec import encode
 
 pytestmark = pytest.mark.anyio
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
@@ -164,3 +166,45 @@ async def test_a_conversation_of_one_place_tells_nothing_of_what_was_forgotten_i
         assert "lighthouse" not in (await memory.answer("Where do I keep the harbour key?")).text
         assert not [hit for hit in await memory.search("harbour key", limit=20) if "lighthouse" in repr(hit)]
         assert "main" in (await memory.answer("What do we deploy from?")).text
+
+
+PLAN = "The blue whale plan starts on Monday."
+LONGER = "The blue whale plan starts on Monday in Lisbon and everybody from the harbour team takes part."
+
+
+@pytest.mark.req("HE-O-audit-forget")
+async def test_what_still_says_a_forgotten_memory_is_named_with_its_place_and_without_secrets(
+    opened: Opened, root: Path
+) -> None:
+    async with opened() as memory:
+        place = place_of(root) / "workspace"
+        gone = await memory.remember(PLAN)
+        longer = await memory.remember(LONGER)
+        for other in ("The whale watching starts on Monday.", "A plan for Monday.", "Whales are blue."):
+            await memory.remember(other)
+        shared = await memory.remember(f"{PLAN} Ask Nadia.", scope=Scope(project="shop"))
+        (place / "plans").mkdir()
+        (place / "plans/whale.md").write_text(
+            f"# Whale\n\n- [ ] Invite all: the blue whale plan, Monday!\n- {PLAN} Key: sk-ant-api03-{'aB3x' * 24}\n"
+        )
+        todos = (Todo(id="1", content="Start the blue whale plan."),)
+        (place / "agents/main/state").mkdir(parents=True)
+        (place / "agents/main/state/s1.json").write_bytes(
+            encode(AgentState(agent="main", session="s1", standing=Standing(todos=todos)))
+        )
+        (place / "MEMORY.md").write_text(f"## Facts\n\n- {PLAN} All of the harbour know it by now, and so do we.\n")
+        done = await memory.forget(gone.id)
+        assert done.entry.id == gone.id
+        told = [(each.kind, each.id, each.text) for each in done.remaining]
+        assert ("memory", longer.id, LONGER) in told
+        assert ("memory", shared.id, shared.content) in told
+        assert ("file", "workspace/plans/whale.md", PLAN) in told
+        assert ("file", "workspace/plans/whale.md", "Invite all: the blue whale plan, Monday!") in told
+        [curated] = [each for each in done.remaining if "by now" in each.text]
+        assert ("todo", "s1", "Start the blue whale plan.") in told
+        assert len(told) == 6
+        assert "aB3x" not in repr(done)
+        for each in (longer, shared, curated):
+            done = await memory.forget(each.id)
+        assert "memory" not in {each.kind for each in done.remaining}
+        assert "whale plan starts on Monday" not in await memory.preamble()

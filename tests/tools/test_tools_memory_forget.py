@@ -72,9 +72,13 @@ async def test_a_root_says_that_it_can_be_brought_back_and_it_can(tmp_path: Path
     async with open_workspace(tmp_path / "root", SHOP, Parts.standard()) as workspace:
         entry = await workspace.store.save(Entry(content="Pears ship on Friday."))
         forget = forget_tool(workspace.store, approve=yes)
+        longer = await workspace.store.save(Entry(content="Pears ship on Friday. Apples do on Monday."))
         told = await forget({"entry_id": entry.id[-8:]}, CONTEXT)
-        assert told == f"forgotten: the fact …{entry.id[-8:]}. It can be brought back for 30 days."
-        assert await workspace.store.recall("pears") == []
+        assert told == (
+            f"forgotten: the fact …{entry.id[-8:]}. It can be brought back for 30 days. These still say it, or nearly: "
+            f"memory …{longer.id[-8:]}. Ask the user whether they go too."
+        )
+        assert [hit.entry.id for hit in await workspace.store.recall("pears")] == [longer.id]
         assert "forget" not in {tool.spec.name for tool in memory_tools(workspace.store, workspace.place.files)}
 
 

@@ -4,6 +4,7 @@ from ricordo.audit.find import chosen_id, find_entry, located_by_id
 from ricordo.audit.forget import Forgotten, forget, forget_copies
 from ricordo.audit.history import HistoryItem, history, is_by_person
 from ricordo.audit.marking import MarkAct, Marked, mark
+from ricordo.audit.remaining import Remaining, remaining_entries, remaining_in
 from ricordo.audit.undo import chosen_item, undo
 from ricordo.audit.usage import MemoryUsage, UsageAct
 
@@ -13,6 +14,7 @@ __all__ = [
     "MarkAct",
     "Marked",
     "MemoryUsage",
+    "Remaining",
     "UsageAct",
     "chosen_id",
     "chosen_item",
@@ -23,5 +25,7 @@ __all__ = [
     "is_by_person",
     "located_by_id",
     "mark",
+    "remaining_entries",
+    "remaining_in",
     "undo",
 ]

@@ -11,6 +11,7 @@ from ricordo.cli.render import age, bold, dim, shown, wrapped
 from ricordo.errors import EntryNotFound, InvalidInput
 from ricordo.guard import unfence
 from ricordo.stores import Forgets, Lists
+from ricordo.stores.remaining import remaining
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -95,7 +96,10 @@ async def _forgotten(
         gone = await forgets.forget(entry.id, who="user")
     except EntryNotFound:
         return "It was forgotten already."
-    return f"Forgot {shown(gone.id)}."
+    told = [f"Forgot {shown(gone.id)}."]
+    for one in await remaining(agent.store, gone):
+        told += [wrapped(f"Still said, or nearly: {one.text}", "  "), dim(f"    /memory forget {shown(one.id)}")]
+    return "\n".join(told)
 
 
 def _row(entry: "Entry") -> list[str]:

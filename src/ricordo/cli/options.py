@@ -30,6 +30,7 @@ __all__ = [
     "YesOption",
     "decoded",
     "expect_json",
+    "given_options",
     "moment",
     "wants_json",
 ]
@@ -174,3 +175,9 @@ _ENTRY_ID = (
 )
 EntryId = Annotated[str, typer.Argument(metavar="ID", help=_ENTRY_ID)]
 OptionalEntryId = Annotated[str, typer.Argument(metavar="[ID]", help=_ENTRY_ID)]
+
+
+def given_options(root: Path | None, user: str | None, project: str | None) -> list[str]:
+    """Return the options with which another command works on the same root, as far as they were given to this one."""
+    given = {"--root": root, "--user": user, "--project": project}
+    return [each for name, value in given.items() if value is not None for each in (name, str(value))]

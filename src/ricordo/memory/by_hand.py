@@ -8,6 +8,7 @@ from ricordo.audit.difference import ChangeDiff, difference
 from ricordo.audit.erase import Erased
 from ricordo.audit.runs import BackgroundRun, background_runs
 from ricordo.errors import ChangeNotFound, InvalidQuery, ScopeMismatch
+from ricordo.memory.results import ForgetResult
 from ricordo.profile.managing import ManagedProfile
 from ricordo.runtime import Settings, Workspace
 from ricordo.runtime.given import budget_of, limit_of, require, scope_of, seconds_of
@@ -16,6 +17,7 @@ from ricordo.spending.journal import SpendingJournal
 from ricordo.stores.capabilities import Layers, NotesUse
 from ricordo.stores.erasing import erase_everywhere, erased_by
 from ricordo.stores.preamble import CutsIndex
+from ricordo.stores.remaining import remaining_in_layers
 from ricordo.stores.shown_index import IndexCut
 from ricordo.tokens import Tokens
 from ricordo.workspace.entry import Entry
@@ -30,12 +32,16 @@ class ByHand(ABC):
     scope: Scope
     _settings: Settings | None
 
-    async def forget(self, entry_id: str, *, reason: str = "") -> Entry:
-        """Take a memory out at once; `undo` brings it back. Raises `EntryNotFound`."""
+    async def forget(self, entry_id: str, *, reason: str = "") -> ForgetResult:
+        """Take a memory out at once, and return it with what still says its words; `undo` brings it back.
+
+        Raises `EntryNotFound`.
+        """
         _require_text(entry_id, reason)
         with self._workspace.emitter.stage("forget", self.scope) as progress:
             progress.counts["entries"] = 1
-            return await self._layers.forget(entry_id, who="user", why=reason)
+            gone = await self._layers.forget(entry_id, who="user", why=reason)
+            return ForgetResult(entry=gone, remaining=tuple(await remaining_in_layers(self._layers, gone)))
 
     async def erase(self, entry_id: str = "", *, text: str = "", inside_words: bool = False) -> Erased:
         """Take a memory, or a `text` wherever it stands, out of every file that this memory sees, for good.

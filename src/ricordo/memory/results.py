@@ -2,12 +2,25 @@
 
 from dataclasses import dataclass
 
+from ricordo.audit import Remaining
 from ricordo.messages import Message
 from ricordo.sessions import SessionInfo
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.transcript import BrokenLine
 
-__all__ = ["Ingested", "Session"]
+__all__ = ["ForgetResult", "Ingested", "Session"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetResult:
+    """The entry that was forgotten, and what still says its words, nearest place first.
+
+    `remaining` are longer memories that contain these words, facts of the profile, and plans, notes, rules and todos in
+    nearly the same words. They are not forgotten with it.
+    """
+
+    entry: Entry
+    remaining: tuple[Remaining, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,13 @@
 Invariant: what is forgotten is exactly one entry, which the person saw.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from ricordo.audit import chosen_id
+from ricordo.audit import Remaining, chosen_id
 from ricordo.errors import EntryNotFound, InvalidSetting, ToolFailed
 from ricordo.stores import Forgets, Lists, Store, Undoes
+from ricordo.stores.remaining import remaining
 from ricordo.tools.contract import Approval, Approve, Tool, ToolContext
 from ricordo.tools.function import tool
 from ricordo.workspace.entry import Entry
@@ -43,9 +45,20 @@ def forget_tool(store: Store, *, approve: Approve | None = None) -> Tool:
             await _ask(approve, entry)
         gone = await forgets.forget(entry.id, who="agent", why=why)
         # the text itself would stay in the conversation
-        return f"forgotten: the {gone.kind} …{gone.id[-_ID_SHOWN:]}.{restorable}"
+        told = f"forgotten: the {gone.kind} …{gone.id[-_ID_SHOWN:]}.{restorable}"
+        return f"{told}{_told(await remaining(store, gone))}"
 
     return tool(forget)
+
+
+def _told(found: Sequence[Remaining]) -> str:
+    """Name what still says it by ids and places, without its words."""
+    if not found:
+        return ""
+    where = {"memory": "memory", "fact": "fact of the profile", "file": "file", "todo": "todo of session"}
+    # the last characters of an id name a memory
+    names = [f"{where[one.kind]} {f'…{one.id[-_ID_SHOWN:]}' if one.kind == 'memory' else one.id}" for one in found]
+    return f" These still say it, or nearly: {', '.join(dict.fromkeys(names))}. Ask the user whether they go too."
 
 
 async def _chosen(lists: Lists, wanted: str) -> Entry:

@@ -15,7 +15,18 @@ from ricordo.language.similarity import containment
 from ricordo.language.words import content_words, words
 from ricordo.workspace.session_file import SessionFile, digest
 
-__all__ = ["END_MARKS", "STRUCK", "repeats", "says_any", "says_literally", "says_part", "struck", "without_contents"]
+__all__ = [
+    "END_MARKS",
+    "STRUCK",
+    "nearly_says",
+    "repeats",
+    "says_any",
+    "says_literally",
+    "says_part",
+    "sentences_like",
+    "struck",
+    "without_contents",
+]
 
 STRUCK = "(forgotten)"
 """The mark in the place of forgotten text."""
@@ -24,9 +35,11 @@ END_MARKS = ".!?\u3002\uff01\uff1f"
 """The marks at the end of a sentence, which a copy of it need not have."""
 
 _ALIKE = 0.75
+_NEAR = 0.6
 _FEWEST = 3
 _SHORT = 4
 _TWICE = 2
+_ITEM = re.compile(r"\s*(?:(?:[-*+>#\u2022]+|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?)+")
 _PLAIN = frozenset("ai")
 _PART = 0.4
 _HALF = 0.5
@@ -54,6 +67,28 @@ def says_any(text: str, contents: Iterable[str]) -> bool:
 def says_literally(text: str, contents: Iterable[str]) -> bool:
     """Tell whether `text` contains one of `contents` literally."""
     return any(_literal(content).search(text) for content in contents)
+
+
+def nearly_says(text: str, content: str) -> bool:
+    """Tell whether `text` repeats `content`, or has a sentence with three fifths of its words where those are many."""
+    if says_any(text, [content]):
+        return True
+    return len(set(content_words(content))) > _SHORT and says_part(text, [content], least=_NEAR)
+
+
+def sentences_like(text: str, content: str) -> list[str]:
+    """Return the lines and sentences of `text` that repeat `content` or nearly do, in order, each once.
+
+    A content of several sentences can only be found as a line.
+    """
+    found: dict[str, None] = {}
+    for line in text.splitlines():
+        said = _ITEM.sub("", line, count=1).strip()
+        if not nearly_says(said, content):
+            continue
+        parts = [said[each.start : each.end].strip() for each in split_sentences(said)]
+        found |= dict.fromkeys([each for each in parts if nearly_says(each, content)] or [said])
+    return list(found)
 
 
 def repeats(text: str, content: str) -> bool:

@@ -10,7 +10,17 @@ from ricordo.cli.context import existing, find, with_memory
 from ricordo.cli.contradictions import contradicting, print_what_confirming_does
 from ricordo.cli.documents import entry_document
 from ricordo.cli.locate import Position, position_of_newest
-from ricordo.cli.options import EntryId, JsonOption, ProjectOption, RootOption, SharedOption, UserOption, YesOption
+from ricordo.cli.options import (
+    EntryId,
+    JsonOption,
+    ProjectOption,
+    RootOption,
+    SharedOption,
+    UserOption,
+    YesOption,
+    given_options,
+)
+from ricordo.cli.remaining import print_remaining, remaining_documents
 from ricordo.cli.render import dim, emit, say, shown, wrapped
 from ricordo.errors import InvalidEntry
 
@@ -129,18 +139,21 @@ def forget(
 ) -> None:
     """Remove a memory at once; `ricordo undo` restores it.
 
-    On a terminal it asks first.
+    On a terminal it asks first. What still says it, such as a longer memory, is shown with the command that removes it.
     """
     target = existing(root, user, project)
     if sys.stdin.isatty() and not yes and not as_json:
         entry = with_memory(target, lambda memory: memory.entry(entry_id))
         say(wrapped(entry.content, "  "))
         typer.confirm("Forget this?", abort=True)
-    gone = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
+    done = with_memory(target, lambda memory: memory.forget(entry_id, reason=reason))
+    options = given_options(root, user, project)
     if as_json:
-        emit({"forgotten": entry_document(gone)})
-    else:
-        say(f"Forgot {gone.id}. `ricordo undo` brings it back.")
+        remaining = remaining_documents(done.remaining, options)
+        emit({"forgotten": entry_document(done.entry), "remaining": remaining})
+        return
+    say(f"Forgot {done.entry.id}. `ricordo undo` brings it back.")
+    print_remaining(done.remaining, options)
 
 
 def pin(

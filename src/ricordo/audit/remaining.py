@@ -1,0 +1,101 @@
+"""Remaining: find what still says the words of a memory after it was forgotten.
+
+Forgetting removes an entry and its copies. A longer memory that contains the same words, and a plan or a todo in nearly
+the same words, stay: they are memories of their own, which only a person can judge. Nothing is changed here.
+"""
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from anyio.to_thread import run_sync
+
+from ricordo.errors import DocumentInvalid, FileMissing, StorageError
+from ricordo.files import FileStore
+from ricordo.guard import Redactor
+from ricordo.language import content_words
+from ricordo.state.codec import salvaged
+from ricordo.workspace.entry import Entry
+from ricordo.workspace.layout import AGENT_NOTES, LEDGERS, MEMORY, WORKSPACE, is_memory, is_profile, record_of
+from ricordo.workspace.ledger import read_entries
+from ricordo.workspace.profile_codec import parse_profile
+from ricordo.workspace.striking import nearly_says, says_any, sentences_like
+
+__all__ = ["Remaining", "remaining_entries", "remaining_in"]
+
+_ROOT = 4
+_LONG_FILE = b"[long::"
+_NOTES = re.compile(rf"{WORKSPACE}/(?:plans|rules|{AGENT_NOTES})/.+\.(?:md|txt)")
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining:
+    """Something that still says the words of a forgotten memory, with its secrets replaced by marks.
+
+    `id` is that of a memory or of a fact of the profile, the path of a file below the root, or the session of a todo;
+    `text` is the whole memory, fact or todo, or the sentence of the file.
+    """
+
+    kind: Literal["memory", "fact", "file", "todo"]
+    id: str
+    text: str
+
+
+def remaining_entries(entries: Iterable[Entry], gone: Entry) -> list[Remaining]:
+    """Return which of `entries` say what the forgotten entry said, each id once."""
+    alike = {each.id: each.content for each in entries if each.id != gone.id and says_any(each.content, [gone.content])}
+    return [Remaining(kind="memory", id=name, text=text) for name, text in alike.items()]
+
+
+async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> list[Remaining]:
+    """Return what of a root still says what the forgotten entry said: memories, then facts, files and todos.
+
+    What can't be read is left out.
+    """
+    found = remaining_entries(await _entries(files, gone.content), gone)
+    for info in await files.list(WORKSPACE):
+        is_noted = bool(_NOTES.fullmatch(info.path)) and info.size <= _LARGEST
+        record = record_of(info.path)
+        is_state = record is not None and record.kind == "state" and not record.aside
+        if is_noted or is_state or is_profile(info.path):
+            with suppress(FileMissing, StorageError, DocumentInvalid):
+                data = (await files.read(info.path)).data
+                found += await run_sync(_said, data, info.path, gone.content)
+    return [replace(each, text=redactor.clean(each.text)) for each in dict.fromkeys(found)]
+
+
+async def _entries(files: FileStore, content: str) -> list[Entry]:
+    """Return the entries that may say `content`; others are not parsed."""
+    roots = [word[:_ROOT].encode() for word in dict.fromkeys(content_words(content))]
+
+    def may_say(bullet: bytes) -> bool:
+        lowered = bullet.decode("utf-8", "replace").casefold().encode() if not bullet.isascii() else bullet.lower()
+        return _LONG_FILE in bullet or 2 * sum(root in lowered for root in roots) >= len(roots)
+
+    found: list[Entry] = []
+    for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
+        if not path.startswith(f"{LEDGERS}/long/"):
+            with suppress(FileMissing, StorageError):
+                found += [each.entry for each in await read_entries(files, path, only=may_say)]
+    return [each for each in found if each.state == "active"]
+
+
+def _said(data: bytes, path: str, content: str) -> list[Remaining]:
+    if is_profile(path):
+        facts = parse_profile(data, path).profile.facts
+        return [
+            Remaining(kind="fact", id=each.id, text=each.content)
+            for each in facts
+            if nearly_says(each.content, content)
+        ]
+    record = record_of(path)
+    if record is not None:
+        todos = salvaged(data, agent=record.folder, session=record.session).standing.todos
+        said = [each.content for each in todos if nearly_says(each.content, content)]
+        return [Remaining(kind="todo", id=record.session, text=each) for each in said]
+    return [
+        Remaining(kind="file", id=path, text=each) for each in sentences_like(data.decode("utf-8", "replace"), content)
+    ]
