@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+import machine_speed
 from isolation import NetworkUsed
 from loop_guard import LoopGuard
 
@@ -67,9 +68,15 @@ def _watched() -> dict[str, Callable[..., object]]:
     return names
 
 
+class _Machine:
+    """A machine whose slowness a test sets."""
+
+    slowness = 1.0
+
+
 @pytest.fixture(scope="module")
 def installed_guard() -> LoopGuard:
-    guard = LoopGuard(package=_WATCHED, stall_seconds=0.05)
+    guard = LoopGuard(package=_WATCHED, stall_seconds=0.05, slowness=lambda: _Machine.slowness)
     guard.install()
     return guard
 
@@ -130,6 +137,30 @@ async def test_a_loop_that_does_long_work_is_found(findings: list[str]) -> None:
     assert len(findings) == 1
     assert "worked for" in findings[0]
     assert "blocking.py" in findings[0]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(("slowness", "found"), [(2.0, 1), (100.0, 0)])
+async def test_a_machine_that_is_slower_than_a_normal_one_has_longer_and_a_real_stall_is_found_on_it_too(
+    findings: list[str], monkeypatch: pytest.MonkeyPatch, slowness: float, found: int
+) -> None:
+    monkeypatch.setattr(_Machine, "slowness", slowness)
+    work: Any = _watched()["work"]
+    await asyncio.create_task(work())
+    assert len(findings) == found
+
+
+def test_a_machine_is_measured_to_be_slower_by_what_makes_it_slow_and_never_faster_than_normal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def slowness(*seconds: float) -> float:
+        measured = iter(seconds)
+        monkeypatch.setattr(machine_speed, "_measured", lambda: next(measured))
+        return machine_speed.slowness(times=len(seconds))
+
+    assert slowness(0.0001, 0.0002) == 1.0
+    assert slowness(0.004, 0.01, 0.002) == pytest.approx(5.0)
 
 
 @pytest.mark.anyio

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ricordo.index.contract import Chunk, Match, Sort
+from ricordo.recall import folding
 from ricordo.recall.config import RecallConfig
-from ricordo.recall.hits import Hit, Passage
+from ricordo.recall.hits import Explained, Hit, Passage
 from ricordo.recall.plan import explain, rank
 from ricordo.recall.question import holds_expected, read_question
 from ricordo.recall.quoting import best_to_quote
@@ -151,6 +153,37 @@ def test_repetitions_and_pieces_of_one_message_are_one_hit() -> None:
         message("A long message, another part of it.", 0.39, line=5),
     )  # fmt: skip
     assert contents(hits) == ["Deploys go out from main only.", "A long message, first piece."]
+
+
+_WORDS = ["number", "of", "one", "two", "gull", "crane", "1", "2", "3", "4"]
+_SAYING = st.tuples(
+    st.lists(st.sampled_from(_WORDS), min_size=1, max_size=5).map(" ".join),
+    st.sampled_from([".", "?"]),
+    st.booleans(),
+    st.integers(0, 3),
+    st.sampled_from(["fact", "decision"]),
+)
+
+
+@given(st.lists(_SAYING, min_size=10, max_size=40))
+@settings(max_examples=8)
+def test_of_many_the_same_are_folded_as_when_every_pair_is_compared(
+    sayings: list[tuple[str, str, bool, int, str]],
+) -> None:
+    found = [
+        memory(f"{text}{end}", 0.8, kind=kind, days=days, number=number)
+        if is_memory
+        else message(f"{text}{end}", 0.8, line=number, days=days)
+        for number, (text, end, is_memory, days, kind) in enumerate(sayings)
+    ]
+
+    def ranking(few: int) -> Explained:
+        with mock.patch.object(folding, "_FEW", few):
+            return explain(
+                found, read_question("deploy"), limit=100, now=NOW, config=RecallConfig(), rejected=len(found)
+            )
+
+    assert ranking(few=1) == ranking(few=len(found))
 
 
 def test_a_pinned_memory_does_not_age() -> None:

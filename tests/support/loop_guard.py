@@ -8,7 +8,8 @@ Two detectors, both on the thread whose loop is running:
 * stalls: the processor time of each callback of an asyncio loop is measured. It is not the time of a clock, which a
   busy machine, a page read from a slow disk or a thread that holds the interpreter lock can stretch at will; and what
   the garbage collector takes, which grows with everything that the suite has loaded, is not the callback's work. A
-  thread beside the loop looks who is at work in a callback that lasts: what a test does itself is not counted.
+  thread beside the loop looks who is at work in a callback that lasts: what a test does itself is not counted. The
+  limit is stretched on a machine that is slower than a normal one, at the start or at that moment.
 """
 
 import asyncio
@@ -27,10 +28,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
+from machine_speed import slowness
+
 __all__ = ["STALL_SECONDS", "LoopGuard"]
 
 STALL_SECONDS = 0.25
-"""Seconds of its processor time for which the package may keep the event loop from everything else."""
+"""Seconds of a normal machine's processor time for which the package may keep the event loop from everything else."""
 _LOOK_SECONDS = 0.005
 
 _P = ParamSpec("_P")
@@ -79,9 +82,16 @@ class LoopGuard:
     One guard serves the process: audit hooks cannot be removed, so `install` is called once and `watch` arms it.
     """
 
-    def __init__(self, *, package: Path, stall_seconds: float = STALL_SECONDS) -> None:
-        """Watch frames whose file lies under `package`, and callbacks that work longer than `stall_seconds` seconds."""
+    def __init__(
+        self, *, package: Path, stall_seconds: float = STALL_SECONDS, slowness: Callable[[], float] = slowness
+    ) -> None:
+        """Watch frames whose file lies under `package`, and callbacks that work longer than `stall_seconds` seconds.
+
+        The seconds are those of a normal machine; `slowness` measures how many times as long this one takes.
+        """
         self._prefix = str(package) + os.sep
+        self._nominal = stall_seconds
+        self._slowness = slowness
         self._stall_seconds = stall_seconds
         self._running: dict[int, _Callback] = {}
         self._findings: list[str] | None = None
@@ -89,7 +99,8 @@ class LoopGuard:
         self._collecting = 0.0
 
     def install(self) -> None:
-        """Hook into the interpreter; without effect until `watch`."""
+        """Hook into the interpreter and measure the machine; without effect until `watch`."""
+        self._stall_seconds = self._nominal * self._slowness()
         sys.addaudithook(self._on_audit)
         for owner, name in _UNAUDITED_CALLS:
             if hasattr(owner, name):
@@ -133,6 +144,11 @@ class LoopGuard:
         if caller is not None and self._findings is not None:
             where = f"{caller.f_code.co_filename.removeprefix(self._prefix)}:{caller.f_lineno}"
             self._findings.append(f"{name}({subject}) on the event loop, from {where} in {caller.f_code.co_name}")
+
+    def _note_stall(self, lasted: float, callback: _Callback, handle: object) -> None:
+        if self._findings is not None:
+            where = ", ".join(sorted(callback.places))
+            self._findings.append(f"the event loop worked for {lasted:.2f} s at {where} in {handle!r}")
 
     def _look_on(self) -> None:
         """Look again and again who is at work in callbacks that last."""
@@ -189,9 +205,9 @@ class LoopGuard:
             if callback.ours and time.perf_counter() - shown > self._stall_seconds:
                 lasted = time.thread_time() - start - (self._collected - collected)
                 lasted *= callback.ours / callback.looks
-                if lasted > self._stall_seconds and self._findings is not None:
-                    where = ", ".join(sorted(callback.places))
-                    self._findings.append(f"the event loop worked for {lasted:.2f} s at {where} in {handle!r}")
+                # the machine may have become busier since the start
+                if lasted > self._stall_seconds and lasted > self._nominal * self._slowness():
+                    self._note_stall(lasted, callback, handle)
             return None
 
         return timed

@@ -5,9 +5,12 @@ was learned from and says most of.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from heapq import heapify, heappop, heapreplace
+from math import ceil
 from typing import TypeAlias
 
 from ricordo.language import jaccard
@@ -18,6 +21,8 @@ from ricordo.recall.measures import Scored
 __all__ = ["Folded", "diversified", "folded"]
 
 _ALIKE = 0.4
+_FEW = 32
+_ROUNDING = 1e-9
 _TEXTS_KEPT = 8_192
 _BITS = 255
 _WORD = re.compile(r"\w+")
@@ -61,10 +66,73 @@ class _Learned:
         return next((each for each in memories if len(row.words & each.words) >= said * len(row.words)), None)
 
 
+class _Kept:
+    """The rows that are kept, best first, with what tells which of them says the same as another row."""
+
+    def __init__(self, duplicate: float) -> None:
+        self.rows: list[Scored] = []
+        self._marks: list[_Marks] = []
+        self._duplicate = duplicate
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        self._read = 0
+
+    def add(self, row: Scored, marks: _Marks) -> None:
+        """Keep a row behind all others."""
+        self.rows.append(row)
+        self._marks.append(marks)
+
+    def put(self, at: int, row: Scored, marks: _Marks) -> None:
+        """Keep a row in the place of another, whose words stay in the index and cost a look."""
+        self.rows[at], self._marks[at] = row, marks
+        if at < self._read:
+            self._index(at)
+
+    def twin(self, row: Scored, marks: _Marks) -> int | None:
+        """Return the place of the first that says the same; first by what costs little, as they may be many."""
+        superseded, asks, held, words, bits, sharing = marks
+        duplicate = self._duplicate
+        size = len(words) if duplicate >= _ALIKE else 0
+        for at in self._candidates(row):
+            other_superseded, other_asks, other_held, others, other_bits, _ = self._marks[at]
+            if size and others:
+                larger = max(size, len(others))
+                # no more words are shared than bits, but for those that share theirs
+                if (bits & other_bits).bit_count() + sharing < _ALIKE * larger:
+                    continue
+                # texts that share so much are of like size
+                both = size + len(others)
+                if both - larger < _ALIKE * larger:
+                    continue
+                # words of the question that one alone holds are among those that they do not share
+                if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:
+                    continue
+                if len({*words}.intersection(others)) < _ALIKE * larger:
+                    continue
+            # a number apart may be all that a change is, and a question of the same words is no twin of its answer
+            if superseded == other_superseded and asks == other_asks and _same(row, self.rows[at], duplicate):
+                return at
+        return None
+
+    def _candidates(self, row: Scored) -> Iterable[int]:
+        """Return the places, in their order, that a twin of the row may have: all of them while they are few."""
+        if len(self.rows) < _FEW or self._duplicate <= 0:
+            return range(len(self.rows))
+        for at in range(self._read, len(self.rows)):
+            self._index(at)
+        self._read = len(self.rows)
+        # a twin lacks so few of the words that it has one of any that are more; rare ones tell most
+        lacking = len(row.words) - ceil(self._duplicate * len(row.words) - _ROUNDING)
+        rarest = sorted(row.words, key=lambda word: len(self._places.get(word, ())))[: lacking + 1]
+        return sorted({at for word in rarest for at in self._places.get(word, ())})
+
+    def _index(self, at: int) -> None:
+        for word in self.rows[at].words:
+            self._places[word].append(at)
+
+
 def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
     """Return the first `most` rows without those that repeat a better one; no more are asked for than that takes."""
-    found = Folded()
-    kept, marks = found.kept, list[_Marks]()
+    kept, repeated = _Kept(config.duplicate), list[tuple[Scored, Scored]]()
     places: set[tuple[str, str, int | str]] = set()
     learned = _Learned()
     for row in scored:
@@ -75,22 +143,21 @@ def folded(scored: Iterable[Scored], config: RecallConfig, most: int) -> Folded:
             continue
         places.add(place)
         if (memory := learned.stands_for(row, config.said)) is not None:
-            found.repeated.append((row, memory))
+            repeated.append((row, memory))
             continue
-        mark = _marks(row)
-        twin = _twin(row, mark, kept, marks, config.duplicate)
+        marks = _marks(row)
+        twin = kept.twin(row, marks)
         if twin is None:
-            kept.append(row)
-            marks.append(mark)
+            kept.add(row, marks)
             learned.add(row)
-        elif _stands_for(row, kept[twin], config):
-            found.repeated.append((kept[twin], row))
-            kept[twin], marks[twin] = replace(row, score=kept[twin].score), mark
+        elif _stands_for(row, better := kept.rows[twin], config):
+            repeated.append((better, row))
+            kept.put(twin, replace(row, score=better.score), marks)
         else:
-            found.repeated.append((row, kept[twin]))
-        if len(kept) >= most:
+            repeated.append((row, better))
+        if len(kept.rows) >= most:
             break
-    return found
+    return Folded(kept=kept.rows, repeated=repeated)
 
 
 def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
@@ -101,20 +168,35 @@ def diversified(rows: Sequence[Scored], loss: float) -> list[Scored]:
     """
     if not loss:
         return list(rows)
-    left, chosen = list(rows), list[Scored]()
-    shown: dict[tuple[str, str], int] = {}
-    while left:
-        lost = [_loss(row, loss, shown) for row in left]
-        at = max(range(len(left)), key=lambda each: left[each].score - lost[each])
-        row = left.pop(at)
-        shown[company_of(row.passage)] = shown.get(company_of(row.passage), 0) + 1
-        chosen.append(replace(row, score=row.score - lost[at], lost=lost[at]) if lost[at] else row)
+    waiting: dict[object, deque[int]] = {}
+    for at, row in enumerate(rows):
+        # the first of a session is the best of it, whatever all of them lose
+        own = at if row.passage.match.chunk.markup else company_of(row.passage)
+        waiting.setdefault(own, deque()).append(at)
+    shown = Counter[tuple[str, str]]()
+    firsts = [(-rows[places[0]].score, places[0], 0.0, places) for places in waiting.values()]
+    heapify(firsts)
+    chosen = list[Scored]()
+    while firsts:
+        _, at, lost, places = firsts[0]
+        row = rows[at]
+        loses = _loss(row, loss, shown)
+        if loses == lost:
+            chosen.append(replace(row, score=row.score - lost, lost=lost) if lost else row)
+            shown[company_of(row.passage)] += 1
+            places.popleft()
+        if not places:
+            heappop(firsts)
+            continue
+        row = rows[places[0]]
+        loses = _loss(row, loss, shown)
+        heapreplace(firsts, (loses - row.score, places[0], loses, places))
     return chosen
 
 
-def _loss(row: Scored, loss: float, shown: Mapping[tuple[str, str], int]) -> float:
+def _loss(row: Scored, loss: float, shown: Counter[tuple[str, str]]) -> float:
     """Return what a row loses for the better ones of its session, at most all that it has."""
-    return 0.0 if row.passage.match.chunk.markup else min(loss * shown.get(company_of(row.passage), 0), row.score)
+    return 0.0 if row.passage.match.chunk.markup else min(loss * shown[company_of(row.passage)], row.score)
 
 
 def _marks(row: Scored) -> _Marks:
@@ -130,31 +212,6 @@ def _written_words(content: str) -> tuple[tuple[str, ...], int, int]:
     for word in words:
         bits |= 1 << (hash(word) & _BITS)
     return words, bits, len(words) - bits.bit_count()
-
-
-def _twin(row: Scored, mark: _Marks, kept: Sequence[Scored], marks: Sequence[_Marks], duplicate: float) -> int | None:
-    """Return the place of the first that says the same; first by what costs little, as every pair is looked at."""
-    superseded, asks, held, words, bits, sharing = mark
-    size = len(words) if duplicate >= _ALIKE else 0
-    for at, (other_superseded, other_asks, other_held, others, other_bits, _) in enumerate(marks):
-        if size and others:
-            larger = max(size, len(others))
-            # no more words are shared than bits, but for those that share theirs
-            if (bits & other_bits).bit_count() + sharing < _ALIKE * larger:
-                continue
-            # texts that share so much are of like size
-            both = size + len(others)
-            if both - larger < _ALIKE * larger:
-                continue
-            # words of the question that one alone holds are among those that they do not share
-            if held != other_held and len(held ^ other_held) > (1 - duplicate) * both:
-                continue
-            if len({*words}.intersection(others)) < _ALIKE * larger:
-                continue
-        # a number apart may be all that a change is, and a question of the same words is no twin of its answer
-        if superseded == other_superseded and asks == other_asks and _same(row, kept[at], duplicate):
-            return at
-    return None
 
 
 def _same(left: Scored, right: Scored, duplicate: float) -> bool:

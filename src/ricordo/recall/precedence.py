@@ -5,6 +5,7 @@ Invariant: no row is dropped, and rows that have nothing to do with each other k
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from ricordo.recall.config import RecallConfig
 from ricordo.recall.measures import Scored
@@ -16,6 +17,7 @@ __all__ = ["newer_first", "standing", "successors_first"]
 _SAME_SUBJECT = 0.5
 _SHARED = 3
 _CORRECTION = "correction"
+_LATEST = datetime.max.replace(tzinfo=UTC)
 _OUTSIDE = "[{}:: {}]".format(*FROM_OUTSIDE)
 
 
@@ -52,8 +54,11 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
     A correction wins wherever it stands, another memory where their scores are near.
     """
     placed: list[Scored] = []
+    outside, oldest = any(map(_is_from_outside, rows)), _LATEST
     for row in rows:
-        at = _first_replaced(row, placed, config)
+        # most rows are no later than any before them, and take the place of none but what came from outside
+        at = _first_replaced(row, placed, config, outside=outside) if outside or row.time > oldest else len(placed)
+        oldest = min(oldest, row.time) if row.passage.match.chunk.markup else oldest
         if at == len(placed):
             placed.append(row)
             continue
@@ -70,15 +75,19 @@ def newer_first(rows: Sequence[Scored], config: RecallConfig) -> list[Scored]:
     ]
 
 
-def _first_replaced(row: Scored, placed: Sequence[Scored], config: RecallConfig) -> int:
-    """Return the place of the first that `row` takes the place of, the end where there is none."""
+def _first_replaced(row: Scored, placed: Sequence[Scored], config: RecallConfig, *, outside: bool) -> int:
+    """Return the place of the first that `row` takes the place of, the end where there is none.
+
+    `outside` tells whether any of them is from outside.
+    """
     if row.passage.match.chunk.markup:
         time, corrects, kind = row.time, _is_correction(row), _kind(row)
         for at, other in enumerate(placed):
             # most are told apart by their time, their score and their kind
-            near = corrects or (other.score - row.score <= config.near and kind == _kind(other))
-            fits = (near and time > other.time) or _is_from_outside(other)
-            if fits and _replaces(row, other, config):
+            later = time > other.time and (
+                corrects or (other.score - row.score <= config.near and kind == _kind(other))
+            )
+            if (later or (outside and _is_from_outside(other))) and _replaces(row, other, config):
                 return at
     return len(placed)
 

@@ -6,7 +6,7 @@ A source that can't be searched does not take the others down; when none can, th
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from ricordo.errors import InvalidQuery, StorageError
 from ricordo.index.contract import MEMORY_SORTS, Candidates, Curated, Cut, Query, Sifting
@@ -20,11 +20,14 @@ from ricordo.recall.question import Question, read_question
 from ricordo.recall.reranking import Reranked, Reranker, rerank_scores
 from ricordo.recall.standing import Curation
 from ricordo.tokens import Tokens
+from ricordo.uncut import compute
 
 __all__ = ["explain", "recall", "search"]
 
 _MOST_CURATED = 2_000
 _FOLDED = 8
+_AT_ONCE = 100
+"""Of so many passages the ranking takes some milliseconds at most."""
 _NEARNESS = {"bm25": "own", "context": "context", "dense": "dense", "dense_context": "dense_context"}
 """The signals that tell how near a passage is, with the weights of their names."""
 
@@ -81,18 +84,20 @@ async def search(
     most, question = max(limit, weights.candidates), read_question(asked.text)
     if reranker is None and asked.text.strip():
         some = await _found(sources, asked, most, _cut(question, limit, moment, weights))
-        sure = rank_some(
-            some.passages, question, limit=limit, now=moment, config=weights, curated=some.curated, query=asked,
-            budget=budget, unseen=some.unseen,
+        ranking = partial(
+            rank_some, some.passages, question, limit=limit, now=moment, config=weights, curated=some.curated,
+            query=asked, budget=budget, unseen=some.unseen,
         )  # fmt: skip
+        sure = await compute(ranking, items=len(some.passages), at_once=_AT_ONCE)
         if sure is not None:
             return sure
     found = await _found(sources, asked, most)
     reranked = await _reranked(found, asked, moment, weights, reranker) if reranker else None
-    return rank(
-        found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
+    ranking_all = partial(
+        rank, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
         budget=budget, reranked=reranked.scores if reranked else None,
     )  # fmt: skip
+    return await compute(ranking_all, items=len(found.passages), at_once=_AT_ONCE)
 
 
 async def explain(
@@ -114,10 +119,11 @@ async def explain(
     found = await _found(sources, asked, max(limit, weights.candidates))
     question = read_question(asked.text)
     reranked = await _reranked(found, asked, moment, weights, reranker) if reranker else None
-    told = explained(
-        found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
-        budget=budget, reranked=reranked.scores if reranked else None, rejected=max(rejected, 0),
+    explaining = partial(
+        explained, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated,
+        query=asked, budget=budget, reranked=reranked.scores if reranked else None, rejected=max(rejected, 0),
     )  # fmt: skip
+    told = await compute(explaining, items=len(found.passages), at_once=_AT_ONCE)
     return replace(told, trouble=reranked.trouble) if reranked and reranked.trouble else told
 
 
@@ -197,7 +203,9 @@ async def _reranked(found: _Found, asked: Query, now: datetime, config: RecallCo
     if not asked.text.strip():
         return Reranked()
     by_place = {place_of(passage): passage for passage in found.passages}
-    best = rank(found.passages, read_question(asked.text), limit=config.reranked, now=now, config=config, query=asked)
+    question = read_question(asked.text)
+    ranking = partial(rank, found.passages, question, limit=config.reranked, now=now, config=config, query=asked)
+    best = await compute(ranking, items=len(found.passages), at_once=_AT_ONCE)
     places = {(hit.source, hit.path, hit.line_number) for hit in best}
     offered = {place: passage for place, passage in by_place.items() if place[:3] in places}
     return await rerank_scores(reranker, asked.text, offered, seconds=config.rerank_seconds)
