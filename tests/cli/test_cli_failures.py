@@ -56,6 +56,23 @@ def test_with_json_a_command_prints_one_document_and_nothing_else(command: list[
     assert done.out.isascii()
 
 
+def test_a_text_that_is_not_utf_8_is_refused_by_the_name_of_its_option_and_nothing_is_saved() -> None:
+    ricordo("remember", "Before.", "--tag", "Caf\udcc3\udca9")
+    for named, *command in (
+        ["--tag", "remember", "A.", "--tag", "\udced\udca0\udc80"],
+        ["TEXT", "remember", "Caf\udce9."],
+        ["--reason", "remember", "A.", "--everywhere", "--reason", "\udcff"],
+        ["--kind", "remember", "A.", "--kind", "\ud800"],
+        ["--user", "remember", "A.", "--user", "\udcff"],
+        ["--category", "profile", "add", "A.", "--category", "\udcff"],
+    ):
+        refused = ricordo(*command, "--json")
+        assert (refused.code, refused.document["error"]) == (1, "InvalidInput")
+        assert refused.document["message"].startswith(f"{named} holds bytes that are not UTF-8")
+    listed = ricordo("memory", "list", "--json").document["entries"]
+    assert [(each["content"], each["tags"]) for each in listed] == [("Before.", ["Café"])]
+
+
 @pytest.mark.parametrize(("command", "code", "error"), FAILING, ids=NAMES)
 def test_a_failure_is_one_document_with_json_and_says_what_it_was(command: list[str], code: int, error: str) -> None:
     ricordo("remember", "We deploy only from main.")

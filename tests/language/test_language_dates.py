@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ricordo.language import find_dates
+from ricordo.language import dated, find_dates
 
 MONDAY = date(2023, 5, 8)
 
@@ -53,10 +53,46 @@ MONDAY = date(2023, 5, 8)
         ("三天前", "2023-05-05"),
         ("去年", "2022"),
         ("来週", "2023-05-15 to 2023-05-21"),
+        ("next Monday morning", "2023-05-15"),
+        ("next week Friday", "2023-05-19"),
+        ("gestern Abend", "2023-05-07"),
+        ("nächste Woche am Montag", "2023-05-15"),
+        ("hier soir", "2023-05-07"),
+        ("la semaine prochaine, lundi", "2023-05-15"),
+        ("ayer por la noche", "2023-05-07"),
+        ("la próxima semana el martes", "2023-05-16"),
+        ("domani mattina", "2023-05-09"),
+        ("ontem à noite", "2023-05-07"),
+        ("下周一", "2023-05-15"),
+        ("上星期天晚上", "2023-05-07"),
+        ("下周末", "2023-05-20 to 2023-05-21"),
+        ("明天下午三点半", "2023-05-09"),
+        ("下个月15号", "2023-06"),
+        ("去年夏天", "2022"),
+        ("来週月曜", "2023-05-15"),
+        ("先週の金曜日", "2023-05-05"),
+        ("明日の午後3時", "2023-05-09"),
+        ("来年の3月", "2024"),
     ],
 )
 def test_a_date_phrase_means_the_day_it_was_said_for(text: str, iso: str) -> None:
-    assert [mention.iso for mention in find_dates(f"x {text} y", MONDAY)] == [iso]
+    [mention] = find_dates(f"x {text} y", MONDAY)
+    assert mention.iso == iso
+    assert text.endswith(mention.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("秘密计划蓝鲸在下周一启动。", "秘密计划蓝鲸在下周一 (2023-05-15)启动。"),
+        ("下周一起去。", "下周 (2023-05-15 to 2023-05-21)一起去。"),
+        ("下周日本队比赛。", "下周 (2023-05-15 to 2023-05-21)日本队比赛。"),
+        ("来週月曜に出発。", "来週月曜 (2023-05-15)に出発。"),
+        ("We ship next Friday night.", "We ship next Friday night (2023-05-12)."),
+    ],
+)
+def test_the_day_is_put_behind_the_whole_expression(text: str, shown: str) -> None:
+    assert dated(text, MONDAY) == shown
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,27 @@ async def test_a_forgotten_statement_is_gone_from_curated_memory_too_and_comes_b
     assert curated.read_bytes() == before
 
 
+async def test_the_heading_of_what_was_forgotten_goes_with_it_and_a_person_s_own_stays(
+    opened: Opened, root: Path
+) -> None:
+    async with opened() as memory:
+        await memory.ingest([said(NADIA), said("We decided to deploy only from main.")], session="s1")
+    curated = place_of(root) / "workspace" / "MEMORY.md"
+    curated.write_text(f"{curated.read_text()}\n## Mine\n\n- Coffee is in the kitchen.\n\n## Empty\n")
+    before = curated.read_bytes()
+    assert b"## Facts" in before
+    async with opened() as memory:
+        for words in ("Nadia", "Coffee"):
+            await memory.forget(next(each.id for each in await memory.entries() if words in each.content))
+        left = curated.read_text()
+        assert "## Facts" not in left
+        assert all(heading in left for heading in ("## Decisions", "## Mine", "## Empty"))
+        assert "## Facts" not in await memory.preamble()
+        await memory.undo()
+        await memory.undo()
+    assert curated.read_bytes() == before
+
+
 async def test_the_end_of_an_id_names_one_of_many_that_were_saved_together(opened: Opened) -> None:
     async with opened() as memory:
         await memory.ingest([said(f"We decided to use tool {name} for builds.") for name in "xyz"], session="s1")

@@ -89,6 +89,15 @@ def test_a_reply_that_holds_no_word_is_found_and_what_only_stands_beside_is_not(
     assert contents(ranked(asks, beside, reply)) == ["Why did the deploy fail?", "A full disk."]
 
 
+def test_what_is_hardly_near_in_meaning_is_no_hit_when_the_better_ones_of_its_session_take_all_of_its_score() -> None:
+    named = [said(f"Walrus number {number} eats.", 0.6, line=number, words=("walrus",)) for number in range(9)]
+    far = [said(f"filler line {number}", 0.0, line=20 + number, words=(), dense=0.02) for number in range(3)]
+    hits = ranked(*named, *far, question="walrus", limit=12)
+    assert contents(hits) == contents(ranked(*named, question="walrus", limit=12))
+    assert all(hit.score > 0 for hit in hits)
+    assert contents(ranked(far[0], question="walrus")) == ["filler line 0"]
+
+
 def test_a_time_that_is_named_is_looked_for_and_what_was_said_soon_after() -> None:
     rows = [said(f"Deployed it, {day}.", 0.3, line=day, days=day, session=f"s{day}") for day in (1, 60, 165, 300)]
     hits = ranked(*rows, question="What did we deploy in June and why?")

@@ -86,6 +86,10 @@ def test_the_prompt_shows_the_text_without_its_fields() -> None:
     kept = Entry(content="One.\n\nTwo #not-a-tag.", id="a" * 26, time=NOW, tags=("x",), kind="lesson")
     document = f"# Memory\n\n{render_entry(kept)}prose\n".encode()
     assert prompt_lines(document) == ["# Memory", "- One.", "  Two #not-a-tag.", "prose"]
+    hidden = render_entry(Entry(content="Old.", id="01jd", state="superseded")).encode()
+    above = b"## Mine\n\n" + hidden + b"\n### Part\n\n- Kept.\n\n## Facts\n\n" + hidden
+    assert prompt_lines(above + b"\n## Bare\n") == ["## Mine", "### Part", "- Kept.", "## Bare"]
+    assert prompt_lines(b"# Memory\n\n## Facts\n\n" + hidden) == []
 
 
 def test_the_source_and_the_trust_of_each_saved_memory_are_told() -> None:

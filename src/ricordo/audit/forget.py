@@ -14,11 +14,11 @@ from ricordo.audit.copies import Copies, copies_of
 from ricordo.audit.find import find_entry, learned_or_like, located_by_id
 from ricordo.audit.listing import with_listing
 from ricordo.audit.profile_edits import profile_edits
+from ricordo.audit.retraction import without_curated
 from ricordo.audit.room import with_room
 from ricordo.audit.session_edits import session_edits
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.consolidation.own_words import rests_on, with_own_words
-from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.undecided import unlinked
 from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import EntryNotFound
@@ -27,12 +27,11 @@ from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
 from ricordo.workspace.layout import MEMORY, TOMBSTONES, TOPICS, WORKSPACE, ledger_date
+from ricordo.workspace.ledger import is_curated
 from ricordo.workspace.striking import repeats
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones, tombstone_for
 
 __all__ = ["Forgotten", "forget", "forget_copies"]
-
-_TOPICS = f"{TOPICS}/"
 
 _Bury: TypeAlias = Callable[[Entry], Tombstone]
 
@@ -122,8 +121,8 @@ async def _removal(
     edits = []
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
-        rest = without_entries(stored.data, path, {found.entry.id for found in standing})
-        cut = described_anew(path, stored.data, rest) if path.startswith(_TOPICS) else rest
+        without = without_curated if is_curated(path) else without_entries
+        cut = without(stored.data, path, {found.entry.id for found in standing})
         edits.append(Edit(path=path, expected=stored.version, data=cut))
     edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
     edits = await with_listing(files, edits, config)

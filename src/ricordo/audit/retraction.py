@@ -29,7 +29,7 @@ from ricordo.workspace.entry_codec import Located, parse_entries, render_entry, 
 from ricordo.workspace.layout import LEDGERS, MEMORY, WORKSPACE, is_memory, ledger_date
 from ricordo.workspace.ledger import is_curated
 
-__all__ = ["retraction"]
+__all__ = ["retraction", "without_curated"]
 
 _SUCCESSOR = "successor"
 _UNBOUNDED = 1_000_000_000
@@ -126,7 +126,7 @@ def _as_written(entry: Entry) -> tuple[str, bool, str | None]:
 def _without(old: Mapping[str, bytes], gone: Mapping[str, Located], standing: Mapping[str, Sequence[Located]]) -> _Desk:
     """Return the documents without the entries, with what had lost its place to them active again."""
     cut = {
-        path: _emptied(data, path, gone) if is_curated(path) else without_entries(data, path, gone)
+        path: without_curated(data, path, gone) if is_curated(path) else without_entries(data, path, gone)
         for path, data in old.items()
         if path in standing
     }
@@ -166,7 +166,7 @@ def _with_own_words(documents: dict[str, bytes], gone: Collection[str]) -> dict[
     return {**documents, **told}
 
 
-def _emptied(data: bytes, path: str, gone: Collection[str]) -> bytes:
+def without_curated(data: bytes, path: str, gone: Collection[str]) -> bytes:
     """Return a curated document without the entries, and without the sections of ours that they alone had filled."""
     sheet = parse_sheet(data, path)
     emptied = {part.section for part in sheet.parts if part.entry and part.entry.id in gone}

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ricordo.cli.chat_commands import NAMES
-from ricordo.cli.options import decoded
 from ricordo.cli.render import bold, dim, say, shown
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Input:
     def line(self) -> str:
         """Return the next line without its end. Raises `EOFError` after the last."""
         if self.is_terminal:
-            return decoded(_typed(_PROMPT))
+            return os.fsencode(_typed(_PROMPT)).decode("utf-8", "replace")
         line = sys.stdin.buffer.readline()
         if not line:
             raise EOFError

@@ -33,8 +33,9 @@ class Command(TyperCommand):
     """A command; the texts it was given reach it decoded."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run it."""
-        ctx.params = {name: decoded(value) for name, value in ctx.params.items()}
+        """Run it. Raises: InvalidInput for a text that is not UTF-8."""
+        names = {each.name: each.opts[0] if each.opts[0].startswith("-") else each.metavar for each in self.params}
+        ctx.params = {name: decoded(value, names.get(name) or name) for name, value in ctx.params.items()}
         return super().invoke(ctx)
 
 

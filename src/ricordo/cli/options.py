@@ -13,6 +13,8 @@ from typing import Annotated, TypeVar, cast
 
 import typer
 
+from ricordo.errors import InvalidInput
+
 __all__ = [
     "EntryId",
     "JsonOption",
@@ -44,7 +46,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 def _inherited(context: typer.Context, parameter: typer.CallbackParam, value: _T) -> _T:
     """Keep what is given for the commands below, and take what was given above when nothing is given here."""
     key = f"ricordo.{parameter.name}"
-    value = decoded(value)
+    value = decoded(value, parameter.opts[0])
     if value:
         context.meta[key] = value
         return value
@@ -63,16 +65,19 @@ def wants_json(context: typer.Context) -> bool:
     return bool(context.meta.get("ricordo.as_json") or context.meta.get("ricordo.expects_json"))
 
 
-def decoded(value: _T) -> _T:
+def decoded(value: _T, name: str) -> _T:
     """Return a text, or the texts of a list, as UTF-8 where the locale could not decode it; other values as they are.
 
-    Bytes that are not UTF-8 become U+FFFD.
+    Raises: InvalidInput for bytes that are not UTF-8; `name` says which argument holds them.
     """
     if isinstance(value, list):
-        return cast("_T", [decoded(each) for each in value])
+        return cast("_T", [decoded(each, name) for each in value])
     if not isinstance(value, str) or not _SURROGATES.search(value):
         return value
-    return cast("_T", os.fsencode(value).decode("utf-8", "replace"))
+    try:
+        return cast("_T", os.fsencode(value).decode("utf-8"))
+    except UnicodeError as error:
+        raise InvalidInput(f"{name} holds bytes that are not UTF-8: give the text in UTF-8.") from error
 
 
 def moment(text: str) -> datetime:

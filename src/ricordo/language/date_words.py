@@ -62,9 +62,12 @@ PERIOD_WORDS: Mapping[str, tuple[str, int]] = {
     "il prossimo mese": ("month", 1), "l'anno scorso": ("year", -1), "l'anno prossimo": ("year", 1),
     "semana passada": ("week", -1), "próxima semana": ("week", 1), "mês passado": ("month", -1),
     "próximo mês": ("month", 1), "ano passado": ("year", -1), "próximo ano": ("year", 1),
-    "上周": ("week", -1), "下周": ("week", 1), "上个月": ("month", -1), "下个月": ("month", 1), "去年": ("year", -1),
+    "上周": ("week", -1), "下周": ("week", 1), "本周": ("week", 0), "这周": ("week", 0), "上星期": ("week", -1),
+    "下星期": ("week", 1), "上个星期": ("week", -1), "下个星期": ("week", 1),
+    "上个月": ("month", -1), "下个月": ("month", 1), "去年": ("year", -1),
     "明年": ("year", 1),
-    "先週": ("week", -1), "来週": ("week", 1), "先月": ("month", -1), "来月": ("month", 1), "昨年": ("year", -1),
+    "先週": ("week", -1), "来週": ("week", 1), "今週": ("week", 0),
+    "先月": ("month", -1), "来月": ("month", 1), "昨年": ("year", -1),
     "来年": ("year", 1),
 }  # fmt: skip
 """Phrase to its unit and its distance from the current one."""

@@ -57,6 +57,8 @@ _EASTERN = {word for word in (*DAY_WORDS, *PERIOD_WORDS) if word >= "\u2e80"}
 _UNIT = _any(unit for unit in UNITS if unit < "\u2e80")
 _COUNT = _any(NUMBERS)
 _LONG_MONTH = _any(month for month in MONTHS if month.isascii() and len(month) > 3)
+# "Mon" is also a word of French, and "sat" one of English.
+_LONG_WEEKDAY = _any(weekday for weekday in WEEKDAYS if len(weekday) > 4)
 _YEAR = r"(?:19|20)\d\d"
 _PATTERN = re.compile(
     rf"""
@@ -88,6 +90,32 @@ _RATE = re.compile(
     r"|\b(?:was|were|has|have|had|did|lost|took|went|got|made|wrote|'ve|\w{2,20}ed)(?:\s+[\w-]+){0,4}\s+$",
     re.IGNORECASE,
 )
+# What belongs to a date that stands before it: "next Monday morning", "nächste Woche Montag", "下周一", "来週の月曜".
+_EASTERN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
+_HOUR = rf"(?:{_EASTERN_NUMBER}[点點时時](?:半|\d{{1,2}}分)?)?"
+_WEEKDAY_AFTER = re.compile(
+    rf"""
+      ,?\s+(?:on\s+|am\s+|le\s+|el\s+|il\s+|na\s+|no\s+)?(?P<western>{_LONG_WEEKDAY})(?!\w)
+    | (?P<chinese>[一二三四五六日天])(?![个周次年月些起样直定共切般旦同名人种本气只位件篇天])
+    | の?(?P<japanese>[月火水木金土日])曜日?
+    | (?P<weekend>末)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_REST = {
+    "day": re.compile(
+        rf"""
+          \s+(?:morning|afternoon|evening|night|noon|früh|morgen|vormittag|mittag|nachmittag|abend|nacht|matin|midi|soir
+          |après-midi|por\s+la\s+(?:mañana|tarde|noche)|mattina|pomeriggio|sera|notte|de\s+(?:manhã|tarde|noite)
+          |à\s+(?:tarde|noite))(?!\w)
+        | の?(?:早上|早晨|上午|中午|下午|傍晚|晚上|夜里|凌晨|朝|昼|夕方|夜|晩|午前|午後|正午){_HOUR}
+        """,
+        re.IGNORECASE | re.VERBOSE,
+    ),
+    "month": re.compile(rf"の?{_EASTERN_NUMBER}[号號日]|[初底末]|[上中下]旬"),
+    "year": re.compile(rf"の?{_EASTERN_NUMBER}月(?:份|{_EASTERN_NUMBER}[号號日])?|の?[春夏秋冬](?:天|季)?|[初底末]"),
+}
+_EASTERN_WEEKDAYS = {"chinese": "一二三四五六日", "japanese": "月火水木金土日"}
 _BACKWARD = frozenset(["last", "past", "previous", "letzte", "letzten"])
 _FORWARD = frozenset(["next", "coming", "nächste", "nächsten", "kommende", "kommenden"])
 
@@ -125,11 +153,11 @@ def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
     except (ValueError, OverflowError):
         return
     if span is not None:
-        first, last, grain, relative = span
+        (first, last, grain, relative), end = _completed(span, match)
         yield DateMention(
-            text=match.group(),
+            text=match.string[match.start() : end],
             start=match.start(),
-            end=match.end(),
+            end=end,
             first=first,
             last=last,
             grain=grain,
@@ -138,6 +166,28 @@ def _mention(match: re.Match[str], today: date) -> Iterator[DateMention]:
 
 
 _Span = tuple[date, date, Grain, bool]
+
+
+def _completed(span: _Span, match: re.Match[str]) -> tuple[_Span, int]:
+    """Return the days with what follows them in the same expression, such as a weekday, and where that ends."""
+    end = match.end()
+    first, last, grain, relative = span
+    if not relative:
+        return span, end
+    if grain == "week" and (named := _WEEKDAY_AFTER.match(match.string, end)):
+        end = named.end()
+        if named["weekend"]:
+            return (first + timedelta(days=5), last, "weekend", True), end
+        day, grain = first + timedelta(days=_weekday_of(named)), "day"
+        span = day, day, grain, True
+    rest = _REST[grain].match(match.string, end) if grain in _REST else None
+    return span, rest.end() if rest else end
+
+
+def _weekday_of(named: re.Match[str]) -> int:
+    if named["western"]:
+        return WEEKDAYS[named["western"].casefold()]
+    return next(row.index(named[name].replace("天", "日")) for name, row in _EASTERN_WEEKDAYS.items() if named[name])
 
 
 def _resolve(found: dict[str, str], today: date) -> _Span | None:

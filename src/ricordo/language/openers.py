@@ -26,7 +26,13 @@ _ANNOUNCED = (
     r"kurze notiz[^:]{0,40}|noch (?:etwas|eins|was)|übrigens)"
     r"\s*(?:: | - | — )\s*"
 )
-_OPENER = re.compile(rf"^(?:{_FILLER}|{_ANNOUNCED})+", re.IGNORECASE)
+_REPEATED = (
+    r"(?:as|like) (?:i|we)(?:['’](?:ve|d)| have| had)?(?: just| already)? "
+    r"(?:said|mentioned|noted|wrote|explained|told (?:you|everyone|them))"
+    r"(?: (?:before|earlier|already|yesterday|last time|above|previously))?(?:,\s*|\s*:\s+)"
+    r"|wie (?:schon |bereits )?(?:gesagt|erwähnt)(?:,\s*|\s*:\s+)"
+)
+_OPENER = re.compile(rf"^(?:{_FILLER}|{_ANNOUNCED}|{_REPEATED})+", re.IGNORECASE)
 
 
 def without_opener(text: str) -> str:

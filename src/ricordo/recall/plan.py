@@ -155,7 +155,8 @@ def _decide(
     folds = folded(_standing(in_order, chain, superseded), config, wanted)
     rows = folds.kept
     if not asked.blank:
-        rows = newer_first(diversified(rows, config.breadth * asked.breadth), config)
+        rows = [row for row in diversified(rows, config.breadth * asked.breadth) if _scores(row)]
+        rows = newer_first(rows, config)
     offered = _offered(found, shown.passages, asked, chain) if chain.successor else {}
     rows = successors_first(rows, offered, chain)
     return _Decided(
@@ -178,6 +179,13 @@ def _concerns(passage: Passage, asked: Asked) -> bool:
     """Tell whether a passage holds anything of the question, in words or in meaning, or is the reply to what does."""
     match = passage.match
     return bool(match.words) or is_reply(passage, asked) or any(match.signals.get(name, 0.0) > 0 for name in _MEANINGS)
+
+
+def _scores(row: Scored) -> bool:
+    """Tell whether a row is worth a hit: what was found by its meaning alone, and scores nothing, has nothing to do
+    with the question.
+    """
+    return row.score > 0 or bool(row.passage.match.words)
 
 
 def _newest(passages: Sequence[Passage], asked: Asked) -> Iterator[Scored]:

@@ -11,7 +11,7 @@ this is a valid entry; its id is derived from the file, its text and its place a
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import get_args
@@ -49,6 +49,10 @@ _SUFFIX = re.compile(
     r"|\^(?P<id>[A-Za-z0-9-]+))(?!\S)"
 )
 _PLAIN_TAG = re.compile(r"(?=[\w/-]*[^\W\d_])[\w/-]++")
+_HEADING = re.compile(r"(#{1,6})(?:\s|$)")
+_HIDDEN = "\0"
+"""Stands in for an entry that is not shown; no line of a document is this."""
+
 _LONG = re.compile(r"memory/long/[A-Za-z0-9_.%~-]+\.md")
 _BULLET = re.compile(rb"[-*+] +(?=\S)")
 _FENCE = re.compile(rb"(`{3,}|~{3,})")
@@ -141,17 +145,38 @@ def without_entries(document: bytes, path: str, ids: Collection[str]) -> bytes:
 def prompt_lines(document: bytes) -> list[str]:
     """Return the lines of a memory document for a prompt.
 
-    Entries come without their fields; those that are superseded or retired, and blank lines, are left out.
+    Entries come without their fields; those that are superseded or retired, and blank lines, are left out, and so is a
+    heading that has nothing but such entries below it.
     """
     document = as_utf8(document).removeprefix(MARK)
     shown, end = list[bytes](), 0
     for found in parse_entries(document, ""):
         active = found.entry.state == "active"
-        bullet = "- " + found.entry.content.replace("\n", "\n  ") + "\n" if active else ""
-        shown += [document[end : found.offset], bullet.encode("utf-8", "replace")]
+        bullet = "- " + found.entry.content.replace("\n", "\n  ") if active else _HIDDEN
+        shown += [document[end : found.offset], f"{bullet}\n".encode("utf-8", "replace")]
         end = found.offset + found.length
     lines = text_lines(b"".join([*shown, document[end:]]))
-    return [line.rstrip() for line in lines if line.strip()]
+    return _without_empty_headings([line.rstrip() for line in lines if line.strip()])
+
+
+def _without_empty_headings(lines: Sequence[str]) -> list[str]:
+    """Return the lines without those of hidden entries, and without headings that have nothing else below them."""
+    below, has_hidden = list[str](), False
+    for line in reversed(lines):
+        level = _level(line)
+        is_last = not below or 0 < _level(below[-1]) <= level
+        if line == _HIDDEN:
+            has_hidden = True
+        elif not (has_hidden and level and is_last):
+            below.append(line)
+            has_hidden = False
+    return below[::-1]
+
+
+def _level(line: str) -> int:
+    """Return the level of a heading; 0 for another line."""
+    match = _HEADING.match(line)
+    return len(match[1]) if match else 0
 
 
 def derived_id(path: str, content: str, ordinal: int) -> str:

@@ -63,7 +63,7 @@ def tasks(
     """
     if context.invoked_subcommand is None:
         list_tasks(
-            session=decoded(session), running=running, limit=limit, root=root, user=user, project=project,
+            session=decoded(session, "--session"), running=running, limit=limit, root=root, user=user, project=project,
             as_json=as_json,
         )  # fmt: skip
     elif session is not None or running:
