@@ -21,6 +21,7 @@ def read(name: str) -> tuple[list[str], list[str]]:
 FIND, LEAVE = read("written_with_the_rules")
 HELD_FIND, HELD_LEAVE = read("held_out")
 PHRASES_FIND, PHRASES_LEAVE = read("held_out_phrases")
+CODES_FIND, CODES_LEAVE = read("held_out_codes")
 
 
 def is_found(case: str) -> bool:
@@ -46,7 +47,7 @@ def test_a_harmless_text_of_the_set_stays(text: str) -> None:
 
 
 def test_no_harmless_text_of_the_held_out_sets_is_marked() -> None:
-    assert [text for text in HELD_LEAVE + PHRASES_LEAVE if has_secret(text)] == []
+    assert [text for text in HELD_LEAVE + PHRASES_LEAVE + CODES_LEAVE if has_secret(text)] == []
 
 
 def test_most_secrets_of_the_held_out_set_are_marked() -> None:
@@ -57,6 +58,11 @@ def test_most_secrets_of_the_held_out_set_are_marked() -> None:
 def test_most_secrets_of_the_held_out_phrases_are_marked() -> None:
     missed = [case for case in PHRASES_FIND if not is_found(case)]
     assert len(missed) <= 7, missed
+
+
+def test_most_secrets_of_the_held_out_codes_are_marked() -> None:
+    missed = [case for case in CODES_FIND if not is_found(case)]
+    assert len(missed) <= 2, missed
 
 
 @pytest.mark.parametrize("case", FIND, ids=[str(number) for number in range(len(FIND))])
@@ -78,6 +84,18 @@ HOSTILE += [
 HOSTILE += ["seed phrase: " + "word " * 11, "mnemonic is ", "-----END PRIVATE KEY-----\n", "AAAAAAAAAAAAAAAA\n"]
 HOSTILE += ["x:1:-----BEGIN PRIVATE KEY-----\n", "x:1:-----BEGIN PRIVATE KEY-----\nx:2:" + "QUJD" * 10 + "\n"]
 HOSTILE += ["ｐ", "p\u200b", "a\u0301", "пароль", "clave ", "user a, password ", "login: a / ", "PASSWORD '", " / "]
+HOSTILE += [
+    "PIN of a ",
+    "pin is ",
+    "passphrase: word ",
+    "http -a ",
+    "http x:y ",
+    "lftp -u ",
+    " -b a=",
+    "รหัสผ่านก",
+    "पासवर्ड x ",
+]
+HOSTILE += ["passphrase: " + "word " * 9, "password\tx1", "PASSWORDS=", "master_seed "]
 HOSTILE += [
     "identified with a ",
     "Private-Lines: 1\n",

@@ -54,6 +54,7 @@ mật khẩu
 (?<!\w)kata sandi(?:nya)?
 (?<!\w)zugangscode
 hasłem
+(?<!\w)пин-?код[аы]?
 wi-?fi[- ]schlüssel|wlan[- ]schlüssel
 """
 _MEDIUM = r"""
@@ -89,7 +90,7 @@ _PLAIN_HINTS = (
 # One search for all of them: each begins with a letter that is rare in its languages, so most texts are passed quickly.
 _HINT = re.compile(
     "ösen|ÖSEN|ña(?<=aseña)|ÑA(?<=ASEÑA)|üssel|ÜSSEL|é (?:api|API|secr|priv|d.acc|de l)|és (?:api|API|secr|priv|d.acc)"
-    "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
+    "|ó(?<=elszó)|ł[eo](?<=as..)|ŁO(?<=HASŁO)|şifre|Şifre|ŞİFRE|парол|Парол|ПАРОЛ|пин|Пин|ПИН|ключ|Ключ|КЛЮЧ|токен|Токен|ТОКЕН|κωδικ"
     "|Κωδικ|ật kh|密码|密碼|口令|密钥|密鑰|令牌|金鑰|スワー|暗証|トークン|キー|비밀|암호|รหัส|पासव|סיסמ|المرور"
 )
 

@@ -22,8 +22,8 @@ _LETTERS = "\u24b6-\u24e9\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U000
 # Letters of other scripts that look like plain ones, where they stand beside plain ones.
 _ALIKE = dict(
     zip(
-        "асеорхуіјѕһԁӏαορνικАВЕКМНОРСТХУІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
-        "aceopxyijshdlaopvikABEKMHOPCTXYIJSABEZHIKMNOPTYX",
+        "асеорхуіјѕһԁӏαορνικАВЕКМНОРСТХУІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧɑɡԛԝѵкսցհօϲυ",
+        "aceopxyijshdlaopvikABEKMHOPCTXYIJSABEZHIKMNOPTYXagqwvkughocu",
         strict=True,
     )
 )

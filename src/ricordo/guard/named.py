@@ -35,6 +35,7 @@ _NAMES: dict[bytes, tuple[Strength, re.Pattern[bytes]]] = {
         ),
     ),
     b"credential": (Strength.MEDIUM, re.compile(rb"credentials?")),
+    b"_seed": (Strength.MEDIUM, re.compile(rb"(?:signing|master|wallet|private|secret|account|key)_seed")),
     b"_auth": (Strength.MEDIUM, re.compile(rb"_auth")),
     b"secret": (Strength.WEAK, re.compile(rb"secret")),
     b"token": (Strength.WEAK, re.compile(rb"token")),
@@ -51,7 +52,8 @@ delimiter word sub by com en sur tres over under test no forgot public
 """
 _HARMLESS = frozenset(_HARMLESS_WORDS.split())
 _BEFORE_SIGN = (
-    r"(?:_?\d{1,2})?(?:[ \t][(\[][^()\[\]\n]{1,40}[)\]](?=[ \t]?[:=]))?"
+    # in the plural where it is a variable of the environment: many tokens are counted in texts
+    r"(?-i:S(?==))?(?:_?\d{1,2})?(?:[ \t][(\[][^()\[\]\n]{1,40}[)\]](?=[ \t]?[:=]))?"
     r"(?:[_-](?:prod|production|dev|staging|live|test|new|old|value|confirmation))?"
     r"(?P<close>\\{0,8}[\"'`])?\]?[*_]{0,2}[ \t\u3000]{0,8}"
     r"(?:(?::[ \t]?)?(?:str|string|String|SecretStr|&str|Optional\[str\])(?:[ \t]?\|[ \t]?None)?[ \t]{0,4}(?==))?"
@@ -61,12 +63,16 @@ _VALUE_OPENING = (
 )
 
 
-def _sign(said: str) -> str:
-    """The part of a pattern that stands between a name and its value, with these words for "is"."""
+# In Thai and Hindi, where the words between and after are no words of this pattern: only before plain characters.
+_OF_ASCII = r"|(?:[\u0e00-\u0e4e]{0,20}?|[ \t][\w.-]{1,20}[ \t])คือ(?=[ \t]?[!-~])|[ \t](?=[!-~]{6,64}[ \t]है(?!\w))"
+
+
+def _sign(said: str, more: str = "") -> str:
+    """The part of a pattern that stands between a name and its value, with these words for "is", and `more`."""
     return (
         rf"(?P<sign>:=|=>|={{1,3}}|[:=：＝]|\|[ \t]"
         rf"|(?:(?<=[\s*_\"'`])(?:{said})(?![^\W_])(?:[ \t](?:now|set to|jetzt|ahora|maintenant|adesso|agora)(?!\w))?"
-        rf"|[是为為は는은])[ \t]?[:：]?|—|–|->|→"
+        rf"|[是为為は는은]{more})[ \t]?[:：]?|—|–|->|→"
     )
 
 
@@ -79,7 +85,7 @@ _AFTER = re.compile(
     + _VALUE_OPENING,
     re.IGNORECASE,
 )
-_AFTER_ABROAD = re.compile(_BEFORE_SIGN + _sign(SAID) + ")" + _VALUE_OPENING, re.IGNORECASE)
+_AFTER_ABROAD = re.compile(_BEFORE_SIGN + _sign(SAID, _OF_ASCII) + ")" + _VALUE_OPENING, re.IGNORECASE)
 _AFTER_USE = re.compile(
     rf"[ \t]{FOR}(?!\w)(?:[\"'`][\w.@-]{{1,40}}[\"'`]|[^.,;:=\n\"'|<>(){{}}]|\.(?=\w)|(?<=\w)['’](?=\w)){{0,40}}?[ \t]?"
     + _sign(SAID)

@@ -31,17 +31,19 @@ _AS = re.compile(
     r"(?:[a-z]{1,12}[ \t])?\Z",
     re.IGNORECASE,
 )
+_TABBED = re.compile(r"\t(?P<value>[^\s\"'`()]{6,64})[ \t]*(?=[\t\r\n]|\Z)")
 _FARTHEST = 112
 _SYMBOLS = frozenset("!#$%^&*~")
 _DIGITS = re.compile(r"\d+")
 _ENDINGS = ".,:;?)]"
 
-_COOKIES = re.compile(rb"cookie:[ \t]{0,4}")
+_COOKIES = re.compile(rb"cookie:[ \t]{0,4}|[ \t](?:-b|--cookie)[ \t=][\"']?")
 _COOKIE_PAIRS = re.compile(r"[^\r\n]{1,4096}")
 _COOKIE = re.compile(r"(?:\A|;[ \t]?)(?P<name>[\w.-]{1,64})=(?P<value>[^;,\s\"']{16,4096})")
 _SESSION = re.compile(
     r"sess|sid\Z|sid[._]|auth|token|jwt|remember|login|csrf|xsrf|secret|identity|credential|\Asso", re.IGNORECASE
 )
+_LONG_COOKIE = 24
 _BLOCK_OPENING = re.compile(rb": [|>][+-]?\d?[ \t]{0,4}\r?\n")
 _BLOCK_NAME = re.compile(r"(?:passw(?:or[dt]|d)|passphrase|kennwort|secret|token|api_?key)[\"']?\Z", re.IGNORECASE)
 _BLOCK = re.compile(r"[ \t]{1,16}(?P<value>[^\s\"'`]{6,256})[ \t]{0,4}(?=\r|\n|\Z)")
@@ -65,7 +67,8 @@ _COMMANDS: dict[bytes, re.Pattern[str]] = {
         r"(?<!\w)openssl\b[^\n|;]{0,200}?[ \t](?:-k[ \t]|-pass(?:in|out)?[ \t]pass:)[\"']?(?P<value>[^\s\"']{4,128})"
     ),
     b"sudo -s": re.compile(
-        r"echo[ \t](?:-n[ \t])?[\"']?(?P<value>[^\s\"'|]{4,64})[\"']?[ \t]{0,2}\|[ \t]{0,2}sudo[ \t]-S"
+        r"(?:echo[ \t](?:-n[ \t])?|printf[ \t](?:[\"']?%s(?:\\n)?[\"']?[ \t])?)"
+        r"[\"']?(?P<value>[^\s\"'|]{4,64})[\"']?[ \t]{0,2}\|[ \t]{0,2}sudo[ \t]-S"
     ),
     b"net use": re.compile(
         r"(?<!\w)net[ \t]use[ \t][^\n]{0,100}?[ \t](?P<value>[^\s/\\*][^\s\\]{4,64})[ \t]/user:", re.IGNORECASE
@@ -86,6 +89,12 @@ def is_unlike_words(value: str) -> bool:
     return bool(digits) and (has_symbol or (len(digits) > 1 and value.lower() != value and len(value) >= 8))
 
 
+def _is_code(value: str) -> bool:
+    """Tell whether a cell beside the name of a password has letters and digits, as no word has."""
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return mixed and is_literal(value, Strength.STRONG, Form.PROSE)
+
+
 def find_told(text: str, start: int, end: int) -> Span | None:
     """Return the secret that a sentence tells around the name of a password from `start` to `end`."""
     before = text[max(0, start - _FARTHEST) : start]
@@ -94,6 +103,8 @@ def find_told(text: str, start: int, end: int) -> Span | None:
         found = _BESIDE.match(text, end)
     if found is not None and (span := _span(found, 0)) is not None:
         return span
+    if (cell := _TABBED.match(text, end)) and before[-1:] in {"", "\n", "\t"} and _is_code(cell["value"]):
+        return Span(start=cell.start("value"), end=cell.end("value"), type="password", rank=1)
     used = _AS.search(before)
     return None if used is None else _span(used, start - len(before))
 
@@ -116,7 +127,8 @@ def _find_cookies(text: str) -> Iterator[Span]:
         header = _COOKIE_PAIRS.match(text, opening.end())
         for cookie in _COOKIE.finditer(header.group()) if header else ():
             value = cookie["value"]
-            if _SESSION.search(cookie["name"]) and any(map(str.isdigit, value)) and not is_placeholder(value):
+            is_random = any(map(str.isdigit, value)) or (len(value) >= _LONG_COOKIE and value.isalpha())
+            if is_random and _SESSION.search(cookie["name"]) and not is_placeholder(value):
                 at = opening.end() + cookie.start("value")
                 yield Span(start=at, end=at + len(value), type="credential", rank=1)
 
@@ -196,6 +208,7 @@ def _find_commands(text: str) -> Iterator[Span]:
 
 PHRASE_FINDERS = (
     (b"cookie", _find_cookies),
+    (b" -b ", _find_cookies),
     *((hint, _find_blocks) for hint in (b": |", b": >")),
     *((hint, _find_columns) for hint in (b"|--", b"| --", b"|:-", b"| :-")),
     (b"pass", _find_short),

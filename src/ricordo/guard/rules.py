@@ -27,7 +27,19 @@ _TYPES = {rule.type for rule in KEY_RULES} | {rule.type for rule in STRUCTURED_R
 MARK = re.compile(r"\[secret:(?:" + "|".join(sorted(_TYPES)) + r"):[0-9a-f]{8}\]")
 
 _RULES_OF_RUNS = tuple(rule for rule in STRUCTURED_RULES if rule.needs_runs)
-_OTHER_RULES = tuple(rule for rule in STRUCTURED_RULES if not rule.needs_runs)
+# What stands in the hints of many rules: a text without it skips them all after one search.
+_GATES = (b" -", b"|", b"pass", b"")
+_OTHER_RULES = tuple(
+    (
+        gate,
+        tuple(
+            rule
+            for rule in STRUCTURED_RULES
+            if not rule.needs_runs and gate == next(each for each in _GATES if each in rule.hint)
+        ),
+    )
+    for gate in _GATES
+)
 _RUN = b"r" * SHORTEST
 _TO_RUNS = bytes(ord("r") if chr(code) in RUN_CHARACTERS else ord(" ") for code in range(256))
 _IN_WORDS = b"abcdefghijklmnopqrstuvwxyz_-.+/=~:$"
@@ -73,9 +85,10 @@ def _searched(text: str) -> list[Span]:
         for rule in _RULES_OF_RUNS:
             if rule.hint in (low_runs if rule.in_runs else low) and (rule.gate is None or rule.gate.search(runs)):
                 found.extend(rule.find(text))
-    for rule in _OTHER_RULES:
-        if rule.hint in low:
-            found.extend(rule.find(text))
+    for gate, rules in _OTHER_RULES:
+        for rule in rules if gate in low else ():
+            if rule.hint in low:
+                found.extend(rule.find(text))
     found.extend(find_named(text, low))
     return found
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ricordo.guard.aws import find_aws_secrets
+from ricordo.guard.codes import CODE_FINDERS
 from ricordo.guard.configs import (
     CLIENT_FINDERS,
     find_defined,
@@ -231,7 +232,7 @@ _IN_CONTEXT: tuple[StructuredRule, ...] = (
     _beside(
         "password",
         "curl",
-        r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
+        r"curl\b[^\n]{0,200}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{1,128}:(?P<value>[^\s\"']{1,256})",
         accept=_is_password,
     ),
     _beside(
@@ -261,7 +262,7 @@ _IN_CONTEXT: tuple[StructuredRule, ...] = (
     StructuredRule(type="password", hint=b"identified", find=find_sql_passwords),
     *(StructuredRule(type="password", hint=hint, find=find) for hint, find in CLIENT_FINDERS),
     StructuredRule(type="password", hint=b" / ", find=find_login_pairs),
-    *(StructuredRule(type="password", hint=hint, find=find) for hint, find in PHRASE_FINDERS),
+    *(StructuredRule(type="password", hint=hint, find=find) for hint, find in PHRASE_FINDERS + CODE_FINDERS),
     _beside("password", "sshpass", r"sshpass\s{1,4}-p\s{0,4}[\"']?(?P<value>[^\s\"']{3,256})"),
     _beside("password", "login", r"login\s{1,4}\S{1,128}\s{1,4}password\s{1,4}(?P<value>\S{3,256})"),
 )

@@ -7,7 +7,7 @@ does not drift. A value everybody knows (`changeme`, `password`, `example`) prot
 import enum
 import re
 
-__all__ = ["Form", "Strength", "is_literal", "is_placeholder"]
+__all__ = ["Form", "Strength", "is_literal", "is_phrase_of_words", "is_placeholder"]
 
 
 class Strength(enum.IntEnum):
@@ -154,6 +154,37 @@ def is_literal(value: str, strength: Strength, form: Form) -> bool:
         return False
     decide = {Form.PROSE: _prose_is_literal, Form.BARE: _bare_is_literal}.get(form)
     return decide is None or decide(value, strength)
+
+
+_TELLING_WORDS = """
+add all any are ask asked been before being best better both but can change choose come could did does done down each
+enter every everybody few file find first five four get give given goes good has have here how if its keep kept know
+known later letter like long lost made make many may more most much never next nobody none nothing only other phrase
+pick random same seven several should show shown since six some something sometimes somewhere still take ten than that
+their
+them then there these they think three too two unless until used using was well were what when where which while who
+whole why will within without words would write written
+aber als auch aus bei beim bitte darf dass dem den der des die ein eine einem einen einer etwa für hat hier ich ihr ist
+kann kein keine mehr mit muss nach nicht noch nur oder ohne schon sein sich sie sind soll steht und vom von vor war wer
+wenn wie wird wort wörter zum zur zwei drei vier
+aux avec avoir bien ces cette dans des deux elle est être faire font les leur mais mot mots nous par pas plus pour qui
+que quatre sans ses sont sur tous tout très trois une vous votre
+como con cuatro del desde dos ella esta este está frase hay los las más muy nada palabra palabras para pero por puede
+que ser sin sobre son sus todo tres una unas usar
+alla anche che come con cui dalla dei del della delle deve gli nel nella non parola parole per più può quattro quella
+sono sua tutte una
+dos ela ele está foi isso mais mas muito não nas nos pela pelo por quatro que sem ser seu sua têm uma você
+een het niet maar met naar ook van voor wordt zijn moet
+"""
+_TELLING = frozenset(_TELLING_WORDS.split())
+
+
+def is_phrase_of_words(value: str) -> bool:
+    """Whether `value`, four or more words after the name of a passphrase, is one: no word belongs to a sentence."""
+    words = value.split(" ")
+    if value != value.lower() or len({*words}) < len(words):
+        return False
+    return not any(word in _TELLING or word in _COMPOUNDING or _PARTICIPLE.match(word) for word in words)
 
 
 def _words_are_literal(value: str, strength: Strength, form: Form) -> bool:

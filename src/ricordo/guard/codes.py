@@ -1,0 +1,72 @@
+"""Codes of numbers, passphrases of several words, and what commands are given to log in.
+
+"PIN: …", "passphrase: … … … …", `http -a bob:…`. A number and a plain word are everywhere, so each is one only under
+its own name. Invariant: repeats are bounded, so a search is linear in the text.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from ricordo.guard.rule import Span
+from ricordo.guard.values import is_phrase_of_words, is_placeholder
+
+__all__ = ["CODE_FINDERS"]
+
+_OF = r"(?:[ \t](?:of|for|von|der|de[rsl]?|du|für|zu[rm]?)[ \t][^\n.,;:=]{1,24}?)?"
+_IS = r"(?:[ \t]?[:=][ \t]?|[ \t](?:is|was|ist|lautet|est|es|è|é|jest|är|er)[ \t:]{1,2})"
+_UNIT = r"[ \t](?:digit|Ziffer|Stelle|chiffre|d[ií]gito|cifr|character|times|attempts|years?\b)"
+_CODE = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:my|sim|card|bank|phone|door|meine?|mon|mi)[ \t][Pp]in)"
+    rf"[12]?(?:[ -][Cc]ode)?{_OF}{_IS}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
+)
+_CODE_HINTS = (
+    b"pin:", b"pin =", b"pin=", b"pin is", b"pin ist", b"pin est", b"pin es ", b"pin lautet", b"pin code", b"pin-code",
+    b"pincode", b"pin of ", b"pin for ", b"puk",
+)  # fmt: skip
+
+_PHRASE = re.compile(
+    r"(?:passphrase|diceware)(?:[ \t]?[:=][ \t]{0,2}|[ \t](?:is|ist|lautet)[ \t])[\"'`]?"
+    r"(?P<value>[^\W\d_]{3,12}(?:[ ][^\W\d_]{3,12}){3,9})(?=[\"'`.]{0,2}[ \t]*(?:\r|\n|\Z))",
+    re.IGNORECASE,
+)
+
+_USER = r"[\"']?[\w.@\\/-]{1,64}"
+_AFTER_USER = r"(?P<value>[^\s\"'$<>{}]{3,256})"
+_HTTPIE = re.compile(rf"(?<![\w/:.-])https?[ \t][^\n|;]{{0,200}}?(?<=[ \t])(?:-a[ \t]|--auth[ =]){_USER}:{_AFTER_USER}")
+_SHARE = re.compile(rf"(?<!\w)(?:smb|rpc)client\b[^\n|;]{{0,200}}?[ \t]-U[ \t]{_USER}%{_AFTER_USER}")
+_LFTP = re.compile(rf"(?<!\w)lftp\b[^\n|;]{{0,200}}?[ \t]-u[ \t]{_USER},{_AFTER_USER}")
+_LOGINS = ((b" -a ", _HTTPIE), (b"--auth", _HTTPIE), (b" -u ", _SHARE), (b" -u ", _LFTP))
+
+
+def _find_codes(text: str) -> Iterator[Span]:
+    low = text.encode("ascii", "replace").lower()
+    for found in _CODE.finditer(text) if any(hint in low for hint in _CODE_HINTS) else ():
+        yield _span(found)
+
+
+def _find_phrases(text: str) -> Iterator[Span]:
+    for found in _PHRASE.finditer(text):
+        if is_phrase_of_words(found["value"]):
+            yield _span(found)
+
+
+def _login_finder(pattern: re.Pattern[str]) -> Callable[[str], Iterator[Span]]:
+    def find(text: str) -> Iterator[Span]:
+        for found in pattern.finditer(text):
+            if not is_placeholder(found["value"]):
+                yield _span(found)
+
+    return find
+
+
+def _span(found: re.Match[str]) -> Span:
+    return Span(start=found.start("value"), end=found.end("value"), type="password", rank=1)
+
+
+CODE_FINDERS: tuple[tuple[bytes, Callable[[str], Iterator[Span]]], ...] = (
+    (b"pin", _find_codes),
+    (b"puk", _find_codes),
+    *((hint, _find_phrases) for hint in (b"passphrase", b"diceware")),
+    *((hint, _login_finder(pattern)) for hint, pattern in _LOGINS),
+)
+"""By a literal of the lower-cased text: what finds secrets where it stands."""
