@@ -6,14 +6,17 @@ the same.
 """
 
 import hashlib
+import re
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from ricordo.errors import InvalidScope
 
-__all__ = ["Scope", "name_digest", "path_part"]
+__all__ = ["Scope", "name_digest", "owner_part", "path_part"]
 
 _LONGEST = 200
+_UNSAFE = re.compile(r"-[0-9a-f]{8}$|\.$|~")
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _PARTS = ("tenant", "user", "team", "project", "agent", "session")
 
 
@@ -60,6 +63,17 @@ def path_part(name: str) -> str:
     if name == name.lower() and len(encoded) <= 100:
         return encoded
     return f"{encoded[:100]}-{name_digest(name)}"
+
+
+def owner_part(name: str) -> str:
+    """Return the folder name for a user or a tenant: that of `path_part`, and safe with names that were chosen for it.
+
+    A name that ends like one with a digest, or that Windows reserves or changes, gets a digest too: `ann-17239b6e`,
+    which would meet the folder of `Ann` where case is ignored, `con`, `aux.txt`, `ann.` and `annabe~1`.
+    """
+    part, encoded = path_part(name), quote(name, safe="")
+    is_unsafe = _RESERVED.match(part) or (part == encoded and _UNSAFE.search(part))
+    return f"{encoded.replace('.', '%2E')[:100]}-{name_digest(name)}" if is_unsafe else part
 
 
 def name_digest(name: str) -> str:

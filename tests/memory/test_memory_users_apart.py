@@ -154,3 +154,24 @@ async def test_users_of_a_team_are_apart_too(tmp_path: Path) -> None:
         await ann.remember("I like tea.")
     async with Memory.open(tmp_path / "r", scope=Scope(user="ben", team="a")) as ben:
         assert await ben.entries() == []
+
+
+@pytest.mark.parametrize("user", ["ann-17239b6e", "con", "aux.txt", "ann."])
+async def test_a_place_from_before_is_found_by_its_marker_and_a_new_one_has_a_name_that_is_safe(
+    user: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    async with Memory.open(root, scope=of(user)) as memory:
+        kept = await memory.remember("The harbour opens at six.")
+        safe = memory.folder
+    assert safe.name.startswith(f"{user.replace('.', '%2E')}-")
+    before = safe.rename(safe.with_name(user))
+    async with Memory.open(root, scope=of(user)) as memory:
+        assert await memory.entries() == [kept]
+        assert memory.folder == before
+    # where case is ignored, the folder of that name may be the one of `Ann`
+    marker = before / "project.json"
+    marker.write_text(marker.read_text().replace(f'"{user}"', '"Ann"'))
+    async with Memory.open(root, scope=of(user)) as memory:
+        assert await memory.entries() == []
+        assert memory.folder == safe

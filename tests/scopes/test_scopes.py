@@ -8,12 +8,22 @@ from hypothesis import strategies as st
 
 from ricordo.errors import InvalidScope
 from ricordo.files.paths import safe_path
-from ricordo.scopes import Scope, path_part
+from ricordo.scopes import Scope, name_digest, owner_part, path_part
 
 NAMES = st.text(min_size=1, max_size=200).filter(lambda name: name.isprintable() and bool(name.strip()))
 
 
-@pytest.mark.parametrize("parts", [{}, {"user": ""}, {"user": "  "}, {"project": "x" * 201}, {"agent": "a\nb"}])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"user": ""},
+        {"user": "  "},
+        {"project": "x" * 201},
+        {"agent": "a\nb"},
+        *({"user": f"a{mark}b"} for mark in "\u200b\u00a0\x7f"),
+    ],
+)
 def test_a_scope_without_a_usable_part_is_refused(parts: dict[str, str]) -> None:
     """Nothing can be read or written for nobody."""
     with pytest.raises(InvalidScope):
@@ -27,6 +37,25 @@ def test_different_names_get_different_folders_on_any_file_system(first: str, se
     assert safe_path(path_part(first)) == path_part(first)
     assert "/" not in path_part(first)
     assert len(path_part(first)) <= 120
+
+
+@pytest.mark.parametrize("name", ["con", "nul", "aux.txt", "Aux.txt", "com1", "ann.", "ann-17239b6e", "annabe~1", ".."])
+def test_a_name_that_a_file_system_reserves_changes_or_has_given_to_another_gets_a_digest(name: str) -> None:
+    """No user meets the folder of another one, where case is ignored or on Windows."""
+    part = owner_part(name)
+    stem = part.partition(".")[0].lower()
+    assert stem not in {"con", "nul", "aux", "com1", "ann-17239b6e"}
+    assert not part.endswith((".", " "))
+    assert "~" not in part or part != name
+    assert part.lower() not in {owner_part(other).lower() for other in ("Ann", "ann", "con-1", "aux", ".")}
+    assert owner_part("Ann") == "Ann-17239b6e"
+
+
+@given(NAMES)
+def test_a_user_has_the_folder_of_a_plain_name_as_it_is(name: str) -> None:
+    assert owner_part(name) == path_part(name) or owner_part(name).endswith(f"-{name_digest(name)}")
+    assert owner_part("ann") == "ann"
+    assert owner_part("ann.b@example.com") == "ann.b%40example.com"
 
 
 def test_a_scope_is_written_from_wide_to_narrow() -> None:

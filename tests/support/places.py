@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from ricordo.scopes import path_part
+from ricordo.scopes import owner_part
 
 __all__ = ["place_of"]
 
 
 def place_of(root: Path, user: str = "me") -> Path:
     """Return the folder of `user` in a root that several may share; by default of the user whom commands are for."""
-    return root / "users" / path_part(user)
+    return root / "users" / owner_part(user)

@@ -35,7 +35,7 @@ from ricordo.maintenance.user_moves import (
     usage_of_users,
 )  # fmt: skip
 from ricordo.queue import Queue
-from ricordo.scopes import path_part
+from ricordo.scopes import owner_part, path_part
 from ricordo.workspace.changes import Edit
 from ricordo.workspace.layout import (
     AGENT_NOTES,
@@ -193,7 +193,7 @@ class _Move:
         shared = self.inbox("")
         for job in [found.job for found in await shared.jobs(states={"waiting", "running"}, limit=_MOST_JOBS)]:
             agent = path_part(job.agent or DEFAULT_AGENT)
-            user = path_part(job.user) if job.user else sessions.owners.get((agent, job.session), "")
+            user = owner_part(job.user) if job.user else sessions.owners.get((agent, job.session), "")
             if user:
                 with suppress(AlreadyExists):
                     await self.place(user).create(IGNORE_FILE, b"*\n")

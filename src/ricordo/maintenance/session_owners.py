@@ -7,7 +7,7 @@ from anyio.to_thread import run_sync
 
 from ricordo.files import FileStore
 from ricordo.maintenance.user_moves import Stamps, plan_in_state
-from ricordo.scopes import path_part
+from ricordo.scopes import owner_part, path_part
 from ricordo.sessions.owners import owner_of
 from ricordo.workspace.layout import LARGE_RESULTS, WORKSPACE
 
@@ -60,7 +60,7 @@ async def session_owners(files: FileStore, stamps: Stamps) -> SessionOwners:
         state = listed.get(f"{_AGENTS}/{agent}/state/{session}.json")
         state = state or listed.get(f"{_AGENTS}/{agent}/state/{session}.json.broken-1")
         user = await owner_of(files, state) if state else ""
-        folder = path_part(user) if user else stamps.user_of_session(session)
+        folder = owner_part(user) if user else stamps.user_of_session(session)
         if folder:
             owners[agent, session] = folder
         elif user is None:

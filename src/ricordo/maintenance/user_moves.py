@@ -13,7 +13,7 @@ from ricordo.consolidation.topics import described_anew
 from ricordo.consolidation.worth import MERGED, cited
 from ricordo.errors import InvalidMessage
 from ricordo.messages.jsontext import dumps, loads, record
-from ricordo.scopes import path_part
+from ricordo.scopes import owner_part
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries
 from ricordo.workspace.layout import MEMORY
@@ -164,4 +164,4 @@ def _users(found: Located, stamps: Stamps) -> set[str]:
 
 
 def _folder(entry: Entry) -> str:
-    return path_part(entry.scope.user) if entry.scope and entry.scope.user else ""
+    return owner_part(entry.scope.user) if entry.scope and entry.scope.user else ""

@@ -40,7 +40,7 @@ from ricordo.runtime.given import budget_of, limit_of, require, scope_of, second
 from ricordo.runtime.instructions import inspect_instructions
 from ricordo.runtime.roots import nearest_root
 from ricordo.runtime.serving import embed_for
-from ricordo.scopes import Scope, path_part
+from ricordo.scopes import Scope
 from ricordo.sessions import SessionInfo, find_session, list_sessions
 from ricordo.stores.capabilities import Layers
 from ricordo.stores.layered_reading import outward
@@ -341,7 +341,7 @@ class Memory(ByHand):
         found = [(place, check) for place, checks in wider for check in checks if check.count or not check.ok]
         told = [replace(check, detail=f"{place.label}: {check.detail}") for place, check in found]
         files = self._workspace.shared or self._workspace.place.files
-        users = await check_users(files, path_part(self.scope.user) if self.scope.user else "")
+        users = await check_users(files, self.folder.name if self.scope.user else "")
         inbox, flush = self._workspace.inbox, self._workspace.flush.config
         unlearned = [await check_unlearned(inbox, own[0].files)] if flush.is_on else []
         written = await inspect_instructions(self._workspace.root.parent)

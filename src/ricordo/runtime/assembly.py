@@ -116,7 +116,7 @@ async def open_workspace(root: Path, scope: Scope, parts: Parts) -> AsyncIterato
     chosen = await uncut_in_thread(chosen_reranker, given) if isinstance(given, str) else given
     opening = _Opening(root=root, scope=scope, parts=parts, serving=serving, turns=turns)
     with parts.emitter.stage("open", scope):
-        layers = layers_of(root, scope, parts.settings.data)
+        layers = await uncut_in_thread(layers_of, root, scope, parts.settings.data)
         await opening.claim()
         place = await opening.place(layers[0])
         await opening.follow_written(layers[1:])

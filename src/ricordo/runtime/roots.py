@@ -1,10 +1,13 @@
 """Roots: which folder holds the memory of where one stands."""
 
 import hashlib
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from ricordo.errors import StorageFailed
-from ricordo.scopes import Scope, path_part
+from ricordo.errors import DocumentInvalid, StorageFailed
+from ricordo.runtime.marker import scope_in
+from ricordo.scopes import Scope, owner_part, path_part
 from ricordo.workspace.layout import PROJECT, USERS, WORKSPACE
 
 __all__ = ["FOLDER", "cache_folder", "find_root", "nearest_root", "new_root", "place_root", "user_root", "workspace_in"]
@@ -44,7 +47,7 @@ def nearest_root() -> Path:
 def place_root(root: Path, scope: Scope) -> Path:
     """Return where in `root` lies what `scope` saves: with a user and a project or a team, the folder of that user."""
     is_shared = scope.project is not None or scope.team is not None
-    return root / USERS / path_part(scope.user) if is_shared and scope.user is not None else root
+    return _existing([root / USERS], scope.user) if is_shared and scope.user is not None else root
 
 
 def workspace_in(folder: Path, scope: Scope) -> Path | None:
@@ -55,8 +58,30 @@ def workspace_in(folder: Path, scope: Scope) -> Path | None:
 
 def user_root(data: Path, user: str, tenant: str | None = None) -> Path:
     """Return the root of what a user, of this tenant, wants remembered in every project."""
-    above = data / "tenants" / path_part(tenant) if tenant else data
-    return above / "users" / path_part(user)
+    tenants = [data / "tenants" / name(tenant) for name in (owner_part, path_part)] if tenant else [data]
+    return _existing([above / "users" for above in tenants], user, tenant)
+
+
+def _existing(folders: Sequence[Path], user: str, tenant: str | None = None) -> Path:
+    """Return where a user's place lies below one of `folders`, which is made in the first one.
+
+    Before, some names of users were folders as they were. A place of such a name stays where it is: its marker tells it
+    from that of another user, whose folder has the same name where case is ignored.
+    """
+    chosen = folders[0] / owner_part(user)
+    named = {folder / name: None for folder in folders for name in (owner_part(user), path_part(user))}
+    if len(named) == 1 or os.path.lexists(chosen / PROJECT):
+        return chosen
+    return next((folder for folder in named if _is_of(folder, user, tenant)), chosen)
+
+
+def _is_of(folder: Path, user: str, tenant: str | None) -> bool:
+    """Tell whether the marker of a folder names this user, and this tenant where one is given."""
+    try:
+        scope = scope_in((folder / PROJECT).read_bytes())
+    except (OSError, DocumentInvalid):
+        return False
+    return scope.user == user and tenant in {None, scope.tenant}
 
 
 def cache_folder(cache: Path, root: Path) -> Path:
