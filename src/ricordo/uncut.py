@@ -91,13 +91,13 @@ async def uncut_in_thread(act: Callable[[*_Given], _T], *given: *_Given) -> _T:
     return work.result()
 
 
-async def compute(act: Callable[[], _T], *, items: int, at_once: int) -> _T:
-    """Return what `act` returns, which only computes: at once for at most `at_once` items, in a thread for more.
+async def compute(act: Callable[[], _T], *, size: int, at_once: int) -> _T:
+    """Return what `act` returns, which only computes: at once for a `size` up to `at_once`, in a thread for more.
 
     A trip to a thread costs about 0.1 ms, which a short computation does not repay. A long one would keep the event
     loop from everything else.
     """
-    return act() if items <= at_once else await uncut_in_thread(act)
+    return act() if size <= at_once else await uncut_in_thread(act)
 
 
 def _on_asyncio() -> bool:

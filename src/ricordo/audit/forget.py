@@ -23,6 +23,7 @@ from ricordo.consolidation.undecided import unlinked
 from ricordo.consolidation.waiting import PROPOSAL
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
+from ricordo.uncut import compute
 from ricordo.workspace.changes import CURATION_LOCK, Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, without_entries
@@ -32,6 +33,9 @@ from ricordo.workspace.striking import repeats
 from ricordo.workspace.tombstones import Tombstone, content_digest, read_tombstones, tombstone_for
 
 __all__ = ["Forgotten", "forget", "forget_copies"]
+
+_AT_ONCE = 20_000
+"""So many bytes are read and rewritten in some milliseconds."""
 
 _Bury: TypeAlias = Callable[[Entry], Tombstone]
 
@@ -122,7 +126,8 @@ async def _removal(
     for path in dict.fromkeys(found.path for found in standing):
         stored = await files.read(path)
         without = without_curated if is_curated(path) else without_entries
-        cut = without(stored.data, path, {found.entry.id for found in standing})
+        cutting = partial(without, stored.data, path, {found.entry.id for found in standing})
+        cut = await compute(cutting, size=len(stored.data), at_once=_AT_ONCE)
         edits.append(Edit(path=path, expected=stored.version, data=cut))
     edits = await _with_own_words(files, edits, {found.entry.id for found in standing})
     edits = await with_listing(files, edits, config)

@@ -11,18 +11,23 @@ was set back changes it.
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 
 from ricordo.audit.ledgers import LedgerOutline, newest_ledgers
 from ricordo.clock import decode_id
 from ricordo.errors import FileMissing, InvalidQuery, StorageError
 from ricordo.files import FileStore
+from ricordo.uncut import compute
 from ricordo.workspace.changes import Change, ChangeSets
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import ledger_date
 from ricordo.workspace.ledger import read_entries
 
 __all__ = ["PERSON", "UNREADABLE", "HistoryItem", "blocks", "history", "is_by_person", "undone_ids"]
+
+_AT_ONCE = 500
+"""So many writes are put in order in some milliseconds."""
 
 PERSON = "user"
 """The writer of what a person asked for."""
@@ -73,15 +78,15 @@ async def history(
     """
     if limit is not None and limit < 1:
         raise InvalidQuery(f"A history shows at least one write: the limit can't be {limit}.")
-    found = _Found(await changes.records(), user)
+    records = await changes.records()
+    found = await compute(partial(_Found, records, user), size=len(records), at_once=_AT_ONCE)
     found.add_unreadable(await changes.unreadable())
     for ledger, before in _newest_first(await newest_ledgers(files, holding=holding)):
-        items = found.newest(limit)
-        is_placed = all(item.paths or item.undone or not item.entries for item in items)
-        if len(items) == limit and is_placed and items[-1].order[0] > max(ledger.last_id, before):
+        if limit is not None and found.has_newest(limit, after=max(ledger.last_id, before)):
             break
-        found.add([block async for block in blocks(files, ledger.path)], before)
-    return found.newest(limit)
+        read = [block async for block in blocks(files, ledger.path)]
+        await compute(partial(found.add, read, before), size=len(read), at_once=_AT_ONCE)
+    return await compute(partial(found.newest, limit), size=found.count, at_once=_AT_ONCE)
 
 
 class _Found:
@@ -117,6 +122,19 @@ class _Found:
         for name in ids:
             item = HistoryItem(id=name, at=_time_of(name), who="", act=UNREADABLE, why="Its record can't be read.")
             self._items[name] = replace(item, order=(name, 0))
+
+    @property
+    def count(self) -> int:
+        """How many writes were found, those of other users too."""
+        return len(self._items)
+
+    def has_newest(self, limit: int, *, after: str) -> bool:
+        """Tell whether the `limit` newest are known, when all that is not read comes before the id `after`."""
+        if self.count < limit:
+            return False
+        items = self.newest(limit)
+        is_placed = all(item.paths or item.undone or not item.entries for item in items)
+        return len(items) == limit and is_placed and items[-1].order[0] > after
 
     def newest(self, limit: int | None) -> list[HistoryItem]:
         """Return at most `limit` of them, newest first."""

@@ -14,11 +14,15 @@ from ricordo.audit.room import with_room
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import EntryNotFound
 from ricordo.files import FileStore
+from ricordo.uncut import compute
 from ricordo.workspace.changes import Change, ChangeSets, Edit
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
 
 __all__ = ["MarkAct", "Marked", "mark"]
+
+_AT_ONCE = 20_000
+"""So many bytes are read and rewritten in some milliseconds."""
 
 MarkAct: TypeAlias = Literal["pin", "unpin", "confirm"]
 
@@ -74,9 +78,14 @@ def _with(entry: Entry, act: MarkAct, at: datetime) -> Entry:
 async def _rewritten(files: FileStore, path: str, name: str, as_marked: Callable[[Entry], Entry]) -> Edit:
     """Return the edit that rewrites the bullets of one entry in a document; every other byte stays."""
     stored = await files.read(path)
-    data = stored.data
-    for found in reversed(parse_entries(data, path)):
-        if found.entry.id == name:
-            bullet = render_entry(as_marked(found.entry), long=found.long).encode("utf-8", "surrogatepass")
-            data = data[: found.offset] + bullet + data[found.offset + found.length :]
+
+    def rewritten() -> bytes:
+        data = stored.data
+        for found in reversed(parse_entries(data, path)):
+            if found.entry.id == name:
+                bullet = render_entry(as_marked(found.entry), long=found.long).encode("utf-8", "surrogatepass")
+                data = data[: found.offset] + bullet + data[found.offset + found.length :]
+        return data
+
+    data = await compute(rewritten, size=len(stored.data), at_once=_AT_ONCE)
     return Edit(path=path, expected=stored.version, data=data)

@@ -55,7 +55,7 @@ async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> lis
 
     What can't be read is left out.
     """
-    found = remaining_entries(await _entries(files, gone.content), gone)
+    found = await run_sync(remaining_entries, await _entries(files, gone.content), gone)
     for info in await files.list(WORKSPACE):
         is_noted = bool(_NOTES.fullmatch(info.path)) and info.size <= _LARGEST
         record = record_of(info.path)

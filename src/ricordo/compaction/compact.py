@@ -10,8 +10,8 @@ so. Everything that goes is in `dropped`, in order. A cancellation, however it i
 """
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -42,6 +42,7 @@ from ricordo.compaction.summary_message import (
 from ricordo.errors import RicordoError
 from ricordo.messages import JsonValue, Message, mark_of
 from ricordo.tokens.estimate import estimate_message, estimate_text
+from ricordo.uncut import compute
 
 __all__ = ["Compact", "Hook", "Original", "Reread"]
 
@@ -54,6 +55,8 @@ Original: TypeAlias = Callable[[str], Message | None]
 Reread: TypeAlias = Callable[[Mapping[str, JsonValue]], Awaitable[str]]
 """Reads a file again with these arguments and returns what the tool for it shows; empty where that is not possible."""
 
+_AT_ONCE = 200
+"""So many messages are planned for in some milliseconds."""
 _LEAST_BODY = 16
 _LEAST_FILE = 50
 _NOT_SMALLER = "a summary would not be smaller"
@@ -108,14 +111,15 @@ class Compact:
         """Return the window with a summary in the place of its older messages, when a trigger says so."""
         await checkpoint()
         self._warn(window)
-        tokens = measured(window.messages, window.ratio)
-        total = sum(tokens)
-        plan = decide(window, self._config, tokens)
+        size = len(window.messages)
+        plan, dropped, hindrance, total = await compute(
+            partial(_planned, window, self._config), size=size, at_once=_AT_ONCE
+        )
         head = leading(window.messages)
-        dropped = window.messages[head : plan.cut]
-        hindrance = _hindrance(window, plan, dropped) or self._too_soon(window, plan)
+        hindrance = hindrance or self._too_soon(window, plan)
         if hindrance:
-            return self._shortened(window, plan, unchanged(self.act, window, hindrance, total))
+            idle = partial(self._shortened, window, plan, unchanged(self.act, window, hindrance, total))
+            return await compute(idle, size=size, at_once=_AT_ONCE)
         notes: list[str] = []
         try:
             found = await self._replaced(window, plan, dropped, notes)
@@ -125,7 +129,8 @@ class Compact:
         self._unused = "" if found else window.messages[-1].id
         if found is None:
             reason, note = f"{plan.reason}, but {_NOT_SMALLER}", "; ".join(notes)
-            return self._shortened(window, plan, unchanged(self.act, window, reason, total, note=note))
+            idle = partial(self._shortened, window, plan, unchanged(self.act, window, reason, total, note=note))
+            return await compute(idle, size=size, at_once=_AT_ONCE)
         handle = handle_in(found)
         if not self._recorded:
             notes.append("this can't be undone, as nothing keeps these messages")
@@ -140,7 +145,8 @@ class Compact:
             handle=handle,
             due=plan.by,
         )
-        return self._shortened(window, plan, Reduction(messages=messages, report=report, dropped=dropped))
+        found_shorter = Reduction(messages=messages, report=report, dropped=dropped)
+        return await compute(partial(self._shortened, window, plan, found_shorter), size=size, at_once=_AT_ONCE)
 
     async def _replaced(
         self, window: Window, plan: Plan, dropped: tuple[Message, ...], notes: list[str]
@@ -199,41 +205,48 @@ class Compact:
         self, window: Window, plan: Plan, dropped: tuple[Message, ...], learned: Learning
     ) -> Message | None:
         """Return the message that takes the place of `dropped`, smaller than they are; None when there is none."""
-        size = sum(map(estimate_message, dropped))
-        requests = asked(dropped, min(self._config.carry_tokens, size // 4))
-        standing = instructions(dropped)
-        built = partial(
-            summary_message,
-            dropped=dropped,
-            session=window.session,
-            kept=len(window.messages) - plan.cut,
-            standing=standing,
-            handle=handle_of(dropped) if self._recorded else "",
-        )
-        wanted = size - int(plan.gain / window.ratio)
-        frame = estimate_message(built("", requests=requests, lead=True))
-        barest = min(map(estimate_message, _forms(partial(built, ""), requests)))
-        limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - frame))
-        # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
-        told = tuple(
-            self._whole(message)
-            for message in dropped
-            if not is_files(message) and (not carried(message) or message.tool_calls or message.id in learned.pending)
-        )
-        found = await self._written(told, limit, max(limit, size - 1 - barest), window.focus, learned)
-        message = _smaller(_forms(partial(built, found.text), requests), size, wanted) if found.text else None
+        framing = partial(self._frame, window, plan, dropped, learned.pending)
+        frame = await compute(framing, size=len(dropped), at_once=_AT_ONCE)
+        found = await self._written(frame, window.focus, learned)
+        fitting = partial(frame.fitted, found.text)
+        message = await compute(fitting, size=len(dropped), at_once=_AT_ONCE) if found.text else None
         if found.text and message is None:
             learned.notes.append("a summary was not used: it is not smaller than what it stands for")
         await learned.settle(found)
         if message is not None:
             return message
-        for most in (limit, max(_LEAST_BODY, limit // 3), _LEAST_BODY):
-            body = await run_sync(partial(digest, told, limit_tokens=most))
-            message = _smaller(_forms(partial(built, body), requests), size, wanted) if body else None
+        for most in (frame.limit, max(_LEAST_BODY, frame.limit // 3), _LEAST_BODY):
+            body = await run_sync(partial(digest, frame.told, limit_tokens=most))
+            message = await run_sync(frame.fitted, body) if body else None
             if message is not None:
                 learned.notes.append("the digest took its place")
                 return message
         return None
+
+    def _frame(self, window: Window, plan: Plan, dropped: tuple[Message, ...], pending: Collection[str]) -> "_Frame":
+        """Return what a summary of `dropped` stands in; what is in `pending` is to be learned from as well."""
+        size = sum(map(estimate_message, dropped))
+        requests = asked(dropped, min(self._config.carry_tokens, size // 4))
+        build = partial(
+            summary_message,
+            dropped=dropped,
+            session=window.session,
+            kept=len(window.messages) - plan.cut,
+            standing=instructions(dropped),
+            handle=handle_of(dropped) if self._recorded else "",
+        )
+        wanted = size - int(plan.gain / window.ratio)
+        around = estimate_message(build("", requests=requests, lead=True))
+        barest = min(map(estimate_message, _forms(partial(build, ""), requests)))
+        limit = max(_LEAST_BODY, min(self._limit(window, plan), wanted - around))
+        # what is carried whole is not condensed, unless there is more to it, or it is to be learned from as well
+        told = tuple(
+            self._whole(message)
+            for message in dropped
+            if not is_files(message) and (not carried(message) or message.tool_calls or message.id in pending)
+        )
+        most = max(limit, size - 1 - barest)
+        return _Frame(build=build, requests=requests, size=size, wanted=wanted, limit=limit, most=most, told=told)
 
     def _whole(self, message: Message) -> Message:
         """Return a message with the results that were cleared in it, but for those that were too wide to begin with."""
@@ -243,14 +256,12 @@ class Compact:
         original = self._original(message.id)
         return message if original is None else restored(message, original)
 
-    async def _written(
-        self, told: tuple[Message, ...], limit: int, most: int, focus: str, learned: Learning
-    ) -> Summary:
+    async def _written(self, frame: "_Frame", focus: str, learned: Learning) -> Summary:
         """Return what `summarize` wrote; without a text where that is no summary."""
         try:
             with unwrapped():
                 found = await self._summarize(
-                    told, limit_tokens=limit, most_tokens=most, focus=focus, pending=learned.pending
+                    frame.told, limit_tokens=frame.limit, most_tokens=frame.most, focus=focus, pending=learned.pending
                 )
         except (RicordoError, TimeoutError) as error:
             learned.notes.append(f"a summary was not used: {type(error).__name__}")
@@ -297,6 +308,35 @@ class Compact:
                 "compaction starts at half the window.",
                 stacklevel=3,
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Frame:
+    """What a summary stands in: how its message is made, and how many tokens it may take.
+
+    `size` is what it takes the place of, `wanted` what it may take at most, `limit` what its body should take and
+    `most` what it may. `told` are the messages that it is made of.
+    """
+
+    build: Callable[..., Message]
+    requests: Sequence[Asked]
+    size: int
+    wanted: int
+    limit: int
+    most: int
+    told: tuple[Message, ...]
+
+    def fitted(self, body: str) -> Message | None:
+        """Return the message with this body, smaller than what it stands for; None when there is none."""
+        return _smaller(_forms(partial(self.build, body), self.requests), self.size, self.wanted)
+
+
+def _planned(window: Window, config: CompactionConfig) -> tuple[Plan, tuple[Message, ...], str, int]:
+    """Return what to do with the window, which messages that drops, what stands against it, and its tokens."""
+    tokens = measured(window.messages, window.ratio)
+    plan = decide(window, config, tokens)
+    dropped = window.messages[leading(window.messages) : plan.cut]
+    return plan, dropped, _hindrance(window, plan, dropped), sum(tokens)
 
 
 def _hindrance(window: Window, plan: Plan, dropped: tuple[Message, ...]) -> str:

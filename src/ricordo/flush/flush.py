@@ -206,7 +206,8 @@ class Flusher:
         quoted = [each for each in extracted.findings if each.quote in texts.get(each.message_ids[0], "")]
         recalled = await uncut_in_thread(lambda: delta.read.recalled)
         findings = await self._unrepeated(quoted, (*delta.context, *delta.new), recalled)
-        return await self._entries(delta.session, findings, delta.context, delta.new[: extracted.covers], delta.scope)
+        new = delta.new[: extracted.covers]
+        return await uncut_in_thread(self._entries, delta.session, findings, delta.context, new, delta.scope)
 
     @property
     def _rules(self) -> RulesExtraction:
@@ -220,13 +221,13 @@ class Flusher:
             return []
         known, said = await known_words(self.files, self.clock.today()), Recalled(recalled)
         people = {message.id for message in messages if message.role == "user"}
-        return [
-            each
-            for each in findings
-            if known.isdisjoint({words(each.content), words(each.quote)})
-            and not (said.holds(each.content) or said.holds(each.quote))
-            and not (people.isdisjoint(each.message_ids) and await self._is_echo(each))
-        ]
+
+        def is_new(each: Finding) -> bool:
+            is_known = not known.isdisjoint({words(each.content), words(each.quote)})
+            return not (is_known or said.holds(each.content) or said.holds(each.quote))
+
+        fresh = await uncut_in_thread(lambda: [each for each in findings if is_new(each)])
+        return [each for each in fresh if not (people.isdisjoint(each.message_ids) and await self._is_echo(each))]
 
     async def _is_echo(self, finding: Finding) -> bool:
         """Tell whether memory holds what only the agent says: the prompt may have shown it, and keeps no record."""
@@ -274,7 +275,8 @@ class Flusher:
             rest = (await self._rules(delta)).findings if between else ()
             found = [*given, *(each for each in rest if not between.isdisjoint(each.message_ids[:1]))]
             sections = await self._rules.sectioned(delta, len(new))
-            entries = await self._entries(session, await self._unrepeated(found, new), ahead.context, new, scope)
+            fresh = await self._unrepeated(found, new)
+            entries = await uncut_in_thread(self._entries, session, fresh, ahead.context, new, scope)
             checked = [entry.checked() for entry in entries]
             wrong = await accepted(Extracted(findings=found, covers=len(new), sections=sections), delta)
             with suppress(VersionConflict):
@@ -298,7 +300,7 @@ class Flusher:
         async with self._lock(path):
             return await settled_cursor(self.files, path, session, key=self.key)
 
-    async def _entries(
+    def _entries(
         self,
         session: str,
         findings: Sequence[Finding],

@@ -18,6 +18,8 @@ def repeats_a_tool(finding: Finding, messages: Sequence[Message]) -> bool:
     if stated is None or messages[stated].role != "assistant":
         return False
     before = messages[:stated]
+    if not any(message.tool_results for message in before):
+        return False
     if any(repeats(finding.quote, message.text) for message in before if message.role == "user"):
         return False
     return any(repeats(finding.quote, result.text) for message in before for result in message.tool_results)

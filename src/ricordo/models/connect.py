@@ -7,7 +7,7 @@ used from one event loop after another and needs no closing.
 import inspect
 import ssl
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import httpx2
@@ -23,12 +23,15 @@ from ricordo.models.caching import caching_of
 from ricordo.models.config import ModelSettings
 from ricordo.models.failures import extra_missing, key_missing, missing_variable
 from ricordo.models.shown import RequestBody, held_requests
+from ricordo.uncut import compute
 
 __all__ = ["connect_embedder", "connect_model", "keys_of"]
 
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "api-key-not-set"
 _CONNECT_SECONDS = 10.0
+_AT_ONCE = 100_000
+"""So many bytes of a request are read in some milliseconds."""
 _SHORTEST_KEY = 12
 """Shorter ones are placeholders for servers without keys, and words that messages may well say."""
 
@@ -120,7 +123,9 @@ async def _hold_back(request: httpx2.Request) -> None:
     held = held_requests()
     if held is None:
         return
-    body = record(loads(await request.aread()), "request")
+    written = await request.aread()
+    read = await compute(partial(loads, written), size=len(written), at_once=_AT_ONCE)
+    body = record(read, "request")
     held.append(RequestBody(url=str(request.url.copy_with(query=None)), body=body))
     raise httpx2.ConnectError("This request was only to be shown.", request=request)
 

@@ -159,7 +159,7 @@ class ProfileUpdater:
         if not said:
             return None
         now = self._clock.now()
-        found = rested(ProfileUpdate(facts=tuple(facts)), said, thread).facts
+        found = (await run_sync(rested, ProfileUpdate(facts=tuple(facts)), said, thread)).facts
 
         def make(profile: Profile, forgotten: _Known) -> ProfileUpdate:
             kept = [fact for fact in found if not forgotten(fact.content)]
@@ -194,7 +194,7 @@ class ProfileUpdater:
         return await self._accepted(parse_update(answer), told, shown)
 
     async def _accepted(self, update: ProfileUpdate, told: _Told, shown: Collection[str]) -> Applied:
-        supported = rested(update, learnable(told.messages), told.thread)
+        supported = await run_sync(rested, update, learnable(told.messages), told.thread)
         return await self._apply(_Update(make=lambda *_: supported, told=told, shown=shown))
 
     async def _answer(self, model: ChatModel, asked: Asked) -> ProfileUpdate:

@@ -19,6 +19,7 @@ from ricordo.recall.echoes import is_echo
 from ricordo.recall.hits import Answer, Hit, Source
 from ricordo.recall.quoting import best_to_quote, learned_from, replaced_by
 from ricordo.recall.recall import search
+from ricordo.uncut import uncut_in_thread
 
 __all__ = ["NOT_IN_MEMORY", "answer"]
 
@@ -50,7 +51,7 @@ async def answer(
     asked = Query(text=question) if isinstance(question, str) else question
     # what is asked day by day must not take all the places
     found = await search(sources, asked, limit=_ASKED_AGAIN * _LOOKED_AT, now=now, config=weights)
-    stating = [hit for hit in found if not only_asks(hit, asked.text)]
+    stating = await _stating(found, asked.text)
     trusted, chosen = await _trusted(sources, stating, asked.text, weights)
     hits = trusted[:_LOOKED_AT]
     if chosen is None or chosen[1] < weights.floor:
@@ -69,7 +70,9 @@ async def answer(
         )
         curated = [hit for hit in curated if hit.trust is not Trust.EXTERNAL]
         known = [*curated, *hits]
-        best = learned_from(best, [hit for hit in curated if not only_asks(hit, asked.text)], asked.text) or best
+        stated = await _stating(curated, asked.text)
+        learned = await uncut_in_thread(learned_from, best, stated, asked.text)
+        best = learned or best
     superseded = replaced_by(best, hits, asked.text)
     contradicting = [*{hit.entry.id: hit for hit in known if hit.entry.id in best.contradicts}.values()]
     return Answer(
@@ -91,13 +94,18 @@ async def answer(
     )
 
 
+async def _stating(hits: Sequence[Hit], question: str) -> list[Hit]:
+    """Return the hits that do not only ask; in a thread, as the words of many languages are made ready at first."""
+    return await uncut_in_thread(lambda: [hit for hit in hits if not only_asks(hit, question)])
+
+
 async def _trusted(
     sources: Sequence[Source], stating: Sequence[Hit], question: str, weights: RecallConfig
 ) -> tuple[list[Hit], tuple[Hit, float] | None]:
     """Return the hits that did not come from outside, and which of the first to quote, with its fitness."""
     trusted = [hit for hit in stating if hit.trust is not Trust.EXTERNAL]
     while True:
-        chosen = best_to_quote(trusted[:_LOOKED_AT], question, weights)
+        chosen = await uncut_in_thread(best_to_quote, trusted[:_LOOKED_AT], question, weights)
         if chosen is None or chosen[1] < weights.floor or not await is_echo(sources, chosen[0]):
             return trusted, chosen
         trusted = [hit for hit in trusted if hit is not chosen[0]]

@@ -88,7 +88,7 @@ async def search(
             rank_some, some.passages, question, limit=limit, now=moment, config=weights, curated=some.curated,
             query=asked, budget=budget, unseen=some.unseen,
         )  # fmt: skip
-        sure = await compute(ranking, items=len(some.passages), at_once=_AT_ONCE)
+        sure = await compute(ranking, size=len(some.passages), at_once=_AT_ONCE)
         if sure is not None:
             return sure
     found = await _found(sources, asked, most)
@@ -97,7 +97,7 @@ async def search(
         rank, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated, query=asked,
         budget=budget, reranked=reranked.scores if reranked else None,
     )  # fmt: skip
-    return await compute(ranking_all, items=len(found.passages), at_once=_AT_ONCE)
+    return await compute(ranking_all, size=len(found.passages), at_once=_AT_ONCE)
 
 
 async def explain(
@@ -123,7 +123,7 @@ async def explain(
         explained, found.passages, question, limit=limit, now=moment, config=weights, curated=found.curated,
         query=asked, budget=budget, reranked=reranked.scores if reranked else None, rejected=max(rejected, 0),
     )  # fmt: skip
-    told = await compute(explaining, items=len(found.passages), at_once=_AT_ONCE)
+    told = await compute(explaining, size=len(found.passages), at_once=_AT_ONCE)
     return replace(told, trouble=reranked.trouble) if reranked and reranked.trouble else told
 
 
@@ -205,7 +205,7 @@ async def _reranked(found: _Found, asked: Query, now: datetime, config: RecallCo
     by_place = {place_of(passage): passage for passage in found.passages}
     question = read_question(asked.text)
     ranking = partial(rank, found.passages, question, limit=config.reranked, now=now, config=config, query=asked)
-    best = await compute(ranking, items=len(found.passages), at_once=_AT_ONCE)
+    best = await compute(ranking, size=len(found.passages), at_once=_AT_ONCE)
     places = {(hit.source, hit.path, hit.line_number) for hit in best}
     offered = {place: passage for place, passage in by_place.items() if place[:3] in places}
     return await rerank_scores(reranker, asked.text, offered, seconds=config.rerank_seconds)

@@ -8,7 +8,7 @@ too: people write files by hand.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_bytes
@@ -26,12 +26,15 @@ from ricordo.scopes import Scope
 from ricordo.stores.capabilities import Forgets, KeepsTombstones, Layers, Lists
 from ricordo.stores.preamble import DEFAULT_BUDGET, CutsIndex, Preamble
 from ricordo.tokens import Tokens, estimate_text
+from ricordo.uncut import compute
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.redaction import redacted_beside, shown_entry
 
 __all__ = ["Backend", "Driver", "Store", "StoreParts", "entries_as_stored", "on_forgotten"]
 
 _C = TypeVar("_C")
+_AT_ONCE = 30
+"""Of so many hits the guard takes some milliseconds at most."""
 _RETURNING_ENTRIES = frozenset({"entries", "get", "mark"})
 
 
@@ -140,7 +143,8 @@ class Store:
             asked = Query(text=query, sorts=MEMORY_SORTS) if isinstance(query, str) else query
             found = (await self._bound.find(asked, limit))[:limit]
             # what people write into files by hand passes the guard on its way out
-            hits = [_guarded(hit, self._parts.redactor) for hit in found]
+            guarding = partial(_all_guarded, found, self._parts.redactor)
+            hits = await compute(guarding, size=len(found), at_once=_AT_ONCE)
             progress.counts["entries"] = len(hits)
             return hits
 
@@ -227,6 +231,10 @@ class Store:
         if "project" in mine and "project" not in wanted and not (entry.reason or "").strip():
             raise ReasonRequired
         return entry.scope
+
+
+def _all_guarded(hits: Iterable[Hit], redactor: Redactor) -> list[Hit]:
+    return [_guarded(hit, redactor) for hit in hits]
 
 
 def _guarded(hit: Hit, redactor: Redactor) -> Hit:

@@ -41,14 +41,14 @@ from ricordo.stores.contract import Backend, Driver, StoreParts
 from ricordo.stores.empty_places import EmptyPlaces
 from ricordo.stores.layered_damage import DamageWatch
 from ricordo.stores.layered_entries import each_once, ids_in, ids_placed, names_of, says_something
-from ricordo.stores.layered_reading import PlaceReading, newest, outward
+from ricordo.stores.layered_reading import PlaceReading, hits_outward, newest, outward
 from ricordo.stores.layered_sessions import PlaceSessions
 from ricordo.stores.place import Place
 from ricordo.stores.preamble import DEFAULT_BUDGET, Preamble, Prefaces, preamble, said
 from ricordo.stores.session_preamble import recent_sessions
 from ricordo.stores.tombstones import PlaceTombstones
 from ricordo.tokens import Tokens
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import compute, uncut_in_thread
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located
 from ricordo.workspace.layout import MEMORY
@@ -57,6 +57,8 @@ from ricordo.workspace.ledger import append_entries, read_memory
 __all__ = ["Layered", "LayeredDriver", "SeenPlaces"]
 
 _FEW = 32
+_AT_ONCE = 30
+"""So many hits take some milliseconds at most."""
 _LAST_SESSIONS = 5
 _SESSIONS_SHARE = 4
 """Which part of the preamble the last sessions take at most."""
@@ -189,7 +191,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
             places = known
             hits = await self._hits(places, query, limit)
         by_label = {place.label: place for place in places}
-        return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
+        return await compute(partial(hits_outward, hits, by_label), size=len(hits), at_once=_AT_ONCE)
 
     def _is_missed(self, places: Sequence[Place]) -> bool:
         """Tell whether there is a place to search that was not, or was empty before. It blocks on the disk."""
@@ -251,8 +253,8 @@ class LayeredDriver(Prefaces, PlaceTombstones):
 
     async def entries(self) -> list[Entry]:
         """Return all entries of all visible places, newest first, each once: as curated memory has it, if it has."""
-        read = [(place, each_once(await read_memory(place.files))) for place in await self.places()]
-        return await run_sync(outward, read)
+        read = [(place, await read_memory(place.files)) for place in await self.places()]
+        return await run_sync(lambda: outward((place, each_once(located)) for place, located in read))
 
     async def get(self, entry_id: str) -> Entry:
         """Return one entry, as curated memory has it, if it has. Raises `EntryNotFound`."""
@@ -361,7 +363,7 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         self, *, limit: int | None = None, holding: str | None = None
     ) -> list[tuple[Place, HistoryItem]]:
         found = [
-            (place, replace(item, why=place.redactor.clean(item.why)))
+            (place, replace(item, why=place.redactor.clean(item.why)) if item.why else item)
             for place in await self.places()
             for item in await history(
                 place.files, place.changes, limit=limit, holding=holding, user=self._place.changes.user

@@ -6,7 +6,7 @@ entries of a ledger are parsed only where they may be among those that are shown
 Invariant: what is told is what the files say, also after an edit by hand or by another process.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +16,7 @@ from ricordo.audit.ledgers import LedgerOutline, may_be_saved, newest_first, out
 from ricordo.errors import FileMissing, PathRefused, StorageError
 from ricordo.files import FileInfo, FileStore
 from ricordo.guard import Redactor
+from ricordo.recall.hits import Hit
 from ricordo.stores.held_file import HeldFile
 from ricordo.stores.place import Place
 from ricordo.stores.preamble import MOST_SAVED
@@ -24,7 +25,7 @@ from ricordo.workspace.entry_codec import PINNED, Located, parse_entries
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_date
 from ricordo.workspace.ledger import whole
 
-__all__ = ["PlaceReading", "newest", "outward"]
+__all__ = ["PlaceReading", "hits_outward", "newest", "outward"]
 
 _T = TypeVar("_T")
 
@@ -128,6 +129,11 @@ class PlaceReading:
 def newest(entry: Entry) -> tuple[float, str]:
     """Return what entries are sorted by; the newest is the greatest."""
     return (entry.time.timestamp() if entry.time else 0.0, entry.id)
+
+
+def hits_outward(hits: Iterable[Hit], by_label: Mapping[str, Place]) -> list[Hit]:
+    """Return hits with their entries as their places show them."""
+    return [replace(hit, entry=by_label[hit.source].outward(hit.entry)) for hit in hits]
 
 
 def outward(read: Iterable[tuple[Place, Iterable[Entry]]]) -> list[Entry]:
