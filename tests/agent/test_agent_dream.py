@@ -155,15 +155,15 @@ async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path:
     assert not (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()
 
 
-@pytest.mark.req("HE-C3-task")
-@pytest.mark.parametrize(("idle", "dreamt"), [(600.0, False), (0.0, True)])
-async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions(
-    tmp_path: Path, idle: float, *, dreamt: bool
+@pytest.mark.req("HE-C3-task", "CC-GATES")
+@pytest.mark.parametrize(("idle", "count", "dreamt"), [(600.0, 5, False), (0.0, 4, False), (0.0, 5, True)])
+async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions_after_five_others(
+    tmp_path: Path, idle: float, count: int, *, dreamt: bool
 ) -> None:
     root = tmp_path / ".ricordo"
     others = place_of(begun(root, tmp_path / "data")) / "workspace" / "agents" / "main" / "sessions"
     others.mkdir(parents=True)
-    for number in range(5):
+    for number in range(count):
         (others / f"other{number}.log.jsonl").write_text("", encoding="utf-8")
     heard: list[Event] = []
     async with agent(root, given(root, model=OFFLINE, idle_seconds=idle), heard=heard) as one:

@@ -80,8 +80,16 @@ async def jobs(root: Path, clock: HandClock, user: str = "me") -> list[JobRecord
 @pytest.mark.req("AS-TRIG-02")
 @pytest.mark.req("DF-MW")
 async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_after_the_pause(tmp_path: Path) -> None:
-    root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(noting)
-    async with agent(root, model, clock) as one:
+    @tool
+    def look() -> str:
+        """Look."""
+        return "Pages."
+
+    def script(request: RecordedRequest) -> ScriptItem:
+        return Call("look") if request.messages[-1].text == "We deploy tools only from main." else noting(request)
+
+    root, clock, model = tmp_path / ".ricordo", HandClock(), ScriptedModel(script)
+    async with agent(root, model, clock, tools=[look]) as one:
         answer = await one.send(FACT)
         assert answer.message.text == "Noted."
         assert [message.text for message in one.window] == [FACT, "Noted."]
@@ -103,7 +111,7 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         assert await one.flush()
         assert len(flushes(model)) == 1
         assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
-        # each exchange is seen, also when those before it were learned from
+        # each exchange is seen, also when those before it were learned from, and one in which tools are called
         await one.send("We deploy tools only from main.")
         assert [record.state for record in await jobs(root, clock)] == ["waiting", "done"]
 

@@ -119,14 +119,14 @@ async def test_by_default_a_prompt_shows_two_thousand_tokens_of_a_profile_the_su
     assert "History:" not in block
 
 
-@pytest.mark.req("DF-INJ")
+@pytest.mark.req("DF-INJ", "DF-C69")
 async def test_the_profile_can_stand_in_a_message_of_its_own(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await _known(root)
     model = talking()
     placed = InjectionConfig(placement="user_message")
     async with agent(model, root, injection=placed) as one:
-        await one.send("Hello.")
+        await one.send("Which tea do I like?")
         await one.send("Go on.")
         assert one.memory is not None
         await one.memory.profile().add_fact("Rides a bike")
@@ -135,7 +135,8 @@ async def test_the_profile_can_stand_in_a_message_of_its_own(tmp_path: Path) -> 
     assert "Builds ships" not in system(first)
     (block,) = told(first)
     assert "- [context | 0.90] Builds ships" in block
-    assert [message.text for message in first.messages if message.role == "user"] == ["Hello.", block]
+    assert block.index("Likes tea") < block.index("Builds ships"), "what is asked about comes first"
+    assert [message.text for message in first.messages if message.role == "user"] == ["Which tea do I like?", block]
     assert second.messages[: len(first.messages)] == first.messages
     assert told(second) == [block]
     assert len(told(third)) == 2

@@ -138,8 +138,15 @@ async def test_plan_mode_and_its_file_are_the_same_after_a_compaction_and_the_ba
         assert longer not in bench.reminded, "the window holds it word for word"
         await outgrown(agent)
         assert agent.state.standing.plan == before
-    assert bench.reminded[0].startswith("You are planning.")
-    assert f"/{before.path}" in bench.reminded[0]
+        assert bench.reminded[0].startswith("You are planning.")
+        assert f"/{before.path}" in bench.reminded[0]
+        assert longer in bench.reminded
+        await agent.send(wanted("plan_exit"))
+        in_force = agent.state.standing.plan
+        assert (in_force.active, in_force.path) == (False, before.path)
+        await outgrown(agent)
+        assert agent.state.standing.plan == in_force
+    assert f"The plan /{before.path} is in force" in bench.reminded[0]
     assert longer in bench.reminded
     assert file.read_text() == longer
 

@@ -17,8 +17,8 @@ from ricordo.errors import ModelUnavailable
 from ricordo.harness.sub_agents import RemoteAgent
 from ricordo.messages import mark_of, told_by
 from ricordo.tasks import Progress, Report
-from ricordo.testing import Call, Fail, Hang, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
-from ricordo.tools import Approval
+from ricordo.testing import Call, Calls, Fail, Hang, Held, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.tools import Approval, tool
 from spawning import LONG, Spawning, reminded, result_texts, said_in, spawn
 
 pytestmark = pytest.mark.anyio
@@ -103,6 +103,22 @@ async def test_a_result_is_in_the_reminder_of_the_next_request_that_is_answered_
     logged = await transcript(bench.root)
     assert FOUND not in str(logged)
     assert (task.type, task.worker, task.state, task.result) == ("local_agent", "researcher", "completed", FOUND)
+
+
+@pytest.mark.req("AS-STATE-05")
+async def test_a_result_that_comes_within_a_turn_is_told_with_its_next_request(bench: Spawning) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await ended(one, bench)
+        return "It ended."
+
+    bench.orders = {"Go.": Calls(Call("spawn", {"prompt": "What drips?", "agent": "researcher"}), Call("wait"))}
+    async with bench.agent(tools=[wait]) as one:
+        await one.send("Go.")
+        await one.send("And?")
+    assert len(bench.asked) == 3
+    assert bench.told(FOUND) == [1]
 
 
 async def test_a_result_that_was_told_is_not_told_again_when_the_state_was_not_saved_after_the_reply(

@@ -243,6 +243,7 @@ async def test_two_processes_append_to_one_file(tmp_path: Path) -> None:
 ACTS = st.sampled_from(["shown", "used", "confirmed"])
 
 
+@pytest.mark.req("CC-HALFLIFE")
 @given(st.lists(st.tuples(st.sampled_from("abc"), ACTS, st.integers(0, 900)), max_size=20), st.integers(0, 20))
 def test_compacting_at_any_time_changes_nothing_that_is_known(events: list[tuple[str, str, int]], at: int) -> None:
     lines = [

@@ -237,7 +237,7 @@ async def test_arguments_are_clipped_from_25_messages_or_40_000_tokens_on_and_ze
     assert not await acts(newer, default)
 
 
-@pytest.mark.req("AS-TRUNC-02")
+@pytest.mark.req("AS-TRUNC-01", "AS-TRUNC-02")
 async def test_a_clipped_value_is_a_leading_part_and_the_text_and_the_arguments_stay_json() -> None:
     config = TruncateArgsConfig(max_arg_length=2_000, truncation_text="... [truncated] ...")
     long, short = "".join(f'é"\\\n{number}' for number in range(501)), "y" * 2_000

@@ -61,6 +61,7 @@ def test_a_turn_that_only_uploads_goes_with_the_reply_to_it(tag: str) -> None:
     assert found.dropped == {"reply": 1, "upload": 1}
 
 
+@pytest.mark.req("DF-PROC")
 def test_an_upload_only_turn_takes_the_tool_steps_of_its_reply_along() -> None:
     step = Message(role="assistant", parts=(ToolCall(id="1", name="read_file"),))
     result = Message(role="tool", parts=(ToolResult(call_id="1"),))
@@ -136,6 +137,7 @@ def test_a_hidden_message_goes_and_a_whole_clarification_answer_in_one_stays() -
     assert found.dropped == {"hidden": 2}
 
 
+@pytest.mark.req("DF-C6")
 @pytest.mark.parametrize(
     "change",
     [

@@ -38,6 +38,7 @@ DRAFT = json.dumps(answer(newFacts=[]))
         f"Here is the update you asked for:\n\n{TEXT}\n\nTell me if {{that}} is fine.",
         f"<think>Should I? {{maybe}} {DRAFT}</think>\n{TEXT}",
         f"<think>Let me look at {{this}} and {OTHER}\n{TEXT}",
+        f"<think>Let me see.\n{TEXT}</think>",
         f"{OTHER}\n{{}}\n{{not json}}\n{TEXT}",
         [{"type": "thinking", "thinking": "{}"}, {"type": "text", "text": TEXT}],
         [TEXT[:20], TEXT[20:]],

@@ -62,6 +62,7 @@ def test_a_changed_confidence_leaves_all_else_of_any_fact(text: str) -> None:
     assert changed.facts == (replace(fact, confidence=0.25), BIKE)
 
 
+@pytest.mark.req("DF-B4")
 def test_each_change_of_a_line_is_a_change_of_its_record_alone() -> None:
     assert _after("Likes tea", "Likes green tea").facts == (replace(TEA, content="Likes green tea"), BIKE)
     assert _after("preference | 0.81", "my own | 0.9").facts[0] == replace(TEA, category="my own", confidence=0.9)

@@ -273,6 +273,7 @@ async def test_an_export_restores_the_profile_after_it_was_changed(managed: Mana
     await managed.update_fact("fact_1", content="Likes coffee", source_error="", valid_days=3)
     await managed.update_fact("fact_2", confidence=0.1)
     await managed.update_fact("fact_2", confidence=0.5)
+    assert (await managed.add_fact("rides")).confirmations == 2
     await managed.remove_fact("fact_1")
     await managed.add_fact("Swims")
     await managed.set_summary("workContext", "Builds boats")

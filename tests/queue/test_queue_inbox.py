@@ -97,6 +97,7 @@ async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
     assert await inbox.lease(seconds=60) is None
 
 
+@pytest.mark.req("DF-C18")
 async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Clock) -> None:
     first = await inbox.put(flush(first="b", last="c", signals=frozenset({"goal"}), trace="t1", **debounced(clock)))
     clock.turn(20)

@@ -215,6 +215,8 @@ async def test_an_index_that_is_behind_or_being_built_says_so_and_the_files_are_
     assert [match.content for match in await index.search("animal7")] == ["Animal animal7 moved in."]
     assert (index.freshness().state, index.freshness().stale_files) == ("stale", 1)
     assert await index.search("animal3") == []
+    both = {match.content for match in await index.search("animal")}
+    assert both == {"Animal animal7 moved in.", *(f"Animal animal{number} lives here." for number in (0, 1, 2, 4))}
     await index.close()
 
 

@@ -53,6 +53,7 @@ def broken(root: Path, content: bytes) -> None:
     (root / PATH).write_bytes(content)
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
     store = made(tmp_path)
     told = f"export KEY={SECRET}"
