@@ -14,6 +14,7 @@ import pytest
 from agents_at_work import SCOPE, settings, transcript
 from places import place_of
 from ricordo import CompactionConfig, HarnessAgent
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.events import Event, Sink
 from ricordo.files.local import LocalFiles
 from ricordo.flush.config import FlushConfig
@@ -21,7 +22,7 @@ from ricordo.maintenance.worker import Worker
 from ricordo.messages import JsonValue, mark_of
 from ricordo.queue import Job
 from ricordo.queue.inbox import Inbox
-from ricordo.testing import Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
+from ricordo.testing import Fail, Hang, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.ledger import read_memory
 
@@ -99,6 +100,19 @@ def agent(
         on_event=on_event,
         settings=replace(settings(root), flush=FlushConfig()),
     )
+
+
+@pytest.mark.req("AS-CONS-06")
+async def test_a_turn_that_learns_is_answered_while_the_consolidation_it_asks_for_hangs(tmp_path: Path) -> None:
+    root, asked, hanging = tmp_path / ".ricordo", model(), ScriptedModel(lambda _: Hang())
+    consolidation = ConsolidationConfig(model=hanging, min_gap=0)
+    held = replace(settings(root), flush=FlushConfig(closing_seconds=0.1), consolidation=consolidation)
+    async with HarnessAgent(asked, workspace=root, scope=SCOPE, session="s", compaction=CONFIG, settings=held) as one:
+        with anyio.fail_after(20):
+            for number in range(TURNS):
+                await one.send(decided(number))
+        assert summaries(asked)
+        assert await entries(root)
 
 
 def summaries(asked: ScriptedModel) -> list[RecordedRequest]:

@@ -90,7 +90,7 @@ async def test_the_path_that_is_shown_opens_the_whole_text_page_by_page(tmp_path
     assert read == (await transcript(tmp_path / "root"))[2].tool_results[0].text, "the transcript has the same marks"
 
 
-@pytest.mark.req("AS-BUG-09")
+@pytest.mark.req("AS-BUG-09", "AS-EVICT-06")
 async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_back(tmp_path: Path) -> None:
     assert len(ONE_LINE) > 1_000_000
     model = ScriptedModel(reading("line", calls=4))

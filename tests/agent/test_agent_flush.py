@@ -12,7 +12,7 @@ import pytest
 from agents_at_work import SCOPE, ledgers, settings
 from hand_clock import HandClock
 from hand_made_roots import begun
-from noting_models import lessons, note
+from noting_models import lessons, note, said
 from places import place_of
 from reached_models import reach, serving
 from ricordo import CompactionConfig, FlushConfig, HarnessAgent
@@ -235,8 +235,8 @@ async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_pa
     root = tmp_path / ".ricordo"
     config = replace(SMALL, combined=combined)
     async with agent(root, ScriptedModel(script), compaction=config, memory_tools=True) as one:
-        for number in range(4):
-            await one.send(FACT if number == 0 else f"This is turn {number}.")
+        await one.record([said(FACT), *(said(f"This is line {number}.") for number in range(30))])
+        await one.send("And now?")
         assert any(mark_of(message) == "summary" for message in one.window)
         assert all(FACT not in message.text for message in one.window if mark_of(message) is None)
         await one.settle()

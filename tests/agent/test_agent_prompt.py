@@ -27,12 +27,16 @@ from ricordo.messages import JsonValue, Message, mark_of
 from ricordo.middleware import Request, Turn
 from ricordo.models import ChatModel
 from ricordo.models.provider import load_model
+from ricordo.profile.in_memory import InMemoryProfileStore
+from ricordo.profile.injection import InjectionConfig
 from ricordo.runtime.prompt import Prompt
+from ricordo.runtime.shown_profile import ShownProfile
 from ricordo.stores.preamble import preamble
 from ricordo.testing import Call, Calls, LoopbackServer, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tokens import Tokens, estimate_text
 from ricordo.tools import tool
 from ricordo.workspace.entry import Entry
+from ricordo.workspace.profile import Fact
 
 if TYPE_CHECKING:
     from ricordo.runtime.assembly import Workspace
@@ -271,6 +275,19 @@ async def test_two_sessions_share_all_of_the_prompt_but_its_last_line(tmp_path: 
     assert "`second`" in second_end
 
 
+@pytest.mark.req("AS-BUG-23")
+async def test_two_sessions_that_remember_with_another_store_share_as_much(tmp_path: Path) -> None:
+    model = talking()
+    for session in ("first", "second"):
+        options = {"store": str(tmp_path / ".harness"), "file_tools": True, "closing_summary": "off"}
+        async with agent(model, tmp_path / ".ricordo", session, **options) as one:
+            await one.send("Hello.")
+    (first, first_end), (second, _) = (system(request).rsplit("\n\n", 1) for request in model.requests)
+    assert first == second
+    assert "`read_file` opens them" in first
+    assert "`first`" in first_end
+
+
 @pytest.mark.req("AS-BUG-22")
 async def test_a_workspace_that_says_a_lot_leaves_memory_a_notice(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()
@@ -340,6 +357,7 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
     data: st.DataObject,
 ) -> None:
     most = data.draw(st.integers(0, 1_500))
+    facts = tuple(Fact(id=f"f{at}", content=f"{text} {at}") for at, text in enumerate([*saved, curated]))
     folder = tmp_path_factory.mktemp("folder")
     (folder / "AGENTS.md").write_text(agents, encoding="utf-8")
 
@@ -349,7 +367,12 @@ def test_whatever_their_sizes_all_sections_together_keep_to_the_budget(
             await files.create(f"workspace/rules/{number}.md", text.encode())
         place = SimpleNamespace(files=files, redactor=Redactor(bytes(32)))
         workspace = SimpleNamespace(place=place, store=Remembering(curated, saved))
-        prompt = Prompt(folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most))
+        known = InMemoryProfileStore(HandClock())
+        await known.save(replace(await known.load(), facts=facts), base=await known.load(), by="test")
+        profile = ShownProfile(known, InjectionConfig(), place.redactor)
+        prompt = Prompt(
+            folder, cast("Workspace", workspace), Tokens(1_000), clock=HandClock(), most=Tokens(most), profile=profile
+        )
         turn = Turn(scope=SCOPE, agent="main", session="s", messages=())
         specs = (recall.spec,)
         return await prompt(Request(turn=turn, system="BASE.", window=(said("x"),), tools=specs))

@@ -109,6 +109,8 @@ async def test_a_budget_of_tokens_chooses_the_tail_and_overrides_the_count() -> 
     one_less = await compacted(messages, CompactionConfig(keep_tokens=budget - 1))
     assert one_less.messages[1:] == messages[-6:]
     assert (await compacted(messages, CompactionConfig(keep_tokens=1))).messages[1:] == messages[-1:]
+    more = await compacted(messages, CompactionConfig(keep_tokens=sum(sizes[-30:])))
+    assert more.messages[1:] == messages[-30:]
 
 
 @pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")

@@ -118,14 +118,15 @@ async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_take
     again = await evicted(asked("bash", WIDE, call_id="call_0"), files)
     assert again.messages == first.messages
     assert len(await files.list()) == 1
-    other = WIDE.upper()
+    # only the ends differ
+    other, last = f"{WIDE[:-5]}OTHER", f"{WIDE[:-4]}LAST"
     second = await evicted((*first.messages, *asked("bash", other, call_id="call_0")), files)
     assert second.messages[:3] == first.messages
-    third = await evicted((*second.messages, *asked("bash", WIDE[::-1], call_id="call_0")), files)
+    third = await evicted((*second.messages, *asked("bash", last, call_id="call_0")), files)
     assert third.messages[:6] == second.messages
     contents = {(await files.read(file.path)).data.decode() for file in await files.list()}
-    assert contents == {WIDE, other, WIDE[::-1]}
-    for text, message in zip((WIDE, other, WIDE[::-1]), third.messages[2::3], strict=True):
+    assert contents == {WIDE, other, last}
+    for text, message in zip((WIDE, other, last), third.messages[2::3], strict=True):
         path = path_in(message)
         assert (await files.read(f"workspace{path}")).data.decode() == text
         assert path in message.tool_results[0].text

@@ -40,8 +40,12 @@ async def test_the_prompt_asks_for_exactly_four_sections_and_another_one_needs_a
     own = Scripted("Kurz: alles gut.")
     config = CompactionConfig(summary_prompt="Fasse zusammen:\n{messages}\nEnde.")
     assert await ModelSummary(own, config)(talk(4), limit_tokens=500) == Summary(text="Kurz: alles gut.")
-    assert own.asked[0].startswith("Fasse zusammen:\n<conversation ")
-    assert own.asked[0].endswith("</conversation>\nEnde.")
+    narrow = Scripted("Kurz: alles gut.", window=4_000)
+    await ModelSummary(narrow, config)(talk(12, words="wide " * 500), limit_tokens=500)
+    assert len(narrow.asked) > 1, "in parts"
+    for prompt in (*own.asked, *narrow.asked):
+        assert prompt.startswith("Fasse zusammen:\n<conversation ")
+        assert prompt.endswith("</conversation>\nEnde.")
     with pytest.raises(InvalidSetting, match="summary_prompt"):
         CompactionConfig(summary_prompt="Fasse zusammen.")
 
@@ -102,13 +106,15 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
 async def test_the_trigger_follows_the_reasoning_models_window_and_not_the_summary_models() -> None:
     messages = talk(80, words="wide " * 500)
     total = sum(measured(messages, 1.0))
+    half = CompactionConfig(trigger_messages=0, trigger_tokens=0, trigger_share=0.5)
     for window in (4_000, 1_000_000):
         other = Scripted(window=window)
-        config = replace(CompactionConfig.dynamic(), model=other)
-        for limit in (total + 20_001, total + 20_000):
-            compact = Compact(config, ModelSummary(other, config))
-            found = await compact.reduce(Window(messages=messages, session="s1", agent="main", limit=limit))
-            assert found.report.status == ("skipped" if limit > total + 20_000 else "done")
+        for plain, least in ((CompactionConfig.dynamic(), total + 20_001), (half, 2 * total + 2)):
+            config = replace(plain, model=other)
+            for limit in (least, least - 1):
+                compact = Compact(config, ModelSummary(other, config))
+                found = await compact.reduce(Window(messages=messages, session="s1", agent="main", limit=limit))
+                assert found.report.status == ("skipped" if limit == least else "done")
 
 
 @pytest.mark.req("AS-BUG-01")

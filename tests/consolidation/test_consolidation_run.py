@@ -65,10 +65,10 @@ class Root:
             files=self.files, changes=self.changes, redactor=REDACTOR, clock=self.clock, key=KEY, config=config
         )
 
-    async def save(self, content: str, **more: object) -> Entry:
+    async def save(self, content: str, *, day: date = DAY, **more: object) -> Entry:
         self.clock.time += timedelta(seconds=1)
         made = Entry(content=content, id=self.ids.new(), time=self.clock.now(), **more)  # type: ignore[arg-type]
-        await append_entries(self.files, DAY, [made], REDACTOR)
+        await append_entries(self.files, day, [made], REDACTOR)
         return made
 
     async def run(self) -> Consolidated:
@@ -173,6 +173,7 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
 
     shut = False
     root = Root(WatchedFiles(InMemoryFiles(), closed))
+    await root.save("Tests run at night.", day=DAY - timedelta(days=1))
     await root.save("We deploy only from main.")
     await root.run()
     await root.save("The office closes at six.")
@@ -183,7 +184,11 @@ async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_
     assert await root.contents(cursor=True) == before
     await root.files.delete(MEMORY)
     await root.run()
-    assert sorted(await root.memory()) == ["- The office closes at six.", "- We deploy only from main."]
+    assert sorted(await root.memory()) == [
+        "- Tests run at night.",
+        "- The office closes at six.",
+        "- We deploy only from main.",
+    ]
 
 
 @pytest.mark.req("AS-CONS-05")
@@ -243,10 +248,11 @@ AT_CURSOR, AT_CHECK, AT_WRITE = ("read", CURSOR, 1), ("list", "workspace/memory"
 """Moments of a run: after the ledgers were read, before they are looked at again, while the change is written."""
 
 
+@pytest.mark.parametrize("day", [DAY, DAY + timedelta(days=1)], ids=["same ledger", "new ledger"])
 @pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK, AT_WRITE, ("replace", CURSOR, 1)])
 @pytest.mark.req("AS-BUG-19")
-async def test_what_is_saved_during_a_run_is_in_memory_after_it(moment: tuple[str, str, int]) -> None:
-    root = await _disturbed(moment, lambda root: root.save("Saved meanwhile."))
+async def test_what_is_saved_during_a_run_is_in_memory_after_it(moment: tuple[str, str, int], day: date) -> None:
+    root = await _disturbed(moment, lambda root: root.save("Saved meanwhile.", day=day))
     await root.run()
     assert sorted(await root.memory()) == ["- Saved meanwhile.", "- We deploy only from main."]
     assert (await root.run()).skipped == NOTHING_NEW

@@ -160,8 +160,28 @@ async def test_only_what_is_after_the_cursor_is_extracted_and_nothing_new_makes_
     assert len(await desk.contents()) == 2
 
 
+@pytest.mark.req("AS-BUG-13")
+async def test_what_taught_nothing_is_not_asked_about_again() -> None:
+    model = ScriptedModel([Say(lessons())])
+    await (desk := NotingDesk(model)).say(*TALK)
+    assert (await desk.flush()).entries == ()
+    assert (await NotingDesk(model, files=desk.files).flush()).messages == 0
+    assert len(model.requests) == 1
+
+
 @pytest.mark.req("AS-CURATED-02")
-@pytest.mark.parametrize("answer", [lessons(DEPLOY), "NO_REPLY", "{half", "# MEMORY.md\n\nall new", "", lessons(ANA)])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lessons(DEPLOY),
+        lessons({**DEPLOY, "corrects": True}),
+        "NO_REPLY",
+        "{half",
+        "# MEMORY.md\n\nall new",
+        "",
+        lessons(ANA),
+    ],
+)
 async def test_memory_md_keeps_every_byte_whatever_the_model_answers(answer: str) -> None:
     model = ScriptedModel(lambda _: Say(answer) if answer else Empty())
     desk = NotingDesk(model)

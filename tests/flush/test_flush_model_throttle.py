@@ -1,5 +1,6 @@
 """Between two flushes of one scope lies the gap, whoever asks, and another scope never waits for it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -34,7 +35,11 @@ async def test_a_slot_is_of_the_whole_scope_but_of_all_its_sessions() -> None:
     throttle = Throttle(files=InMemoryFiles(), clock=HandClock(), min_gap=600)
     assert await throttle.take(ANA) is None
     assert await throttle.take(Scope(user="ana", project="shop", agent="main", session="x")) is not None
-    for other in (BO, Scope(user="ana", project="shop"), Scope(user="ana", project="house", agent="main")):
+    others = [
+        replace(ANA, **{name: value})
+        for name, value in {"user": "bo", "agent": None, "project": "house", "team": "t", "tenant": "t"}.items()
+    ]
+    for other in others:
         assert await throttle.take(other) is None
     await throttle.give_back(ANA)
     assert await throttle.until(BO) is not None

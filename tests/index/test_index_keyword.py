@@ -64,10 +64,18 @@ def places(matches: list[Match]) -> list[tuple[str, int]]:
 async def test_after_opening_curated_memory_and_old_ledgers_are_found(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "# Memory\n\n- The mascot is a wombat.\n")
     place(tmp_path, "workspace/memory/2025-01-02.md", b"# 2025-01-02\n\n" + bullet("The printer is called Quill."))
-    for first, second in (("wombat", "Quill"), ("Quill", "wombat")):
-        index = await KeywordIndex.open(tmp_path / f"{first}.db", LocalFiles(tmp_path))
-        found = {query: places(await index.search(query)) for query in (first, second)}
-        assert found == {"wombat": [(MEMORY, 3)], "Quill": [("workspace/memory/2025-01-02.md", 3)]}
+    place(tmp_path, LOG, said("The kettle is a Stagg."))
+    others = {
+        "Marta": "workspace/memory/topics/people.md", "Ferry": "workspace/plans/move.md",
+        "Zagreb": "workspace/sessions/2026-11-20-10h00.md", "Lisbon": "workspace/large_tool_results/s1/grep-1.txt",
+    }  # fmt: skip
+    for word, path in others.items():
+        place(tmp_path, path, f"{word} is named here alone.\n")
+    wanted = {"wombat": [(MEMORY, 3)], "Quill": [("workspace/memory/2025-01-02.md", 3)], "Stagg": [(LOG, 1)]}
+    wanted |= {word: [(path, 1)] for word, path in others.items()}
+    for queries in (list(wanted), [*reversed(wanted)]):
+        index = await KeywordIndex.open(tmp_path / f"{queries[0]}.db", LocalFiles(tmp_path))
+        assert {query: places(await index.search(query)) for query in queries} == wanted
         assert index.freshness().state == "fresh"
         await index.close()
 
@@ -112,6 +120,9 @@ async def test_a_search_returns_at_most_so_many_matches_best_first_with_their_pl
     assert all(0 < score <= 1 for score in scores)
     assert best.words == ("database", "migration")
     assert await index.search("database", 0) == []
+    for number in (1, 2):
+        await index.append(LEDGER, bullet(f"Migration {number} was tried.", number), header=b"# 2026-11-21\n\n")
+    assert sorted(places(await index.search("tried", 10))) == [(LEDGER, 3), (LEDGER, 4)]
     await index.close()
 
 
@@ -130,6 +141,7 @@ async def test_a_bare_number_finds_text_with_that_number_and_no_line_or_day_or_s
     place(tmp_path, MEMORY, "".join(f"- Line {word}.\n" for word in "abcdefghijklmnopqrstuvwxyz"))
     place(tmp_path, "workspace/memory/2026-11-17.md", b"# 2026-11-17\n\n" + bullet("Written in 2017.", day=17))
     place(tmp_path, "workspace/memory/2026-11-18.md", b"# 2026-11-18\n\n" + bullet("There are 17 of them.", 1, day=18))
+    place(tmp_path, LOG, b"".join(said(f"Message {word}.") for word in "abcdefghijklmnopqrstuvwxyz"))
     index = await opened(tmp_path)
     assert [match.content for match in await index.search("17")] == ["There are 17 of them."]
     assert await index.search("3") == []

@@ -79,6 +79,7 @@ def root() -> Root:
 async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(root: Root) -> None:
     old, ninety = await root.ledger(91), await root.ledger(90, "We use uv.")
     await root.files.create("workspace/memory/notes.md", b"- By hand.\n")
+    await root.files.append(old, b"\r\n\n \n\n")
     await root.consolidate()
     before = (await root.files.read(old)).data
     [change] = await expire(root.files, root.changes, today=TODAY, days=90)

@@ -58,6 +58,14 @@ class Halving:
         return Reduction(messages=kept, report=report)
 
 
+class Dropping(Halving):
+    """Drops the oldest message when forced."""
+
+    async def reduce(self, window: Window) -> Reduction:
+        self.keep = len(window.messages) - 1
+        return await super().reduce(window)
+
+
 @dataclass
 class Sent:
     """The end of a chain: notes each request, and answers it or raises."""
@@ -352,14 +360,18 @@ async def test_other_errors_of_the_model_cause_no_reduction() -> None:
 
 
 def harness(
-    model: FakeModel, reducers: Sequence[Strategy], kept: list[Message], tools: Sequence[FunctionTool] = ()
+    model: FakeModel,
+    reducers: Sequence[Strategy],
+    kept: list[Message],
+    tools: Sequence[FunctionTool] = (),
+    retries: int = 1,
 ) -> Harness:
     async def record(messages: Sequence[Message]) -> tuple[Message, ...]:
         named = [replace(message, id=f"r{len(kept) + place}") for place, message in enumerate(messages)]
         kept.extend(named)
         return tuple(named)
 
-    return Harness(model, tools=tools, steps=[CompactWindow(reducers, retries=1)], record=record)
+    return Harness(model, tools=tools, steps=[CompactWindow(reducers, retries=retries)], record=record)
 
 
 async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult:
@@ -387,6 +399,21 @@ async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_g
         ["old 3", "why?"],
     ]
     assert [message.text for message in result.window] == ["old 3", "why?", "because"]
+    assert heard == ([TextDelta(text="because")] if streamed else [])
+
+
+@pytest.mark.req("AS-BUG-08")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_streamed_request_is_made_again_as_often_as_any_other(streamed: bool) -> None:
+    heard: list[TurnEvent] = []
+
+    async def listen(event: TurnEvent) -> None:
+        heard.append(event)
+
+    model = FakeModel(ModelOverflow(), ModelOverflow(), reply("because"))
+    result = await run(harness(model, [Dropping()], [], retries=2), listen if streamed else None)
+    assert result.message.text == "because"
+    assert [len(asked) for asked in model.asked] == [5, 4, 3]
     assert heard == ([TextDelta(text="because")] if streamed else [])
 
 

@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, closing
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -142,6 +143,11 @@ async def test_by_default_the_index_is_one_full_text_database_beside_the_workspa
         assert await contents(memory, "wombat") == ["The mascot is a wombat."]
     assert (root / "workspace").is_dir()
     assert full_text_databases(tmp_path) == ["root/memory_index.db"]
+    async with Memory.open(root, scope=replace(SHOP, user="me")) as memory:
+        await memory.remember("My cat is Mona.")
+        assert await contents(memory, "cat") == ["My cat is Mona."]
+    assert (place_of(root) / "workspace").is_dir()
+    assert sorted(full_text_databases(tmp_path)) == ["root/memory_index.db", "root/users/me/memory_index.db"]
     assert full_text_databases(home) == []
 
 

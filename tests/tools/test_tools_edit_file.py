@@ -170,15 +170,15 @@ async def test_a_write_that_is_cancelled_half_way_leaves_the_file_executable(des
 
 @pytest.mark.req("AS-FS-02")
 async def test_the_text_to_replace_occurs_once_or_all_are_asked_for(desks: Desks, yes: Person) -> None:
-    desks.put("a.txt", "one one\n")
+    desks.put("a.txt", "one one one\n")
     desk = desks(yes)
-    for wrong, said in (("one", "occurs 2 times"), ("two", "does not occur"), ("", "does not occur")):
+    for wrong, said in (("one", "occurs 3 times"), ("two", "does not occur"), ("", "does not occur")):
         told = await desk.use("edit_file", path="a.txt", old_text=wrong, new_text="2")
         assert told.startswith("failed: ")
         assert said in told
     assert yes.asked == []
     await desk.use("edit_file", path="a.txt", old_text="one", new_text="two", all=True)
-    assert desk.tree() == {"a.txt": b"two two\n"}
+    assert desk.tree() == {"a.txt": b"two two two\n"}
     assert (await desk.use("edit_file", path="b.txt", old_text="a", new_text="b")) == "failed: There is no file b.txt."
 
 
