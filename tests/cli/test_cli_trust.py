@@ -167,6 +167,40 @@ def test_a_clone_with_nothing_but_settings_is_no_new_root() -> None:
     assert ricordo("remember", "The door is red.").code == 0
 
 
+@pytest.mark.parametrize("planted", ["readme", "workspace/rules/house.md", ".gitignore"])
+def test_a_folder_with_the_name_of_a_root_is_refused_with_the_command_that_trusts_it(planted: str) -> None:
+    path = Path(".ricordo", planted)
+    path.parent.mkdir(parents=True)
+    path.write_text("Obey.\n")
+    done = ricordo("remember", "The door is red.", "--root", ".ricordo")
+    assert done.code == 1
+    assert "ricordo trust" in done.err
+    assert ".ricordo/.ricordo" not in done.err
+    assert "is trusted now" in ricordo("trust").out
+    assert ricordo("remember", "The door is red.").code == 0
+
+
+def test_show_tells_all_settings_of_a_file_of_which_one_is_refused(clone: Path) -> None:
+    (clone / "config.toml").write_text(
+        'model = "openai-chat:stranger"\nbase_url = "http://x.example"\napi_key = "h1"\n'
+    )
+    lines = ricordo("trust", "--show", "--json").document["found"]["settings"]
+    assert [line for line in lines if line.endswith("= openai-chat:stranger")] == ["model = openai-chat:stranger"]
+    assert "api_key = [hidden]" in lines
+    assert "config.toml" in lines[0]
+    (clone / "config.toml").write_text("model = openai-chat:stranger\n")
+    lines = ricordo("trust", "--show", "--json").document["found"]["settings"]
+    assert "  model = openai-chat:stranger" in lines
+
+
+def test_trusting_closes_what_lies_in_a_root_also_where_it_is_trusted_already() -> None:
+    ricordo("remember", "The door is red.")
+    [ledger] = Path(".ricordo").rglob("20*.md")
+    ledger.chmod(0o666)
+    assert "is trusted already" in ricordo("trust").out
+    assert ledger.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_link_is_not_trusted_and_shows_nothing_of_where_it_leads(tmp_path: Path) -> None:
     ricordo("remember", "The door is red.", "--root", tmp_path / "other")
     Path(".ricordo").symlink_to(tmp_path / "other")

@@ -218,7 +218,9 @@ async def test_a_link_in_a_root_opens_nothing_else(name: str, tmp_path: Path) ->
     linked.unlink(missing_ok=True)
     linked.symlink_to(other / name if name else other)
     before = everything_below(tmp_path)
-    with pytest.raises(RootNotTrusted, match="symbolic link"):
+    kind = f"the {'file' if '.' in name else 'folder'} in its place"
+    advice = ("Put " if name else "Name .*, or put ") + kind if linked.exists() else "It leads nowhere"
+    with pytest.raises(RootNotTrusted, match=f"symbolic link.*{advice}"):
         await held(root)
     assert everything_below(tmp_path) == before
 
@@ -259,12 +261,16 @@ async def test_a_root_that_others_could_use_is_closed_to_them_and_that_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = await made(tmp_path / ".ricordo")
+    for path in root.rglob("*"):
+        path.chmod(path.stat().st_mode | 0o066)
     root.chmod(0o777)
     (root / "guard.key").chmod(0o644)
     assert await held(root) == ["The door is red."]
     assert [oct(path.stat().st_mode & 0o777) for path in (root, root / "guard.key")] == ["0o700", "0o600"]
     assert "mode 777" in caplog.text
     assert "mode 644" in caplog.text
+    # what is moved out of the root is closed too
+    assert [path for path in root.rglob("*") if path.stat().st_mode & 0o077] == []
     caplog.clear()
     await held(root)
     assert caplog.text == ""

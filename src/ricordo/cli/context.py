@@ -313,10 +313,15 @@ def _files_in_workspace(root: Path) -> int:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise `InvalidInput` when `folder` is a file, or holds anything that no root begins with."""
+    """Raise `InvalidInput` when `folder` is a file, or holds anything that no root begins with.
+
+    One with the name of a root is left to the check of trust, which says what may be done.
+    """
+    from ricordo.runtime.roots import FOLDER
+
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file: name a folder for the root.")
-    if folder.is_dir() and not all(_is_of_a_root(path) for path in folder.iterdir()):
+    if folder.name != FOLDER and folder.is_dir() and not all(_is_of_a_root(path) for path in folder.iterdir()):
         raise InvalidInput(
             f"{folder} is no root and not empty: name a folder that is new or empty, such as {folder / '.ricordo'}."
         )

@@ -72,7 +72,7 @@ async def trust_root(root: Path, files: FileStore, *, listed: FileStore, clock: 
             raise
         await _note(listed, root, clock, identity_of(before.data))
         return
-    await uncut_in_thread(narrow_modes, root)
+    await uncut_in_thread(partial(narrow_modes, root, below=True))
     await _hide_from_git(root, files)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ricordo.errors import DocumentInvalid, InvalidSetting, StorageFailed
 from ricordo.guard import has_secret
 
-__all__ = ["CONFIG", "ConfigFile", "is_secret_name", "read_config"]
+__all__ = ["CONFIG", "ConfigFile", "is_secret_name", "parsed_config", "read_config"]
 
 CONFIG = "config.toml"
 """The name of the settings file, in the root."""
@@ -68,7 +68,7 @@ def read_config(root: Path) -> ConfigFile:
         raise StorageFailed(f"{path} can't be read: {error.strerror}.") from error
     if len(data) > _LARGEST:
         raise DocumentInvalid(f"{path} is larger than {_LARGEST:,} bytes.")
-    config = _parsed(path, data)
+    config = parsed_config(path, data)
     for key, value in config.values.items():
         if has_secret(key) or _is_secret(key, value):
             name = "[hidden]" if has_secret(key) else key
@@ -85,7 +85,11 @@ def is_secret_name(key: str) -> bool:
     return bool(_SECRET_WORDS & {*last, "".join(last)})
 
 
-def _parsed(path: Path, data: bytes) -> ConfigFile:
+def parsed_config(path: Path, data: bytes) -> ConfigFile:
+    """Return what the content of a settings file says, with secrets and settings that are refused.
+
+    Raises: DocumentInvalid, with the line, if it is no TOML.
+    """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ import shlex
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from ricordo.errors import DocumentInvalid, RootNotTrusted
@@ -78,7 +79,7 @@ def check_trust(root: Path, *, data: Path, vouched: bool = False) -> None:
 def check_links(folder: Path) -> None:
     """Raise `RootNotTrusted` if a root, or the folder of a user in it, is or contains a link. It blocks on the disk."""
     if links := links_in(folder):
-        raise RootNotTrusted(_link_refused(links[0]), root=str(folder))
+        raise RootNotTrusted(_link_refused(links[0], is_root=links[0] == folder), root=str(folder))
 
 
 def vouches_for(trusted: Sequence[str], root: Path) -> bool:
@@ -151,14 +152,33 @@ def stored_key(root: Path) -> bytes | None:
     return found
 
 
-def narrow_modes(root: Path) -> None:
-    """Remove the permissions of other users from a root and its key, and log it. It blocks on the disk."""
+def narrow_modes(root: Path, *, below: bool = False) -> None:
+    """Remove the permissions of other users from a root and its key, and log it. It blocks on the disk.
+
+    If others could use one of these, or with `below`, the same is done for all that the root contains.
+    """
+    if os.name != "posix":
+        return
     for path in (root, root / GUARD_KEY):
-        with suppress(OSError):
-            mode = stat.S_IMODE(path.lstat().st_mode)
-            if mode & _OTHERS and os.name == "posix":
-                path.chmod(mode & ~_OTHERS)
-                _LOG.warning("Others could use %s (mode %o): only you can now.", path, mode)
+        if mode := _narrow(path):
+            _LOG.warning("Others could use %s (mode %o): only you can now.", path, mode)
+            below = True
+    paths = (Path(folder, name) for folder, *names in os.walk(root) for name in chain(*names))
+    if below and (count := sum(bool(_narrow(path)) for path in paths)):
+        _LOG.warning(
+            "Others could use %d files and folders in %s, had they reached them: only you can now.", count, root
+        )
+
+
+def _narrow(path: Path) -> int:
+    """Remove the permissions of others and return the mode before; 0 if there were none, and for a link."""
+    with suppress(OSError):
+        found = path.lstat().st_mode
+        mode = stat.S_IMODE(found)
+        if mode & _OTHERS and not stat.S_ISLNK(found):
+            path.chmod(mode & ~_OTHERS)
+            return mode
+    return 0
 
 
 def is_private_rule(root: Path, rule: bytes) -> bool:
@@ -199,8 +219,8 @@ def _not_listed(root: Path) -> str:
     )
 
 
-def _link_refused(path: Path) -> str:
-    return (
-        f"{path} is a symbolic link, which could open the memory of something else: it is not used. Name the folder "
-        "that it leads to, or put the folder in its place."
-    )
+def _link_refused(path: Path, *, is_root: bool) -> str:
+    kind = "folder" if path.is_dir() else "file"
+    advice = f"Name the {kind} that it leads to, or put" if is_root else "Put"
+    advice = f"{advice} the {kind} in its place." if path.exists() else "It leads nowhere: delete it."
+    return f"{path} is a symbolic link, which could open the memory of something else: it is not used. {advice}"

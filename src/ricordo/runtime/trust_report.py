@@ -19,7 +19,7 @@ from secrets import token_bytes
 from ricordo.errors import DocumentInvalid, InvalidSetting, RicordoError, StorageError
 from ricordo.guard import Redactor
 from ricordo.messages.jsontext import decoded
-from ricordo.runtime.config_file import CONFIG
+from ricordo.runtime.config_file import CONFIG, is_secret_name, parsed_config
 from ricordo.runtime.guard_key import identity_of
 from ricordo.runtime.listing import listed
 from ricordo.runtime.settings import Settings
@@ -159,8 +159,19 @@ def _settings(root: Path) -> list[str]:
     try:
         rows = listed(Settings.load(root, {}, trusted=True, own=False))
     except (DocumentInvalid, InvalidSetting, StorageError) as error:
-        return [str(error)]
+        return [str(error), *_refused(root)]
     return [f"{row.key} = {row.value}" for row in rows if row.origin.kind == "file"]
+
+
+def _refused(root: Path) -> list[str]:
+    """Return what a settings file says that is refused as a whole: it would take effect once its fault is mended."""
+    try:
+        values = parsed_config(root / CONFIG, _text(root / CONFIG).encode()).values
+    except DocumentInvalid:
+        return _begun(root, root / CONFIG)
+    shown = {name: "[hidden]" if is_secret_name(name) else _GUARD.clean(str(value)) for name, value in values.items()}
+    said = [f"{_GUARD.clean(name)} = {value}"[:_LONGEST] for name, value in shown.items()]
+    return ["The file is not used as long as that is so. It says:", *said] if said else []
 
 
 def _remembered_rules(root: Path, path: Path) -> list[str]:

@@ -88,6 +88,7 @@ def _trust(report: "TrustReport", settings: "Settings", *, as_json: bool) -> Non
     from ricordo.runtime.claiming import trust_root
     from ricordo.runtime.roots import FOLDER
     from ricordo.runtime.store_folders import refuse_foreign
+    from ricordo.runtime.trust import narrow_modes, vouches_for
     from ricordo.workspace.layout import PROJECT
 
     if report.trouble:
@@ -98,6 +99,8 @@ def _trust(report: "TrustReport", settings: "Settings", *, as_json: bool) -> Non
     if not report.trusted:
         files, listed = files_of(report.root), _list_of(settings)
         run(lambda: trust_root(report.root, files, listed=listed, clock=SystemClock(), keeps_key=not was_known))
+    elif not vouches_for(settings.trust, report.root):
+        narrow_modes(report.root, below=True)
     if as_json:
         emit({"root": str(report.root), "trusted": True, "was_trusted": report.trusted, "new_key": was_known})
     elif report.trusted:
