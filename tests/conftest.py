@@ -20,7 +20,7 @@ REQUIREMENTS = ROOT / "tests" / "requirements.toml"
 _HYPOTHESIS_HOME = ROOT / ".hypothesis"
 hypothesis.configuration.set_hypothesis_home_dir(_HYPOTHESIS_HOME)
 settings.register_profile(
-    "check", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "check", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "fuzz",

@@ -25,8 +25,6 @@ from forking import Emit, in_child
 from ricordo import Memory, Message, Scope
 from ricordo.files.disk import Disk
 from ricordo.files.local import LocalFiles
-from ricordo.flush.extract import extract
-from ricordo.guard import Redactor
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
@@ -203,15 +201,6 @@ def case(scenario: Scenario, prepared: Path, folder: Path, at: int, *, halves: b
     }
 
 
-def warm_up() -> None:
-    """Load and compile here, without a thread, what every child would have to."""
-    anyio.run(anyio.sleep, 0)
-    spoken = [
-        Message(role="user", id=text, parts=(Text(text=Redactor(bytes(32)).clean(text)),)) for text in SESSIONS["s2"]
-    ]
-    extract(spoken)
-
-
 def main() -> None:
     scenario, folder, every = SCENARIOS[sys.argv[1]], Path(sys.argv[2]), int(sys.argv[3])
     prepared = folder / "prepared"
@@ -221,7 +210,7 @@ def main() -> None:
 
     print(json.dumps(ricordo.__file__), flush=True)
     in_child(prepare)
-    warm_up()
+    anyio.run(anyio.sleep, 0)
     gc.freeze()
     at, killed = 1 - every, True
     while killed:

@@ -270,11 +270,11 @@ HOSTILE += ["&", "0123456789:AA", "yourkey", "密码是", "a@", "://a:b@", "pass
 HOSTILE += ["ghp_" + MIXED * 3 + " ", "password=" + HUNTER + " ", "SK" + MIXED * 2]
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_long_hostile_text_comes_to_an_end(piece: str) -> None:
-    # in time that grows with the square it would take minutes
-    once = REDACTOR.redact(piece * (150_000 // len(piece)))
+    # in time that grows with the square it would take half a minute
+    once = REDACTOR.redact(piece * (60_000 // len(piece)))
     assert has_secret(once.text) is False
 
 

@@ -34,7 +34,7 @@ __all__ = ["STALL_SECONDS", "LoopGuard"]
 
 STALL_SECONDS = 0.25
 """Seconds of a normal machine's processor time for which the package may keep the event loop from everything else."""
-_LOOK_SECONDS = 0.005
+_LOOK_SECONDS = 0.02
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -96,7 +96,7 @@ class LoopGuard:
         self._running: dict[int, _Callback] = {}
         self._findings: list[str] | None = None
         self._collected = 0.0
-        self._collecting = 0.0
+        self._collecting: float | None = None
 
     def install(self) -> None:
         """Hook into the interpreter and measure the machine; without effect until `watch`."""
@@ -126,8 +126,9 @@ class LoopGuard:
     def _on_collection(self, phase: str, info: dict[str, int]) -> None:
         del info
         if phase == "start":
-            self._collecting = time.thread_time()
-        else:
+            # reading the processor's time asks the system, and most of what is collected is no callback's
+            self._collecting = time.thread_time() if self._running else None
+        elif self._collecting is not None:
             self._collected += max(0.0, time.thread_time() - self._collecting)
 
     def _noted(self, call: Callable[_P, _R], *, name: str) -> Callable[_P, _R]:

@@ -16,6 +16,8 @@ __all__ = ["keep_folders_in_memory", "set_collected_apart"]
 _IN_MEMORY = Path("/dev/shm")
 _NEEDED_BYTES = 2 * 1024**3
 _TEMP_ROOT = "PYTEST_DEBUG_TEMPROOT"
+_COLLECT_AFTER = (10_000, 10, 10)
+"""How often garbage is looked for, as `gc.set_threshold` takes it: what watches each look costs more than it finds."""
 
 
 def keep_folders_in_memory() -> None:
@@ -39,4 +41,5 @@ def set_collected_apart() -> Iterator[None]:
         yield
     finally:
         gc.freeze()
+        gc.set_threshold(*_COLLECT_AFTER)
         gc.enable()

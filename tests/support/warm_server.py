@@ -7,7 +7,7 @@ of arguments, the arguments, and the environment. The answer is the process's id
 status on another one. Who closes the connection before that end kills the process.
 
 Invariants: this process has one thread, so that it may be forked at any time. A child is as a new interpreter would be
-in all but its hash seed, its locale, and what is imported: nothing of the package has run in it.
+in all but its hash seed, its locale, what is imported, and which patterns are compiled.
 """
 
 import atexit
@@ -246,8 +246,17 @@ def _prepare() -> None:
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
         if not name.endswith("__main__"):
             importlib.import_module(name)
+    _compile_patterns()
     gc.freeze()
     gc.enable()
+
+
+def _compile_patterns() -> None:
+    """Look for what is worth remembering once: patterns are compiled at first use, which takes a fifth of a second."""
+    messages = importlib.import_module("ricordo.messages")
+    said = messages.Message(role="user", parts=(messages.Text(text="We decided to use PostgreSQL. I prefer tea."),))
+    importlib.import_module("ricordo.flush.extract").extract([said])
+    importlib.import_module("ricordo.language.signals").bundled().signals_of(said.text)
 
 
 if __name__ == "__main__":
