@@ -62,7 +62,11 @@ def test_what_a_person_does_for_the_whole_project_is_their_newest_act(act: str) 
         ricordo("ingest", chat(Path("chat.jsonl"), session="one"), "--shared", "--user", "ann")
     elif act != "remember":
         ricordo(act, shared["id"], "--user", "ann")
-    assert "We deploy only from main." not in ricordo("history", "--user", "ann").out
+    told = ricordo("history", "--user", "ann").out
+    [saved] = [line for line in told.splitlines() if "save by ben" in line]
+    assert told.split(saved)[1].splitlines()[1] == '  "We deploy only from main."'
+    assert "by ann" not in told
+    assert "Nadia" not in ricordo("history", "--user", "ben").out
     undone = ricordo("undo", "--user", "ann")
     assert undone.code == 0
     contents = {each["content"] for each in ricordo("memory", "list", "--user", "ann", "--json").document["entries"]}

@@ -46,7 +46,7 @@ async def test_it_passes_over_what_an_agent_saved_and_the_background_learned(ope
         assert await contents(memory) == left - {"Tests run in CI."}
 
 
-async def test_it_takes_back_the_acts_of_its_own_user_and_shows_no_others(opened: Opened) -> None:
+async def test_it_takes_back_the_acts_of_its_own_user_and_shows_no_private_ones_of_others(opened: Opened) -> None:
     async with opened(ANN) as ann, opened(BOB) as bob:
         anns = await ann.remember("Ann's fact is here.")
         bobs = await bob.remember("Bob's fact is here.")
@@ -76,19 +76,27 @@ async def test_what_users_of_a_project_share_stays_the_act_of_who_saved_it(opene
         second = await bob.remember("The retro is on Fridays.", scope=shared)
         agents = await bob.remember("Tests run in CI.", scope=shared, by="agent")
         assert len(await ann.entries()) == 3
-        assert [item.entries for item in await ann.history()] == [(first.id,)]
-        assert [(item.act, item.who, item.user) for item in await bob.history()] == [
-            ("save", "agent", "bob"),
-            ("save", "user", "bob"),
-        ]
+        told = [("save", "agent", "bob"), ("save", "user", "bob"), ("save", "user", "ann")]
+        for memory in (ann, bob):
+            assert [(item.act, item.who, item.user) for item in await memory.history()] == told
+            assert [item.entries for item in await memory.history()] == [(agents.id,), (second.id,), (first.id,)]
         assert (await ann.undo()).entries == (first.id,)
         with pytest.raises(ChangeNotFound):
             await ann.undo()
-        with pytest.raises(ChangeNotFound):
+        with pytest.raises(ChangeNotFound, match="act of bob, who alone can undo it"):
             await ann.undo(second.id)
+        assert "+- The retro" in (await ann.diff(second.id)).files[0].text
         assert (await bob.undo()).entries == (second.id,)
         assert (await bob.undo(agents.id)).who == "agent"
         assert await ann.entries() == []
+        third = await ann.remember("The demo is on Mondays.", scope=shared)
+        await bob.forget(third.id)
+        newest = (await ann.history())[0]
+        assert (newest.act, newest.who, newest.user) == ("forget", "user", "bob")
+        with pytest.raises(ChangeNotFound, match="act of bob"):
+            await ann.undo(newest.id)
+        assert (await bob.undo()).id == newest.id
+        assert [entry.id for entry in await ann.entries()] == [third.id]
 
 
 @pytest.mark.parametrize("at_once", [True, False])

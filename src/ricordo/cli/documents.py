@@ -133,6 +133,7 @@ def change_document(item: "HistoryItem") -> dict[str, JsonValue]:
         "id": item.id,
         "at": rfc3339(item.at),
         "who": item.who,
+        "user": item.user or None,
         "act": item.act,
         "why": item.why or None,
         "paths": _list(item.paths),

@@ -73,17 +73,18 @@ class ByHand(ABC):
 
         That is what a person saved, marked, forgot or took in, and a consolidation that they asked for, whether in
         this root or for all of their projects. What an agent saved, and what was learned or consolidated in the
-        background, is taken back by its id only; what another user did is not found. Raises: ChangeNotFound,
-        UndoRefused.
+        background, is taken back by its id only; what another user did is taken back by them alone. Raises:
+        ChangeNotFound, UndoRefused.
         """
         _require_text(change_id or "")
         with self._workspace.emitter.stage("undo", self.scope):
             return await self._layers.undo(change_id, who="user")
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes (all when None), the one written last first, without those of other users.
+        """Return at most `limit` writes (all when None), the one written last first.
 
-        Raises `InvalidQuery` if `limit` is below 1.
+        What other users did to what the project shares is among them, with their `user`; what they did in their own
+        places is not. Raises `InvalidQuery` if `limit` is below 1.
         """
         return await self._layers.history(limit=None if limit is None else limit_of(limit))
 
@@ -93,8 +94,13 @@ class ByHand(ABC):
         Raises: ChangeNotFound, also when what it replaced is not kept any more.
         """
         _require_text(change_id or "")
-        places, user = await self._layers.places(), self._workspace.place.changes.user
-        items = [(item, place) for place in places for item in await history(place.files, place.changes, user=user)]
+        me = self._workspace.place.changes.user
+        items = [
+            (item, place)
+            for place in await self._layers.places()
+            for user in [me if change_id is None or place.scope.user else None]
+            for item in await history(place.files, place.changes, user=user)
+        ]
         if not items:
             raise ChangeNotFound("Nothing was written yet.")
         item = max((item for item, _ in items), key=lambda item: item.order)

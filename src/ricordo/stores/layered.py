@@ -317,8 +317,8 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         return found
 
     async def history(self, *, limit: int | None = None) -> list[HistoryItem]:
-        """Return at most `limit` writes to the visible places, newest first, without those of other users."""
-        return [item for _, item in await self._history(limit=limit)]
+        """Return at most `limit` writes to the visible places, newest first, of other users those to what is shared."""
+        return [item for _, item in await self._history(limit=limit, others=True)]
 
     async def undo(self, change_id: str | None, *, who: str) -> HistoryItem:
         """Take back one write, the newest act of the scope's own user when none is named.
@@ -360,37 +360,38 @@ class LayeredDriver(Prefaces, PlaceTombstones):
             await sessions.rows()
 
     async def _history(
-        self, *, limit: int | None = None, holding: str | None = None
+        self, *, limit: int | None = None, holding: str | None = None, others: bool = False
     ) -> list[tuple[Place, HistoryItem]]:
+        """Return the writes with their places; with `others` also those of other users to what is shared."""
         found = [
             (place, replace(item, why=place.redactor.clean(item.why)) if item.why else item)
             for place in await self.places()
-            for item in await history(
-                place.files, place.changes, limit=limit, holding=holding, user=self._place.changes.user
-            )
+            for user in [None if others and place.scope.user is None else self._place.changes.user]
+            for item in await history(place.files, place.changes, limit=limit, holding=holding, user=user)
         ]
         return sorted(found, key=lambda row: row[1].order, reverse=True)[:limit]
 
     async def _chosen(self, change_id: str | None) -> tuple[Place, HistoryItem]:
         """Return the write that is meant, and whose it is; the newest mostly is among a few."""
-        rows = await self._history(limit=_FEW) if change_id is None else await self._history(holding=change_id)
-        if change_id is None and not any(is_by_person(item) and not item.undone for _, item in rows):
-            rows = await self._history()
         if change_id is None:
+            rows = await self._history(limit=_FEW)
+            if not any(is_by_person(item) and not item.undone for _, item in rows):
+                rows = await self._history()
             # of what a project shares nobody takes back unnamed what may be another's
             rows = [row for row in rows if row[0].scope.user == self._scope.user or row[1].user]
+        else:
+            rows = await self._history(holding=change_id, others=True)
         try:
             item = chosen_item([item for _, item in rows], change_id)
         except ChangeNotFound:
-            if change_id and await self._forgotten(change_id):
+            if any(row.id == change_id for row in await self.tombstones()):
                 raise ChangeNotFound(
                     f"The memory {change_id} was forgotten: undo that change first, `ricordo history` shows its id."
                 ) from None
             raise
+        if item.user not in {"", self._place.changes.user}:
+            raise ChangeNotFound(f"{item.id} is an act of {item.user}, who alone can undo it.")
         return next(row for row in rows if row[1] is item)
-
-    async def _forgotten(self, entry_id: str) -> bool:
-        return any(row.id == entry_id for row in await self.tombstones())
 
     async def _standing(self, entry_id: str) -> list[tuple[Place, Located]]:
         """Return where the one entry stands that this id, or its beginning, names. Raises `EntryNotFound`."""

@@ -73,7 +73,8 @@ def history(
 ) -> None:
     """Show who changed what, when and why, newest first.
 
-    With --runs: what was done in the background, with what each phase counted, how it ended and what it cost.
+    What other users did to what the project shares is shown with their name. With --runs: what was done in the
+    background, with what each phase counted, how it ended and what it cost.
     """
     target = existing(root, user, project)
     if runs:
@@ -90,7 +91,7 @@ def history(
     if not deeds:
         say("Nothing was written yet.")
     for each in deeds:
-        _print_deed(each)
+        _print_deed(each, target.user)
 
 
 def diff(
@@ -118,7 +119,7 @@ def diff(
         emit({"change": change_document(found.item), "files": files})
         return
     item = found.item
-    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {shown(item.who)}")
+    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {shown(_writer(item, target.user))}")
     for each in found.files:
         state = " (new)" if each.created else " (deleted)" if each.deleted else ""
         say(f"\n{dim(shown(each.path) + state)}  +{each.added} -{each.removed}")
@@ -159,11 +160,21 @@ def _run_document(run: "BackgroundRun") -> "JsonValue":
     }
 
 
-def _print_deed(deed: Deed) -> None:
+def _writer(item: "HistoryItem", user: str) -> str:
+    """Return who did it, as `user` is told of it: another user is named."""
+    from ricordo.audit.history import PERSON
+
+    if item.user in {"", user}:
+        return item.who
+    return item.user if item.who == PERSON else f"{item.who} of {item.user}"
+
+
+def _print_deed(deed: Deed, user: str) -> None:
     item = deed.item
     added = f"  {counted(len(item.entries), 'entry', 'entries')}" if item.entries else ""
     state = "  (undone)" if item.undone else ""
-    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {item.act} by {shown(item.who)}{added}{state}")
+    done = f"{item.act} by {shown(_writer(item, user))}"
+    say(f"{bold(item.id)}  {item.at.astimezone():%Y-%m-%d %H:%M}  {done}{added}{state}")
     if deed.told:
         say(f"  {shown(deed.told)}")
     say(dim(f"  {shown(deed.paths)}{f': {shown(item.why)}' if item.why else ''}"))
