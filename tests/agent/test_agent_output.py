@@ -79,6 +79,7 @@ async def test_a_turn_is_answered_with_a_value_of_a_type_over_every_protocol(tmp
     with LoopbackServer(script, strict=True) as server:
         url = server.url if name.startswith("anthropic:") else f"{server.url}/v1"
         async with agent(load_model(name, base_url=url, api_key=KEY), tmp_path) as one:
+            shown = await one.request("What is the weather in Bergamo?", output_type=Weather)
             found = await one.send("What is the weather in Bergamo?", output_type=Weather)
             assert found.output == WEATHER
             assert (found.steps, found.ending, str(found)) == (2, "end", RAIN)
@@ -89,6 +90,9 @@ async def test_a_turn_is_answered_with_a_value_of_a_type_over_every_protocol(tmp
             assert isinstance(events.result, TypedResult)
             assert events.result.output == WEATHER
         assert (server.refusals, server.problems) == ((), ())
+    assert shown.schema is not None
+    assert shown.sent is not None
+    assert shown.sent.body == server.requests[0].body
     assert [request.schema is None and "give_answer" not in str(request.tools) for request in server.requests] == [
         False,
         False,

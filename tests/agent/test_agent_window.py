@@ -10,7 +10,7 @@ import pytest
 from agents_at_work import SCOPE, is_valid, ledgers, said, settings, spoken, transcript
 from hand_made_roots import begun
 from places import place_of
-from ricordo import CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
+from ricordo import ClearResultsConfig, CompactionConfig, HarnessAgent, ToolResultEvictionConfig, TruncateArgsConfig
 from ricordo.compaction import SlidingWindow
 from ricordo.errors import InvalidScope, InvalidSetting, ModelOverflow, ScopeRequired
 from ricordo.messages import Media, Message, Text, Thinking, ToolResult, Unknown, mark_of
@@ -18,6 +18,7 @@ from ricordo.models import ChatModel
 from ricordo.runtime import Settings
 from ricordo.testing import Call, Fail, RecordedRequest, Say, ScriptedModel, ScriptItem
 from ricordo.tools import tool
+from ricordo.tools.expand import as_record
 
 if TYPE_CHECKING:
     from ricordo.events import Event
@@ -269,6 +270,20 @@ async def test_the_transcript_holds_all_that_every_reduction_takes_out(tmp_path:
     assert "the disk of the tool is gone" in results[3].text
     assert [each.is_error for each in results] == [False, False, False, True]
     assert len(logged) == 2 + 20 * 2 + 4 * 2
+
+
+async def test_a_thought_that_was_cleared_from_the_window_is_opened_again_word_for_word(tmp_path: Path) -> None:
+    ponder = f"I weigh the harbour against the station. {LONG * 99}"
+    model = ScriptedModel([Say("The harbour.", thinking=ponder), Say("Yes.")])
+    async with agent(model, tmp_path / ".ricordo", clear_results=ClearResultsConfig(min_tokens=0)) as one:
+        await one.send("Which way?")
+        thought = one.window[-1]
+        await one.send("Are you sure?")
+        await one.compact()
+        assert ponder not in repr(one.window)
+        opened = await one.compactions.expand(f"m:{thought.id}")
+        assert next(part for part in opened[0].parts if isinstance(part, Thinking)).text == ponder
+        assert f"[thought] {ponder.strip()}" in as_record(opened)
 
 
 def _picture(result: ToolResult) -> Media:

@@ -157,6 +157,34 @@ def test_a_missing_package_is_told_with_the_command_that_installs_it(monkeypatch
     assert not Path(".ricordo").exists()
 
 
+@pytest.mark.parametrize(
+    ("model", "options", "told"),
+    [
+        ("openai-chat:local", ("--temperature", "0.25"), {"temperature": 0.25}),
+        ("openai-chat:local", (), {"temperature": None, "reasoning_effort": None}),
+        ("openai-chat:gpt-5", ("--thinking", "low"), {"reasoning_effort": "low"}),
+        ("openai-chat:gpt-5", ("--thinking", "on"), {"reasoning_effort": "medium"}),
+    ],
+)
+def test_the_model_is_told_what_the_options_of_chat_say(
+    model: str, options: tuple[str, ...], told: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loopback_model([Say("Hello.")], monkeypatch) as server:
+        assert ricordo("chat", "Hello?", "--no-memory", "--model", model, *options).code == 0
+    assert {name: server.requests[0].body.get(name) for name in told} == told
+
+
+@pytest.mark.parametrize("options", [("--temperature", "-1"), ("--temperature", "hot"), ("--thinking", "hard")])
+def test_an_option_of_chat_that_no_model_can_be_told_is_refused_before_anything_is_sent(
+    options: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with loopback_model([], monkeypatch) as server:
+        refused = ricordo("chat", "Hello?", *options)
+    assert refused.code in {1, 2}
+    assert options[0].strip("-") in refused.err
+    assert server.requests == ()
+
+
 def test_a_reply_that_fails_is_one_line_and_what_was_said_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback_model([Fail(401, "bad key"), Say("Here I am.")], monkeypatch):
         done = _chat("Hello?", "Again?")

@@ -1,6 +1,7 @@
 """Thoughts and temperature in requests: each provider is sent its own thoughts alone, and told what it takes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from agents_at_work import SCOPE, said, settings
 from hand_made_roots import begun
 from reached_models import KEY, load_packages
 from ricordo import CompactionConfig, HarnessAgent
+from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import InvalidSetting
 from ricordo.flush.config import FlushConfig
 from ricordo.harness.sub_agents import SubAgent
@@ -152,11 +154,12 @@ async def test_each_model_that_is_named_for_a_purpose_is_told_what_stands_beside
     long = "We decided to deploy only from main, as the other branches were never tested. " * 20
     with LoopbackServer(lambda _: Say("Noted.")) as server:
         address = f"{server.url}/v1"
+        held = ConsolidationConfig(model="openai-chat:d", base_url=address, model_settings=told(0.75))
         async with HarnessAgent(
             ScriptedModel([Call("spawn", {"agent": "helper", "prompt": "Look."}), Say("Done."), Say("Done.")]),
             workspace=tmp_path,
             scope=SCOPE,
-            settings=settings(tmp_path),
+            settings=replace(settings(tmp_path), consolidation=held, model="openai-chat:a", base_url=address),
             sub_agents=[
                 SubAgent(name="helper", description="Helps.", model="openai-chat:a", model_settings=told(0.125))
             ],
@@ -170,9 +173,10 @@ async def test_each_model_that_is_named_for_a_purpose_is_told_what_stands_beside
             )
             await one.compact()
             await one.flush()
+            await one.send("Let the helper look.")
+            await one.consolidate()
         asked = {str(each.body["model"]): each.body.get("temperature") for each in server.requests}
-    assert asked["b"] == 0.25
-    assert asked["c"] == 0.5
+    assert asked == {"a": 0.125, "b": 0.25, "c": 0.5, "d": 0.75}
 
 
 def test_model_settings_that_nothing_can_keep_are_refused(tmp_path: Path) -> None:

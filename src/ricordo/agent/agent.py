@@ -238,12 +238,16 @@ class HarnessAgent(Standpoint):
         """Return what fills the window of the next request, by section, in tokens."""
         return await self._session.usage()
 
-    async def request(self, message: str | Message | Sequence[Message] = ()) -> NextRequest:
+    async def request(
+        self, message: str | Message | Sequence[Message] = (), *, output_type: type[object] | None = None
+    ) -> NextRequest:
         """Return what would be asked of the model next, with `message` or without one, as it would be sent.
 
-        Nothing is sent, recorded or reduced. Raises: InvalidMessage; ModelOverflow for what would not be sent.
+        With an `output_type` it has the schema of that, as `send` would. Nothing is sent, recorded or reduced. Raises:
+        InvalidMessage; InvalidSetting for a type that no JSON schema can say; ModelOverflow for what would not be sent.
         """
-        return await self._session.request(_messages(message))
+        output = None if output_type is None else output_of(output_type)
+        return await self._session.request(_messages(message), output)
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
         """Make the window smaller now, whatever its size, and return what each reduction did; it is their sequence.

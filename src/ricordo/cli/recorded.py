@@ -7,7 +7,7 @@ Invariant: each message of the record but the system's is in exactly one turn, i
 """
 
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
@@ -16,8 +16,8 @@ from anyio.to_thread import run_sync
 
 from ricordo.errors import ReplyInvalid, ToolFailed
 from ricordo.messages import JsonValue, Message, Place, Text, ToolCall, ToolResult, ToolSpec, pair
-from ricordo.models import Reply, ReplyEvent
-from ricordo.models.streaming import streamed
+from ricordo.models import Reply
+from ricordo.models.streaming import WholeReplies
 from ricordo.tokens import estimate_message
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class RecordedClock:
         return self.now().astimezone().date()
 
 
-class RecordedModel:
+class RecordedModel(WholeReplies):
     """A model that says again what was said. `begin` hands it the turn to be lived through.
 
     `largest` are the estimated tokens of the largest window it was sent.
@@ -183,17 +183,6 @@ class RecordedModel:
         self._clock.show([message])
         parts = message.parts or (Text(text=""),)
         return Reply(message=replace(message, parts=parts), stop="tools" if message.tool_calls else "end")
-
-    async def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> AsyncIterator[ReplyEvent]:
-        """Give the next reply, its text as one piece."""
-        for event in streamed(await self.complete(messages, tools=tools, schema=schema)):
-            yield event
 
 
 def _tokens(messages: Sequence[Message]) -> int:

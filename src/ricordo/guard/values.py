@@ -161,9 +161,8 @@ add all any are ask asked been before being best better both but can change choo
 enter every everybody few file find first five four get give given goes good has have here how if its keep kept know
 known later letter like long lost made make many may more most much never next nobody none nothing only other phrase
 pick random same seven several should show shown since six some something sometimes somewhere still take ten than that
-their
-them then there these they think three too two unless until used using was well were what when where which while who
-whole why will within without words would write written
+their them then there these they think three too two unless until used using was well were what when where which
+while who whole why will within without words would write written
 aber als auch aus bei beim bitte darf dass dem den der des die ein eine einem einen einer etwa für hat hier ich ihr ist
 kann kein keine mehr mit muss nach nicht noch nur oder ohne schon sein sich sie sind soll steht und vom von vor war wer
 wenn wie wird wort wörter zum zur zwei drei vier

@@ -7,12 +7,12 @@ nothing is kept it says that instead.
 """
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ricordo.harness.wording import asks, to_remember
 from ricordo.messages import JsonValue, Message, Text, ToolCall, ToolSpec, mark_of, marked
-from ricordo.models import Reply, ReplyEvent
-from ricordo.models.streaming import streamed
+from ricordo.models import Reply
+from ricordo.models.streaming import WholeReplies
 
 __all__ = ["NOTED", "OFFLINE", "UNKEPT", "UNKNOWN", "OfflineModel"]
 
@@ -22,7 +22,7 @@ UNKNOWN = "Not in memory."
 UNKEPT = "Nothing of this is kept."
 
 
-class OfflineModel:
+class OfflineModel(WholeReplies):
     """A chat model without a model."""
 
     def __init__(self, answer: Callable[[str], Awaitable[str]], *, keeps: bool = True) -> None:
@@ -55,17 +55,6 @@ class OfflineModel:
             call = ToolCall(id=f"offline-{len(messages)}", name="remember", arguments=json.dumps({"content": wanted}))
             return Reply(message=Message(role="assistant", parts=(call,)), stop="tools", model=OFFLINE)
         return _said(await self._answered(text))
-
-    async def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> AsyncIterator[ReplyEvent]:
-        """Give the same reply, its text as one piece."""
-        for event in streamed(await self.complete(messages, tools=tools, schema=schema)):
-            yield event
 
     async def _answered(self, text: str) -> str:
         found = await self._answer(text)

@@ -16,7 +16,7 @@ from ricordo.models.contract import (
     TextDelta,
     ThinkingDelta,
 )
-from ricordo.models.overflow import Overflow, overflow_in
+from ricordo.models.overflow import overflow_in
 
 __all__ = [
     "ChatModel",
@@ -24,7 +24,6 @@ __all__ = [
     "Embedder",
     "Finished",
     "ModelSettings",
-    "Overflow",
     "Reply",
     "ReplyEvent",
     "RetryConfig",

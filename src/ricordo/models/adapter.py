@@ -158,11 +158,17 @@ class ProviderModel:
             async for event in self._streamed(shorter, schema):
                 yield event
 
-    async def request_body(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> RequestBody | None:
+    async def request_body(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> RequestBody | None:
         """Return the request as it would be written, which is not sent; see `ShowsRequests`."""
         if not self.shows:
             return None
-        asked = await self._asked(messages, tools, None)
+        asked = await self._asked(messages, tools, schema)
         with held_back() as held, suppress(ModelError):
             await self._completed(asked)
         return held[0] if held else None

@@ -1,11 +1,15 @@
-"""A model around another one: people know it by the name of the one inside, and it has that one's window."""
+"""A model around another one: people know it by the name of the one inside, and it has that one's window.
 
-from collections.abc import Sequence
+It delegates everything, so one that changes one thing says only that.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from ricordo.messages import Message, ToolSpec
-from ricordo.models.contract import ChatModel
+from ricordo.messages import JsonValue, Message, ToolSpec
+from ricordo.models.closing import closing_events
+from ricordo.models.contract import ChatModel, Reply, ReplyEvent
 from ricordo.models.limits import declared_window, limited, most_messages
 from ricordo.models.reached import base_url_of
 from ricordo.models.shown import RequestBody, request_body
@@ -44,9 +48,42 @@ class Around:
         """How many messages one request to the model inside may have."""
         return most_messages(self.model)
 
-    async def request_body(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> RequestBody | None:
+    async def request_body(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> RequestBody | None:
         """Return the request that the model inside would write; None where it can't show it."""
-        return await request_body(self.model, messages, tools=tools)
+        return await request_body(self.model, await self.sent(messages), tools=tools, schema=schema)
+
+    async def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return what the model inside is sent for `messages`; here the same."""
+        return messages
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return the reply of the model inside."""
+        return await self.model.complete(await self.sent(messages), tools=tools, schema=schema)
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """Give the events of the model inside."""
+        sent = await self.sent(messages)
+        async with closing_events(self.model.stream(sent, tools=tools, schema=schema)) as events:
+            async for event in events:
+                yield event
 
     def limited(self, tokens: int) -> Self:
         """Return this model around the one inside with replies of at most so many tokens."""

@@ -9,13 +9,13 @@ of its own or one of three unmistakable phrases for it, whatever else its text s
 """
 
 import re
-from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
 
+from ricordo.errors import ModelOverflow
 from ricordo.models.facts import Facts, chain, read_facts
 
-__all__ = ["WINDOW_STOP", "Overflow", "find_overflow", "overflow_in", "was_shortened"]
+__all__ = ["WINDOW_STOP", "find_overflow", "overflow_in", "was_shortened"]
 
 WINDOW_STOP = "model_context_window_exceeded"
 """The stop reason with which Anthropic's Messages API marks a reply that the window cut off."""
@@ -76,25 +76,13 @@ _SIZE = tuple(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Overflow:
-    """That it was one; `window` is the model's window and `size` the prompt, in tokens, None where not said.
-
-    `messages` is how many messages a request may have, where it were too many messages.
-    """
-
-    window: int | None = None
-    size: int | None = None
-    messages: int | None = None
-
-
-def find_overflow(facts: Facts) -> Overflow | None:
-    """Return the overflow that one exception or error event speaks of; None for anything else."""
+def find_overflow(facts: Facts) -> ModelOverflow | None:
+    """Return the overflow that one exception or error event speaks of, with its sizes; None for anything else."""
     if facts.status in _NOT_ABOUT_SIZE:
         return None
     said = (facts.code, facts.kind)
     if facts.status in _ABOUT_REQUEST and _LENGTH.search(facts.text):
-        return Overflow(messages=_first(_MOST_MESSAGES, facts.text))
+        return ModelOverflow(messages=_first(_MOST_MESSAGES, facts.text))
     if not _CODES.intersection(said):
         if _VETO.search(" ".join((*said, facts.text))):
             return None
@@ -102,13 +90,13 @@ def find_overflow(facts: Facts) -> Overflow | None:
             return None
         if facts.status != 413 and not _TOO_LARGE.intersection(said) and not _WORDS.search(facts.text):
             return None
-    return Overflow(
+    return ModelOverflow(
         window=facts.sizes.get("n_ctx") or _first(_WINDOW, facts.text),
         size=facts.sizes.get("n_prompt_tokens") or _first(_SIZE, facts.text),
     )
 
 
-def overflow_in(error: BaseException) -> Overflow | None:
+def overflow_in(error: BaseException) -> ModelOverflow | None:
     """Return the overflow that `error` or anything that caused it speaks of, the sizes from whoever names them.
 
     An exception that says itself that it is about something else, such as a rate limit, hides what caused it.
@@ -118,9 +106,9 @@ def overflow_in(error: BaseException) -> Overflow | None:
     return reduce(_completed, told) if told else None
 
 
-def _completed(first: Overflow, then: Overflow) -> Overflow:
+def _completed(first: ModelOverflow, then: ModelOverflow) -> ModelOverflow:
     """Return the first one with what only the other one names."""
-    return Overflow(
+    return ModelOverflow(
         window=first.window or then.window, size=first.size or then.size, messages=first.messages or then.messages
     )
 

@@ -26,7 +26,13 @@ class RequestBody:
 class ShowsRequests(Protocol):
     """A `ChatModel` that can show a request without sending it."""
 
-    async def request_body(self, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()) -> RequestBody | None:
+    async def request_body(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> RequestBody | None:
         """Return the request for the reply to `messages` as it would be written; None where that can't be shown.
 
         Raises: InvalidMessage, ModelOverflow for what would not be sent.
@@ -35,10 +41,16 @@ class ShowsRequests(Protocol):
 
 
 async def request_body(
-    model: ChatModel, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = ()
+    model: ChatModel,
+    messages: Sequence[Message],
+    *,
+    tools: Sequence[ToolSpec] = (),
+    schema: Mapping[str, JsonValue] | None = None,
 ) -> RequestBody | None:
     """Return the request that `model` would write; None for one that can't show it. Raises as `ShowsRequests` does."""
-    return await model.request_body(messages, tools=tools) if isinstance(model, ShowsRequests) else None
+    if not isinstance(model, ShowsRequests):
+        return None
+    return await model.request_body(messages, tools=tools, schema=schema)
 
 
 @contextmanager

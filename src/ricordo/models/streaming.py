@@ -1,10 +1,12 @@
 """The stream of a reply that came whole: its text as one piece, then its end."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 
+from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.models.contract import Finished, Reply, ReplyEvent, TextDelta
 
-__all__ = ["streamed"]
+__all__ = ["WholeReplies", "streamed"]
 
 
 def streamed(reply: Reply) -> Iterator[ReplyEvent]:
@@ -12,3 +14,28 @@ def streamed(reply: Reply) -> Iterator[ReplyEvent]:
     if reply.message.text:
         yield TextDelta(text=reply.message.text)
     yield Finished(reply=reply)
+
+
+class WholeReplies(ABC):
+    """What `ChatModel`s have in common whose replies come whole: their stream."""
+
+    @abstractmethod
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> Reply:
+        """Return the reply."""
+
+    async def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[ToolSpec] = (),
+        schema: Mapping[str, JsonValue] | None = None,
+    ) -> AsyncIterator[ReplyEvent]:
+        """Give the same reply, its text as one piece."""
+        for event in streamed(await self.complete(messages, tools=tools, schema=schema)):
+            yield event

@@ -114,20 +114,18 @@ def written(job: Job) -> dict[str, Value]:
 
 
 def found(connection: Connection, where: str, values: Mapping[str, Value]) -> list[Row]:
-    """Return the rows for a condition, which may end with an order and a limit."""
+    """Return the rows for a condition, which may end with an order and a limit.
+
+    Raises: DocumentInvalid for a row that nobody wrote.
+    """
     rows = connection.execute(f"SELECT {COLUMNS} FROM job WHERE {where}", values).fetchall()
-    return [_row(dict(zip(COLUMNS.split(", "), row, strict=True))) for row in rows]
-
-
-def _row(row: Mapping[str, Value]) -> Row:
-    """Return the job of a row. Raises: DocumentInvalid for a row that nobody wrote."""
     try:
-        return _read_row(row)
+        return [_row(dict(zip(COLUMNS.split(", "), row, strict=True))) for row in rows]
     except (ValueError, OverflowError) as error:
         raise DocumentInvalid(f"The inbox holds a job that can't be read: {error}") from error
 
 
-def _read_row(row: Mapping[str, Value]) -> Row:
+def _row(row: Mapping[str, Value]) -> Row:
     state = _state(row["state"])
     record = JobRecord(
         job=_job(row),

@@ -5,7 +5,7 @@ summaries or curation, no embedder of a provider and no reranker is sent a secre
 mark instead.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,9 @@ from anyio.to_thread import run_sync
 
 from ricordo.guard import Redactor
 from ricordo.harness.offline import OFFLINE
-from ricordo.messages import JsonValue, Message, ToolSpec
-from ricordo.models import ChatModel, Embedder, Reply
+from ricordo.messages import Message
+from ricordo.models import ChatModel, Embedder
 from ricordo.models.around import Around
-from ricordo.models.closing import closing_events
-from ricordo.models.contract import ReplyEvent
 from ricordo.models.naming import provider_of
 from ricordo.recall.reranking import Reranker
 from ricordo.scopes import Scope
@@ -59,30 +57,8 @@ class GuardedModel(Around):
 
     redactor: Redactor
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> Reply:
-        """Return the reply of the model inside to the guarded request."""
-        return await self.model.complete(await self._guarded(messages), tools=tools, schema=schema)
-
-    async def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSpec] = (),
-        schema: Mapping[str, JsonValue] | None = None,
-    ) -> AsyncIterator[ReplyEvent]:
-        """Give the events of the model inside for the guarded request."""
-        guarded = await self._guarded(messages)
-        async with closing_events(self.model.stream(guarded, tools=tools, schema=schema)) as events:
-            async for event in events:
-                yield event
-
-    async def _guarded(self, messages: Sequence[Message]) -> Sequence[Message]:
+    async def sent(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the guarded messages."""
         return await run_sync(redacted_messages, messages, self.redactor)
 
 

@@ -1,6 +1,6 @@
 """Session: one session of an agent, open, and what can be asked of it besides the next reply."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import overload
@@ -18,7 +18,7 @@ from ricordo.harness.asking import messages_of
 from ricordo.harness.compactions import Compactions
 from ricordo.harness.conversation import Conversation
 from ricordo.harness.taking_up import valid
-from ricordo.messages import Message, ToolSpec
+from ricordo.messages import JsonValue, Message, ToolSpec
 from ricordo.middleware import Request, Turn
 from ricordo.middleware.flush import FlushJobs
 from ricordo.middleware.inject import Inject
@@ -38,6 +38,7 @@ from ricordo.scopes import Scope
 from ricordo.stores.contract import Store
 from ricordo.tokens import estimate_text
 from ricordo.tools import Tool
+from ricordo.tools.output import Output
 
 __all__ = ["Compacted", "NextRequest", "Session"]
 
@@ -71,13 +72,14 @@ class Compacted(Sequence[Report]):
 class NextRequest:
     """What would be asked of a model: its name, the messages, the system prompt first, and the tools.
 
-    `sent` is the address and the JSON of the request as its provider's protocol has it; None where the model can't
-    show that.
+    `schema` is the JSON schema that the reply is to have, None for a text. `sent` is the address and the JSON of the
+    request as its provider's protocol has it; None where the model can't show that.
     """
 
     model: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
+    schema: Mapping[str, JsonValue] | None = None
     sent: RequestBody | None = None
 
 
@@ -140,14 +142,15 @@ class Session:
         """Return what fills the window of the next request."""
         return await self._usage(await self.inject.prepared(self._request()))
 
-    async def request(self, messages: Sequence[Message] = ()) -> NextRequest:
+    async def request(self, messages: Sequence[Message] = (), output: Output | None = None) -> NextRequest:
         """Return what would be asked next, after `messages`, before any reduction; nothing is sent or kept."""
         request = await self.inject.prepared(self._request())
         request = replace(request, window=(*request.window, *messages))
         request = await self.remind(request) if self.remind else request
         said = messages_of(request)
-        sent = await request_body(self.model, said, tools=request.tools)
-        return NextRequest(model=self.model.name, messages=said, tools=request.tools, sent=sent)
+        schema = output.schema if output else None
+        sent = await request_body(self.model, said, tools=request.tools, schema=schema)
+        return NextRequest(model=self.model.name, messages=said, tools=request.tools, schema=schema, sent=sent)
 
     async def compact(self, *, focus: str = "", dry_run: bool = False) -> Compacted:
         """Run every reduction now, forced; with `dry_run` nobody hears of it and nothing is kept."""

@@ -15,7 +15,7 @@ import anyio.to_thread
 from ricordo.errors import NotFound, ToolFailed
 from ricordo.files import FileStore
 from ricordo.guard import Quoted, Trust, fence
-from ricordo.messages import Message
+from ricordo.messages import Message, Thinking
 from ricordo.sessions import PastSessions
 from ricordo.sessions.said import pieces
 from ricordo.tools.contract import Tool
@@ -163,6 +163,8 @@ def _told(message: Message) -> str:
     who = f"{message.role} {message.name}" if message.name else message.role
     facts = (who, f"{_MESSAGE}{message.id}" if message.id else "", _time(message))
     texts = [f"## {', '.join(filter(None, facts))}"]
+    # what was thought goes from the window first, and only here it can be read again
+    texts += [f"[thought] {part.text}" for part in message.parts if isinstance(part, Thinking) and part.text]
     for piece in pieces(message):
         before = "" if piece.sort == "text" else f"[{piece.sort} of {piece.tool}] "
         texts += [before + piece.text]
