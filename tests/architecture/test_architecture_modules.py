@@ -16,6 +16,7 @@ from source_tree import Definition, Module, definitions, modules, repository_fil
 # start-up time is felt, and most commands need little.
 LAZY_IMPORTS = {
     "ricordo.flush.signal_patterns._listed": "YAML is read only for signal patterns of one's own",
+    "ricordo.models.connect._provider": "a package of a provider is loaded for its own models only",
     "ricordo.models.embedding._hashing": "numpy takes a tenth of a second",
     "ricordo.models.embedding._minilm": "its packages are the extra `minilm`, and heavy",
     "ricordo.models.embedding._static": "its packages are the extra `embed`",

@@ -108,6 +108,10 @@ def _provider(
         if not hasattr(provider.client, "base_url"):
             raise InvalidSetting(f"The provider {kind} takes no base_url.")
         provider.client.base_url = base_url
+    if type(provider.client).__module__.partition(".")[0] == "openai":
+        from ricordo.models.lean_openai import make_lean
+
+        make_lean(provider.client)
     if hasattr(provider.client, "max_retries"):
         provider.client.max_retries = 0
     made.append(provider)
