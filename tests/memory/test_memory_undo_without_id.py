@@ -99,6 +99,18 @@ async def test_what_users_of_a_project_share_stays_the_act_of_who_saved_it(opene
         assert [entry.id for entry in await ann.entries()] == [third.id]
 
 
+async def test_the_reason_for_forgetting_a_private_memory_is_told_to_nobody_else(opened: Opened) -> None:
+    words = "The harbour pilot lives in the lighthouse."
+    async with opened(Scope(project="shop")) as shared:
+        await shared.ingest(said(f"Please note: {words}"), session="s1")
+    async with opened(ANN) as ann, opened(BOB) as bob:
+        private = await bob.remember(words)
+        await bob.forget(private.id, reason="I was told in confidence.")
+        assert any(item.act == "forget" and item.user == "bob" for item in await ann.history())
+        assert "confidence" not in repr(await ann.history())
+        assert "confidence" in repr(await bob.history())
+
+
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_a_clock_that_is_set_back_changes_no_order(opened: Opened, at_once: bool) -> None:
     clock = HandClock()

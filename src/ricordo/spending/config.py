@@ -9,7 +9,9 @@ __all__ = ["SpendingConfig"]
 
 @dataclass(frozen=True, kw_only=True)
 class SpendingConfig:
-    """How much the requests of memory may use in one day of the user's calendar, all processes of a root together.
+    """How much the requests of memory may use in one day of the user's calendar, all processes together.
+
+    Each user of a root has this limit, and so has what the root shares.
 
     `daily_tokens` counts input and output, `daily_cost` is in US dollars and counts requests whose price is known; None
     is no limit. `reply_tokens` is how long one reply may get, thinking included; less where less is left of the day.

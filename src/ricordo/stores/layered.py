@@ -270,10 +270,10 @@ class LayeredDriver(Prefaces, PlaceTombstones):
         holding = {place.label: place for place, _ in standing}
         reason = self._place.redactor.clean(why)
         for place in await self.places():
-            # a conversation of one place may tell of what stands in another
+            # a conversation of one place may tell of what stands in another, and who shares it is not told the reason
             if place.label not in holding:
-                copied = standing[0][1].entry
-                if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=reason):
+                copied, told = standing[0][1].entry, reason if place.scope.user else ""
+                if await forget_copies(place.files, place.changes, copied, key=place.key, who=who, why=told):
                     await self._refresh(place)
         for place in holding.values():
             await forget(place.files, place.changes, gone.id, key=place.key, who=who, why=reason, config=self._config)
