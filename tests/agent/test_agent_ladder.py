@@ -159,6 +159,19 @@ async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_co
     assert max(sizes) < 10
 
 
+@pytest.mark.req("AS-TRIG-01")
+async def test_a_threshold_of_tokens_is_checked_between_two_tool_calls_of_one_turn(tmp_path: Path) -> None:
+    def answered(request: RecordedRequest) -> ScriptItem:
+        asked = len([each for each in model.requests if each.tools])
+        return Call("look_up", {"size": 4_000}, f"c{asked}") if request.tools and asked < 9 else told(request, "Done.")
+
+    model = ScriptedModel(answered)
+    config = CompactionConfig(trigger_messages=0, trigger_tokens=6_000, keep_messages=4)
+    async with agent(model, tmp_path / "root", compaction=config) as one:
+        await one.send("One long turn.")
+    assert any(not request.tools for request in model.requests), "a summary was made within the turn"
+
+
 async def writes(root: Path, truncate: TruncateArgsConfig | None, *, turns: int) -> tuple[int, ScriptedModel]:
     """Let an agent write a long text in each turn; return in which turn the first summary is made, 0 for in none."""
     events: list[Event] = []

@@ -10,7 +10,7 @@ from agents_at_work import SCOPE, is_valid, said, settings, transcript
 from fake_models import call, calling, reply
 from places import place_of
 from reached_models import load_packages, reach, serving
-from ricordo import CompactionConfig, HarnessAgent
+from ricordo import CompactionConfig, HarnessAgent, TruncateArgsConfig
 from ricordo.clock import SystemClock
 from ricordo.compaction import Compact, DigestSummary
 from ricordo.errors import ModelError, ModelOverflow
@@ -142,10 +142,14 @@ async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_bu
 
 
 @pytest.mark.req("AS-OVER-02")
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-async def test_without_a_configuration_an_overflow_is_raised_as_it_is(tmp_path: Path, streamed: bool) -> None:
+@pytest.mark.parametrize(
+    ("truncate", "streamed"), [(None, False), (TruncateArgsConfig(), True)], ids=["whole", "clipped and streamed"]
+)
+async def test_without_a_configuration_an_overflow_is_raised_as_it_is(
+    tmp_path: Path, truncate: TruncateArgsConfig | None, streamed: bool
+) -> None:
     model = Narrow(room=30_000, root=tmp_path)
-    async with agent(model, tmp_path) as one:
+    async with agent(model, tmp_path, truncate_args=truncate) as one:
         await one.record([said(f"Number {number}. {LONG}") for number in range(30)])
         with pytest.raises(ModelOverflow) as raised:
             await answer(one, "And now?", streamed=streamed)

@@ -114,10 +114,10 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
 async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
     path = place_of(tmp_path) / state_path("main", "s")
-    other = {"v": 3, "turns": 7, "ratio": 1.5, "mood": {"calm": True}, "tasks": ["one", 2], **STANDING}
+    other = {"v": 3, "learns": False, "turns": 7, "ratio": 1.5, "mood": {"calm": True}, "tasks": ["one", 2], **STANDING}
     path.write_text(json.dumps(document(tmp_path) | other), encoding="utf-8")
     before = document(tmp_path)
-    async with agent(FakeModel(), tmp_path) as one:
+    async with agent(FakeModel(), tmp_path, memory_hooks=False) as one:
         reports = await one.compact()
         assert [report.status for report in reports if report.act == "compact"] == ["done"]
         after = document(tmp_path)

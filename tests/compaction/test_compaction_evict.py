@@ -162,6 +162,7 @@ async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     assert (await files.read(f"workspace{path_in(new)}")).data.decode() == f"{WIDE}\nand more"
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_no_secret_of_a_wide_result_reaches_the_file_or_the_preview() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     files = InMemoryFiles()

@@ -203,6 +203,7 @@ async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whol
     }
 
 
+@pytest.mark.req("CC-DREAMCOPY")
 async def test_what_is_approved_is_what_was_proposed_and_nothing_else() -> None:
     asked = 0
 

@@ -266,6 +266,7 @@ async def test_whose_session_it_is_is_durable_before_its_first_words() -> None:
     assert await files.info(state_path("main", "s"))
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_summary_with_a_secret_is_written_without_it(kept: Kept) -> None:
     secret = "sk-ant-api03-" + "q" * 90
     await kept.say(*"abcdef")

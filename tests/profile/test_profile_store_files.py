@@ -248,6 +248,7 @@ async def test_what_a_save_did_is_in_the_history_and_is_taken_back_by_facts() ->
     assert loaded.revision > after.profile.revision
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_secrets_do_not_reach_the_file() -> None:
     files = InMemoryFiles()
     store = _store(files)

@@ -77,7 +77,8 @@ def test_a_new_fact_is_normalised_and_appended() -> None:
     assert done.added == (fact.id,)
     assert NewFact(content="x").category == "context"
     assert Fact(id="x").content == ""
-    assert update(Profile(), new("Plays chess", thread="s-7")).profile.facts[0].source.thread == "s-7"
+    for thread, kept in (("s-7", "s-7"), (" ", "unknown")):
+        assert update(Profile(), new("Plays chess", thread=thread)).profile.facts[0].source.thread == kept
 
 
 @pytest.mark.req("DF-FACTS")

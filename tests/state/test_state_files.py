@@ -316,6 +316,7 @@ def test_any_bytes_that_are_no_state_leave_one_that_lets_nothing_act_unasked(dat
     assert decode(encode(found), agent="main", session="s1") == found
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_no_secret_of_the_window_reaches_the_disk(tmp_path: Path) -> None:
     window = (
         said(f"The key is {SECRET}."),
@@ -327,6 +328,7 @@ async def test_no_secret_of_the_window_reaches_the_disk(tmp_path: Path) -> None:
     assert len((await store.load("main", "s1")).state.window) == 2
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_no_secret_of_what_stands_reaches_the_disk(tmp_path: Path) -> None:
     pattern = ToolPattern(tool="shell", argument=f"curl -H *{SECRET}*")
     standing = Standing(

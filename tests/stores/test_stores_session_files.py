@@ -307,6 +307,7 @@ async def test_a_clock_that_stands_or_runs_backwards_reorders_nothing(tmp_path: 
     assert [entry.content for entry in running] == said[::-1]
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_secrets_of_the_closing_notes_are_written_nowhere(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "a1B2" * 20 + "AA"
     async with opened(tmp_path) as store:

@@ -105,10 +105,11 @@ def _unescape(text: str) -> str:
 @pytest.mark.parametrize(
     "unit",
     [
-        *("&lt;", "&#39;", "&#x1F600;", "\\n", "\\\\", "\\u00e9", "\\ud83d\\ude00"),
+        *("&lt;", "&#39;", "&#128512;", "&#x1F600;", "\\n", "\\\\", "\\u00e9", "\\ud83d\\ude00"),
         *("e\u0301", "\r\n", "\ud83d\ude00", "🇮🇹", "👍🏽", "👨\u200d👩\u200d👧", "❤\ufe0f", "\u1100\u1161\u11a8"),
     ],
 )
+@pytest.mark.req("DF-C68")
 def test_what_belongs_together_is_never_split(unit: str) -> None:
     text = f"a{unit * 3}b"
     whole = {0, *(1 + i * len(unit) for i in range(4)), len(text)}

@@ -79,6 +79,7 @@ async def test_what_is_not_a_tools_to_write_is_refused_and_stays(desks: Desks, y
     assert yes.asked == []
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_secrets_never_reach_the_workspace(desks: Desks) -> None:
     desk = desks()
     key = "sk-ant-api03-" + "Zq7" * 31 + "AA"

@@ -394,6 +394,7 @@ async def test_a_folder_is_shown_two_levels_deep_without_what_is_hidden() -> Non
     ]
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_no_secret_is_written() -> None:
     files = InMemoryFiles()
     memory = _tool(files)

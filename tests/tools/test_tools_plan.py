@@ -330,6 +330,7 @@ async def test_a_plan_that_a_person_removed_is_made_anew_only_when_that_was_said
     assert await desk.on_disk() == "# Plan\n", "the file is there after entering"
 
 
+@pytest.mark.req("FC-SECRET")
 async def test_a_plan_is_one_reversible_change_and_holds_no_secret() -> None:
     desk = Desk()
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
