@@ -229,3 +229,11 @@ async def test_what_still_says_a_forgotten_memory_is_named_with_its_place_and_wi
             done = await memory.forget(each.id)
         assert "memory" not in {each.kind for each in done.remaining}
         assert "whale plan starts on Monday" not in await memory.preamble()
+
+
+async def test_what_says_one_sentence_of_a_forgotten_memory_is_named(opened: Opened) -> None:
+    async with opened() as memory:
+        gone = await memory.remember("Nadia owns the staging database. It runs on port 5433 in Ulm.")
+        other = await memory.remember("Since May it runs on port 5433 in Ulm.")
+        await memory.remember("It runs on port 6000 in Ulm.")
+        assert [each.id for each in (await memory.forget(gone.id)).remaining] == [other.id]

@@ -5,7 +5,7 @@ the same words, stay: they are memories of their own, which only a person can ju
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,7 +15,7 @@ from anyio.to_thread import run_sync
 from ricordo.errors import DocumentInvalid, FileMissing, StorageError
 from ricordo.files import FileStore
 from ricordo.guard import Redactor
-from ricordo.language import content_words
+from ricordo.language import content_words, split_sentences
 from ricordo.state.codec import salvaged
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.layout import AGENT_NOTES, LEDGERS, MEMORY, WORKSPACE, is_memory, is_profile, record_of
@@ -26,6 +26,7 @@ from ricordo.workspace.striking import nearly_says, says_any, sentences_like
 __all__ = ["Remaining", "remaining_entries", "remaining_in"]
 
 _ROOT = 4
+_FEWEST = 3
 _LONG_FILE = b"[long::"
 _NOTES = re.compile(rf"{WORKSPACE}/(?:plans|rules|{AGENT_NOTES})/.+\.(?:md|txt)")
 _LARGEST = 1_000_000
@@ -45,8 +46,9 @@ class Remaining:
 
 
 def remaining_entries(entries: Iterable[Entry], gone: Entry) -> list[Remaining]:
-    """Return which of `entries` say what the forgotten entry said, each id once."""
-    alike = {each.id: each.content for each in entries if each.id != gone.id and says_any(each.content, [gone.content])}
+    """Return which of `entries` say what the forgotten entry said, or one of its sentences, each id once."""
+    contents = _statements(gone.content)
+    alike = {each.id: each.content for each in entries if each.id != gone.id and says_any(each.content, contents)}
     return [Remaining(kind="memory", id=name, text=text) for name, text in alike.items()]
 
 
@@ -55,7 +57,8 @@ async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> lis
 
     What can't be read is left out.
     """
-    found = await run_sync(remaining_entries, await _entries(files, gone.content), gone)
+    contents = _statements(gone.content)
+    found = await run_sync(remaining_entries, await _entries(files, contents), gone)
     for info in await files.list(WORKSPACE):
         is_noted = bool(_NOTES.fullmatch(info.path)) and info.size <= _LARGEST
         record = record_of(info.path)
@@ -63,17 +66,30 @@ async def remaining_in(files: FileStore, gone: Entry, redactor: Redactor) -> lis
         if is_noted or is_state or is_profile(info.path):
             with suppress(FileMissing, StorageError, DocumentInvalid):
                 data = (await files.read(info.path)).data
-                found += await run_sync(_said, data, info.path, gone.content)
-    return [replace(each, text=redactor.clean(each.text)) for each in dict.fromkeys(found)]
+                found += await run_sync(_said, data, info.path, contents)
+    return await run_sync(_guarded, dict.fromkeys(found), redactor)
 
 
-async def _entries(files: FileStore, content: str) -> list[Entry]:
-    """Return the entries that may say `content`; others are not parsed."""
-    roots = [word[:_ROOT].encode() for word in dict.fromkeys(content_words(content))]
+def _guarded(found: Iterable[Remaining], redactor: Redactor) -> list[Remaining]:
+    return [replace(each, text=redactor.clean(each.text)) for each in found]
+
+
+def _statements(content: str) -> list[str]:
+    """Return the content, and its sentences that say enough to be recognised, where it has several."""
+    sentences = [content[each.start : each.end] for each in split_sentences(content)]
+    telling = [each for each in sentences if len(set(content_words(each))) >= _FEWEST]
+    return [content, *(telling if len(sentences) > 1 else ())]
+
+
+async def _entries(files: FileStore, contents: Sequence[str]) -> list[Entry]:
+    """Return the active entries that may say one of `contents`; others are not parsed."""
+    roots = [[word[:_ROOT].encode() for word in dict.fromkeys(content_words(each))] for each in contents]
 
     def may_say(bullet: bytes) -> bool:
-        lowered = bullet.decode("utf-8", "replace").casefold().encode() if not bullet.isascii() else bullet.lower()
-        return _LONG_FILE in bullet or 2 * sum(root in lowered for root in roots) >= len(roots)
+        lowered = bullet.lower() if bullet.isascii() else bullet.decode("utf-8", "replace").casefold().encode()
+        return _LONG_FILE in bullet or any(
+            2 * sum(root in lowered for root in wanted) >= len(wanted) for wanted in roots
+        )
 
     found: list[Entry] = []
     for path in [MEMORY, *(info.path for info in await files.list(LEDGERS) if is_memory(info.path))]:
@@ -83,19 +99,15 @@ async def _entries(files: FileStore, content: str) -> list[Entry]:
     return [each for each in found if each.state == "active"]
 
 
-def _said(data: bytes, path: str, content: str) -> list[Remaining]:
+def _said(data: bytes, path: str, contents: Sequence[str]) -> list[Remaining]:
     if is_profile(path):
         facts = parse_profile(data, path).profile.facts
-        return [
-            Remaining(kind="fact", id=each.id, text=each.content)
-            for each in facts
-            if nearly_says(each.content, content)
-        ]
+        same = [each for each in facts if says_any(each.content, contents)]
+        return [Remaining(kind="fact", id=each.id, text=each.content) for each in same]
     record = record_of(path)
     if record is not None:
         todos = salvaged(data, agent=record.folder, session=record.session).standing.todos
-        said = [each.content for each in todos if nearly_says(each.content, content)]
+        said = [each.content for each in todos if any(nearly_says(each.content, one) for one in contents)]
         return [Remaining(kind="todo", id=record.session, text=each) for each in said]
-    return [
-        Remaining(kind="file", id=path, text=each) for each in sentences_like(data.decode("utf-8", "replace"), content)
-    ]
+    text = data.decode("utf-8", "replace")
+    return [Remaining(kind="file", id=path, text=each) for one in contents for each in sentences_like(text, one)]

@@ -1,5 +1,7 @@
 """What a store still says of a memory that was forgotten."""
 
+from anyio.to_thread import run_sync
+
 from ricordo.audit import Remaining, remaining_entries, remaining_in
 from ricordo.stores.capabilities import Layers, Lists
 from ricordo.stores.contract import Store
@@ -17,7 +19,7 @@ async def remaining(store: Store, gone: Entry) -> list[Remaining]:
     if layers := store.offers(Layers):
         return await remaining_in_layers(layers, gone)
     lists = store.offers(Lists)
-    return remaining_entries(await lists.entries(), gone) if lists else []
+    return await run_sync(remaining_entries, await lists.entries(), gone) if lists else []
 
 
 async def remaining_in_layers(layers: Layers, gone: Entry) -> list[Remaining]:
