@@ -19,6 +19,9 @@ _CODE = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:PIN|PUK|[Pp]uk|[Pp]in[ -]?[Cc]ode|(?:my|sim|card|bank|phone|door|meine?|mon|mi)[ \t][Pp]in)"
     rf"[12]?(?:[ -][Cc]ode)?{_OF}{_IS}[\"'`*]{{0,2}}(?P<value>\d{{4,8}})(?![\w-]|[.,:/]\d|{_UNIT})"
 )
+# In India a PIN code is that of a place, and has six digits.
+_POSTAL_NAME = re.compile(r"(?:pin[ ]?code|postal[ \t]pin|post[ \t]pin)\W", re.IGNORECASE)
+_PLACE = re.compile(r",?[ \t][A-Z]")
 _CODE_HINTS = (
     b"pin:", b"pin =", b"pin=", b"pin is", b"pin ist", b"pin est", b"pin es ", b"pin lautet", b"pin code", b"pin-code",
     b"pincode", b"pin of ", b"pin for ", b"puk",
@@ -41,7 +44,15 @@ _LOGINS = ((b" -a ", _HTTPIE), (b"--auth", _HTTPIE), (b" -u ", _SHARE), (b" -u "
 def _find_codes(text: str) -> Iterator[Span]:
     low = text.encode("ascii", "replace").lower()
     for found in _CODE.finditer(text) if any(hint in low for hint in _CODE_HINTS) else ():
-        yield _span(found)
+        if not _is_postal(text, found):
+            yield _span(found)
+
+
+def _is_postal(text: str, found: re.Match[str]) -> bool:
+    if len(found["value"]) != 6:
+        return False
+    named = _POSTAL_NAME.search(text[max(0, found.start() - 8) : found.start("value")])
+    return named is not None or _PLACE.match(text, found.end()) is not None
 
 
 def _find_phrases(text: str) -> Iterator[Span]:

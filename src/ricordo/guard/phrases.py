@@ -37,7 +37,7 @@ _SYMBOLS = frozenset("!#$%^&*~")
 _DIGITS = re.compile(r"\d+")
 _ENDINGS = ".,:;?)]"
 
-_COOKIES = re.compile(rb"cookie:[ \t]{0,4}|[ \t](?:-b|--cookie)[ \t=][\"']?")
+_COOKIES = re.compile(rb"cookie:[ \t]{0,4}|curl\b[^\r\n]{0,200}?[ \t](?:-b|--cookie)[ \t=][\"']?")
 _COOKIE_PAIRS = re.compile(r"[^\r\n]{1,4096}")
 _COOKIE = re.compile(r"(?:\A|;[ \t]?)(?P<name>[\w.-]{1,64})=(?P<value>[^;,\s\"']{16,4096})")
 _SESSION = re.compile(
@@ -91,7 +91,7 @@ def is_unlike_words(value: str) -> bool:
 
 def _is_code(value: str) -> bool:
     """Tell whether a cell beside the name of a password has letters and digits, as no word has."""
-    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and "_" not in value
     return mixed and is_literal(value, Strength.STRONG, Form.PROSE)
 
 
