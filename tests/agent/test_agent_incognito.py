@@ -154,6 +154,7 @@ async def test_a_store_that_is_given_or_named_is_neither_asked_nor_written(tmp_p
     assert files(tmp_path) == before
 
 
+@pytest.mark.req("CC-IGNORE")
 async def test_what_people_ordered_holds_all_the_same_and_the_memory_behind_it_is_not_told(root: Path) -> None:
     (place_of(root) / "workspace" / "rules").mkdir()
     (place_of(root) / "workspace" / "rules" / "tone.md").write_text("Answer in one sentence.\n", encoding="utf-8")
@@ -173,6 +174,7 @@ async def test_what_people_ordered_holds_all_the_same_and_the_memory_behind_it_i
     assert not asked
 
 
+@pytest.mark.req("CC-IGNORE")
 async def test_file_tools_work_in_the_folder_and_see_nothing_of_the_root(root: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("One line.\n", encoding="utf-8")
     before = files(root)

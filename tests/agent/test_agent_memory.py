@@ -101,7 +101,9 @@ async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_i
 
 
 @pytest.mark.req("GO-G22")
-async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(tmp_path: Path) -> None:
+async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     root, written = tmp_path / ".ricordo", tmp_path / "AGENTS.md"
     model = talking()
     async with HarnessAgent(
@@ -113,6 +115,7 @@ async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(tmp_pat
         await one.settle()
         await one.consolidate()
     assert "AGENTS" not in system(model.requests[0])
+    assert "AGENTS" not in caplog.text
     assert not written.exists()
     written.write_text("Answer in short sentences.\n")
     model = ScriptedModel([Call("remember", {"content": "Tests run at night."}), Say("Kept.")])

@@ -79,13 +79,12 @@ async def test_what_is_loaded_stands_in_the_system_prompt_and_the_message_goes_o
 ) -> None:
     root = tmp_path / ".ricordo"
     await kept(root, ABOUT)
-    first, second = await asked(root, QUESTION, "And which invoice is it?")
+    question, more = f"\n  {QUESTION}\t\n\n", "And which  invoice is it?\r\n"
+    first, second = await asked(root, question, more)
     assert "rows of walnut trees" in loaded(first)
     assert system(first) == system(second), "it was written once"
-    assert spoken(first.messages)[1:] == [("user", QUESTION)]
-    assert spoken(second.messages)[1:] == [
-        ("user", QUESTION), ("assistant", "Reply 1."), ("user", "And which invoice is it?"),
-    ]  # fmt: skip
+    assert spoken(first.messages)[1:] == [("user", question)]
+    assert spoken(second.messages)[1:] == [("user", question), ("assistant", "Reply 1."), ("user", more)]
 
 
 @pytest.mark.parametrize("text", ["Hello.", "Plan a journey by train through the Alps.", "x" * 10_000])

@@ -100,7 +100,10 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
     assert shown[2].count("<past-session-item ") == 1
     assert DECIDED in shown[2]
     assert [each for each in opened if each.endswith("one.log.jsonl")]
-    for name, held in ((pointer, [DECIDED]), ("one", [each.text for each in said])):
+    apart = f"one#{said[0].id},{said[2].id}"
+    for name, held in (
+        (pointer, [DECIDED]), (apart, [said[0].text, DECIDED]), ("one", [each.text for each in said])
+    ):  # fmt: skip
         done = await run_sync(partial(ricordo, "session", "show", name, "--root", root, "--json"))
         assert [each["text"] for each in done.document["conversation"]] == held
     assert (await run_sync(partial(ricordo, "session", "show", "one#none", "--root", root))).code == 1

@@ -426,14 +426,22 @@ async def test_one_line_makes_the_preamble_the_whole_file_and_recall_a_search_of
         await agent.send("Remember where the fixtures are.")
     file = tmp_path / "notes" / "memory.md"
     head = file.read_text().replace("# Memory\n", "# Memory\n\nOf the shop in Bergamo.\n", 1)
-    file.write_text(f"{head}\nBy hand: ask Nadia before you touch staging.\n- Nadia owns billing. #people\n")
+    file.write_text(
+        f"{head}\nBy hand: ask Nadia before you touch staging.\n\n## Who owns what\n\n- Nadia owns billing. #people\n"
+    )
     async with HarnessAgent(
         second, workspace=root, store=f"markdown:{tmp_path / 'notes'}", scope=SCOPE, settings=settings(root)
     ) as agent:
         assert str(await agent.send("Who owns billing?")) == "Nadia does."
     prompt = system(second.requests[0])
-    whole = ("Of the shop in Bergamo.", FACT, "ask Nadia before you touch staging", "Nadia owns billing.")
-    assert [prompt.index(told) for told in whole] == sorted(prompt.index(told) for told in whole)
+    parts = (
+        "Of the shop in Bergamo.",
+        FACT,
+        "ask Nadia before you touch staging",
+        "## Who owns what",
+        "Nadia owns billing.",
+    )
+    assert [prompt.index(told) for told in parts] == sorted(prompt.index(told) for told in parts)
     result = second.requests[1].messages[-1].tool_results[0].text
     assert "Nadia owns billing." in result
     assert FACT not in result

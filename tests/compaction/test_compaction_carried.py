@@ -215,6 +215,7 @@ def test_ids_of_a_summary_depend_on_what_it_carries() -> None:
     assert plain.id != other.id
 
 
+@pytest.mark.req("CC-PIN")
 def test_what_fits_together_is_carried_whole_and_long_ones_are_cut_only_where_it_does_not() -> None:
     long = "Move the fixtures, and keep their names as they are in the list below. " * 30
     spoken = [said("Begin.", id="a"), said(long, id="b"), said("Then tell me.", id="c")]

@@ -48,6 +48,7 @@ async def test_every_earlier_read_of_an_unchanged_file_points_to_the_latest_whic
     assert again.report.reason == "nothing was read again"
 
 
+@pytest.mark.req("GO-DEDUPE")
 async def test_a_pointer_follows_when_its_target_becomes_a_pointer_itself() -> None:
     first = await deduped(conversation(read(1, PAGE), read(2, PAGE)))
     before = tuple(with_ids([*first.messages, *read(3, PAGE)], session="s1"))

@@ -120,7 +120,8 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
         root.entry("We use MySQL for the orders."),
         root.entry("We switched the orders from MySQL to PostgreSQL."),
     )
-    once, twice = root.entry("We deploy only from main."), root.entry("We deploy from main only.")
+    once = root.entry("We deploy only from main.")
+    twice = root.entry("We deploy from main only.", kind="convention")
     thrice = root.entry("We deploy only from main!")
     retro = (root.entry("The retro is on Fridays."), root.entry("On Fridays is the retro."))
     past, now = (

@@ -56,6 +56,7 @@ def test_an_answer_is_split_at_its_last_marker(answer: str, summary: str, tags: 
     assert closing_in(answer)[:2] == (summary, tags)
 
 
+@pytest.mark.req("GO-FRIC")
 def test_what_was_left_open_is_told_apart_from_the_summary() -> None:
     answer = "They moved. OPEN: rename the folder\n- OPEN: tell Nadia\nIt works.\nTAGS: move"
     assert closing_in(answer) == ("They moved. It works.", ("move",), ("rename the folder", "tell Nadia"))
@@ -106,6 +107,7 @@ async def test_of_one_that_is_far_too_long_the_middle_is_left_out_and_never_the_
     assert "messages are left out here" in "".join(sent)
 
 
+@pytest.mark.req("GO-G24")
 async def test_a_short_one_takes_one_request_with_all_of_it() -> None:
     model = FakeModel(reply("They moved.\nTAGS: move"))
     found = await closing_by_model(model, talk(20))

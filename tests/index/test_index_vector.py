@@ -30,6 +30,7 @@ async def names(index: VectorIndex, *numbers: float, limit: int = 9) -> list[str
     return [near.id for near in (await index.search(unit(*numbers), limit)).near]
 
 
+@pytest.mark.req("HE-C7-ties")
 async def test_the_nearest_come_first_and_of_equals_the_highest_id(tmp_path: Path) -> None:
     index = VectorIndex(tmp_path / "v.db", "m")
     assert (await index.search(unit(1, 0), 3)).near == ()

@@ -25,7 +25,7 @@ from ricordo.maintenance.retain import leaving, retain
 from ricordo.maintenance.rules import RetentionConfig, doomed, parse_rule
 from ricordo.testing import Call, Say, ScriptedModel
 from ricordo.workspace.changes import ChangeSets
-from ricordo.workspace.entry import Entry
+from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.layout import USAGE, cursor_path, ledger_path, state_path, transcript_path
 from ricordo.workspace.ledger import append_block, render_block
 
@@ -43,6 +43,7 @@ def left(entries: Sequence[Entry], *rules: str) -> list[str]:
     return [entry.content for entry in entries if entry.content not in {each.entry.content for each in gone}]
 
 
+@pytest.mark.req("HE-O-retention")
 def test_a_memory_goes_when_it_meets_every_condition_of_a_rule_and_its_time_is_over() -> None:
     errand = memory("Buy milk", 200, tags=("errand",))
     others = [
@@ -56,6 +57,7 @@ def test_a_memory_goes_when_it_meets_every_condition_of_a_rule_and_its_time_is_o
     assert left([errand, *others]) == [each.content for each in [errand, *others]]
 
 
+@pytest.mark.req("HE-O-retention")
 def test_a_scope_names_whose_memories_go() -> None:
     mine, guests = memory("Mine", 40, scope=Scope(user="me")), memory("Theirs", 40, scope=Scope(user="guest"))
     assert left([mine, guests], "user=guest: delete after 30 days.") == ["Mine"]
@@ -66,6 +68,7 @@ def test_the_first_rule_that_a_memory_meets_decides() -> None:
     assert left([entry], "tag=law: delete after 2 years", "kind=fact: delete after 30 days") == ["Keep longer"]
 
 
+@pytest.mark.req("HE-O-retention")
 @pytest.mark.parametrize(
     ("unless", "accessed", "confirmed", "goes"),
     [
@@ -121,7 +124,7 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     assert (await retain(files, changes, rules, now=NOW, key=KEY)).memories == []
 
 
-@pytest.mark.req("AS-BUG-31")
+@pytest.mark.req("AS-BUG-31", "HE-T1")
 @pytest.mark.anyio
 @pytest.mark.parametrize("folder", [None, "/kept/wide"])
 async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_behind(
@@ -138,6 +141,8 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     for session in ("old", "new"):
         async with agent(session) as one:
             await one.send(f"The zeppelin of {session} flies.")
+            mast = Entry(content=f"The mooring mast of {session} is tall.", source=Source(session=session))
+            await one.store.save(mast)
         clock.turn(days=400)
     evicted = place_of(root) / "workspace" / (folder or "large_tool_results").strip("/") / "old"
     evicted.mkdir(parents=True)
@@ -160,6 +165,8 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     assert (place_of(root) / transcript_path("main", "new")).exists()
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert [info.session for info in await memory.sessions()] == ["new"]
+        held = {entry.source.session: entry.content for entry in await memory.entries()}
+        assert held == {name: f"The mooring mast of {name} is tall." for name in ("old", "new")}
         found = " ".join(hit.entry.content for hit in await memory.search("zeppelin flies", limit=20))
         assert "zeppelin of new" in found
         assert "zeppelin of old" not in found

@@ -121,7 +121,9 @@ async def test_the_default_store_keeps_nothing_until_one_is_set(tmp_path: Path) 
         set_default_store(" ")
 
 
+@pytest.mark.req("GO-BK-plug")
 async def test_a_store_of_a_third_party_is_opened_by_its_name_bound_and_closed(tmp_path: Path) -> None:
+    register_store("second-shelf", open_shelf)
     async with open_store("shelf:?size=3", scope=SCOPE, settings=settings(tmp_path)) as store:
         assert store.scope == SCOPE
         saved = await store.save(Entry(content=f"The key is {SECRET}."))
@@ -250,9 +252,14 @@ def test_importing_the_registry_loads_no_plain_backend_and_no_heavy_package() ->
 _PARTS = """
 import sys, anyio
 from importlib import import_module
+from inspect import isclass, isfunction
 PARTS = {parts!r}
 for part in PARTS:
-    import_module(part)
+    module = import_module(part)
+    for name in module.__all__:
+        made = getattr(module, name)
+        if isclass(made) or isfunction(made):
+            assert made.__module__ == part, (part, name, made.__module__)
     heavy = [name for name in ("ricordo.harness.loop", "ricordo.agent", "ricordo.runtime") if name in sys.modules]
     assert not heavy, (part, heavy)
 

@@ -50,6 +50,7 @@ def test_others_have_a_folder_below_it() -> None:
     assert folder(Scope(team="x", agent="y", session="s")) == "teams/x/agents/y/"
 
 
+@pytest.mark.req("GO-I11")
 @given(SCOPES, SCOPES, SCOPES)
 def test_two_tenants_two_projects_and_two_users_never_meet(home: Scope, one: Scope, other: Scope) -> None:
     first, second = folder(one, home), folder(other, home)

@@ -205,16 +205,18 @@ async def test_what_was_saved_is_found_whatever_the_summary_says(tmp_path: Path)
 async def test_files_read_and_open_threads_serve_the_next_session(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         told = replace(
-            notes("s", "Looked around."), files_read=("src/app.py", "README.md"), open_threads=("Fix the parser",)
+            notes("s", "Looked around."),
+            files_read=("src/app.py", "README.md"),
+            open_threads=("Fix the parser", "Tell Nadia"),
         )
         path = await keeps(store).close_session(told)
     text = (tmp_path / path).read_text()
     assert "\n## Files read\n\n- src/app.py\n- README.md\n" in text
-    assert "\n## Open threads\n\n- Fix the parser\n" in text
+    assert "\n## Open threads\n\n- Fix the parser\n- Tell Nadia\n" in text
     async with opened(tmp_path) as store:
         assert [hit.path for hit in await store.recall("src/APP.py")] == [path]
         assert await store.recall("src/other.py") == []
-        assert "Left open in the last session:\n- Fix the parser" in await store.preamble()
+        assert "Left open in the last session:\n- Fix the parser\n- Tell Nadia" in await store.preamble()
         later = HandClock().now().replace(hour=11)
         await keeps(store).close_session(notes("t", "Fixed it.", started=later))
         assert "Fix the parser" not in await store.preamble()

@@ -143,6 +143,7 @@ async def test_files_that_are_no_session_files_are_left_alone(tmp_path: Path) ->
         assert len(await lists(store).entries()) == 1
 
 
+@pytest.mark.req("GO-I5")
 async def test_the_index_of_others_is_read_and_its_fields_stay(tmp_path: Path) -> None:
     (tmp_path / "sessions").mkdir()
     path = "sessions/2026-05-13-09h47.md"

@@ -141,6 +141,7 @@ async def test_a_disk_that_fails_at_a_step_of_closing_loses_nothing(tmp_path: Pa
         pytest.fail("closing takes more steps than were tried")
 
 
+@pytest.mark.req("GO-I9")
 async def test_on_a_full_disk_saving_fails_and_reading_goes_on(tmp_path: Path) -> None:
     async with opened(tmp_path, session="s") as store:
         await store.save(Entry(content="Marmots."))

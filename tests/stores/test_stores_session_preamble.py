@@ -73,13 +73,13 @@ async def test_it_lists_the_last_sessions_newest_first(tmp_path: Path) -> None:
 @pytest.mark.req("GO-G17")
 async def test_five_sessions_are_listed_unless_the_address_says_how_many(tmp_path: Path) -> None:
     counts = []
-    for options in ("", "?last=2"):
+    for options in ("", "?last=2", "?last=6"):
         async with open_store(f"sessions:{tmp_path / 'kept'}{options}", scope=SHOP) as store:
-            for number in range(0 if options else 6):
+            for number in range(0 if options else 7):
                 told = notes(f"s{number}", f"Talk {number}.", started=START + timedelta(days=number))
                 await keeps(store).close_session(told)
-            counts.append([f"Talk {number}." in await store.preamble() for number in range(6)].count(True))
-    assert counts == [5, 2]
+            counts.append([f"Talk {number}." in await store.preamble() for number in range(7)].count(True))
+    assert counts == [5, 2, 6]
 
 
 @pytest.mark.req("GO-G17-size")

@@ -54,6 +54,7 @@ async def listed(store: Store) -> list[Entry]:
     return await lists.entries()
 
 
+@pytest.mark.req("HE-C5-required")
 async def test_what_was_saved_is_there_after_opening_again(lasting: str, tmp_path: Path) -> None:
     shelves = Shelves(folder=tmp_path)
     given = [
@@ -62,6 +63,8 @@ async def test_what_was_saved_is_there_after_opening_again(lasting: str, tmp_pat
             kind="a kind of our own",
             tags=("a b", "#x", "日本"),
             since=datetime(2024, 2, 29, tzinfo=UTC),
+            scope=Scope(user="me"),
+            reason="holds in every project",
             by="agent",
             source=Source(session="s1", messages=("m1", "m2"), quote="said\nso", origin="chat"),
             confidence=0.25,
@@ -77,7 +80,7 @@ async def test_what_was_saved_is_there_after_opening_again(lasting: str, tmp_pat
         assert await listed(store) == saved[::-1]
         hits = await store.recall("", limit=50)
         assert [hit.entry for hit in hits] == saved[::-1]
-        assert [replace(hit.entry, id="", time=None, scope=None) for hit in hits] == given[::-1]
+        assert [replace(hit.entry, id="", time=None) for hit in hits] == given[::-1]
 
 
 async def test_the_newest_is_what_was_saved_last_whatever_the_clock_says(address: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from desks import CONTEXT, Desks, Person
 from disks import FailingDisk, StepDisk
+from memory_shelf import shelf
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import ToolFailed
 from ricordo.events import Emitter
@@ -186,6 +187,15 @@ def test_a_result_stays_within_its_budget_and_counts_what_is_left_out(sizes: lis
     assert (f" {left_out} more did not fit" in told) == (left_out > 0)
     if len(hits) > 1 and sum(sizes) < budget // 4:
         assert left_out == 0
+
+
+@pytest.mark.req("GO-G21")
+async def test_recall_keeps_the_order_of_the_store_whatever_the_times_of_the_memories() -> None:
+    store = shelf()
+    for year in (2026, 2024, 2025):
+        await store.save(Entry(content=f"Pear of {year}.", time=NOW.replace(year=year)))
+    told = await recall_tool(store)({"query": "pear"}, CONTEXT)
+    assert unfence(told) == ("Pear of 2025.", "Pear of 2024.", "Pear of 2026.")
 
 
 def test_who_said_it_decides_the_trust() -> None:
