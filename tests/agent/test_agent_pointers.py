@@ -72,10 +72,12 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
 
         monkeypatch.setattr(LocalFiles, verb, watched)
     path = topic.relative_to(place_of(root) / "workspace").as_posix()
+    apart = f"one#{said[0].id},{said[2].id}"
     calls: list[ScriptItem] = [
         Call("recall", {"query": "walnut harvester"}),
         Call("memory_get", {"path": path}),
         Call("session_history", {"session_id": pointer}),
+        Call("session_history", {"session_id": apart}),
         Say("From Okonkwo."),
     ]
     before: list[str] = []
@@ -99,8 +101,10 @@ async def test_a_topic_leads_to_exactly_what_was_said_and_no_transcript_is_read_
     assert pointer in shown[1]
     assert shown[2].count("<past-session-item ") == 1
     assert DECIDED in shown[2]
+    assert shown[3].count("<past-session-item ") == 2, "what was said between the two is not shown"
+    assert said[0].text in shown[3]
+    assert DECIDED in shown[3]
     assert [each for each in opened if each.endswith("one.log.jsonl")]
-    apart = f"one#{said[0].id},{said[2].id}"
     for name, held in (
         (pointer, [DECIDED]), (apart, [said[0].text, DECIDED]), ("one", [each.text for each in said])
     ):  # fmt: skip

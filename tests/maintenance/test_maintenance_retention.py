@@ -165,8 +165,8 @@ async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_b
     assert (place_of(root) / transcript_path("main", "new")).exists()
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:
         assert [info.session for info in await memory.sessions()] == ["new"]
-        held = {entry.source.session: entry.content for entry in await memory.entries()}
-        assert held == {name: f"The mooring mast of {name} is tall." for name in ("old", "new")}
+        saved = {entry.source.session: entry.content for entry in await memory.entries()}
+        assert saved == {name: f"The mooring mast of {name} is tall." for name in ("old", "new")}
         found = " ".join(hit.entry.content for hit in await memory.search("zeppelin flies", limit=20))
         assert "zeppelin of new" in found
         assert "zeppelin of old" not in found

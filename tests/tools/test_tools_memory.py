@@ -195,7 +195,7 @@ async def test_recall_keeps_the_order_of_the_store_whatever_the_times_of_the_mem
     for year in (2026, 2024, 2025):
         await store.save(Entry(content=f"Pear of {year}.", time=NOW.replace(year=year)))
     told = await recall_tool(store)({"query": "pear"}, CONTEXT)
-    assert unfence(told) == ("Pear of 2025.", "Pear of 2024.", "Pear of 2026.")
+    assert unfence(str(told)) == ("Pear of 2025.", "Pear of 2024.", "Pear of 2026.")
 
 
 def test_who_said_it_decides_the_trust() -> None:
