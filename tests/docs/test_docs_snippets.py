@@ -1,6 +1,7 @@
 """What the README and the documentation show is run, page by page, as a reader would.
 
-The README and a page of the design run in real processes, the others in such as begin with everything imported.
+The code of the README and of a page of the design runs in real processes, all else in such as begin with everything
+imported.
 """
 
 import ast
@@ -33,14 +34,13 @@ def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path, monkeypat
         elif block.language == "python":
             printed = _printed(block.body, where, is_real=is_real)
         elif block.language == "console":
-            _play(block, where, is_real=is_real)
+            _play(block, where)
         else:
             assert missing_line(tuple(block.body.splitlines()), printed) is None, f"{where}: printed was\n{printed}"
 
 
-def _play(block: Block, where: str, *, is_real: bool) -> None:
-    programs = [str(Path(sys.executable).parent), os.environ["PATH"]]
-    path = os.pathsep.join(programs if is_real else [str(executables()), *programs])
+def _play(block: Block, where: str) -> None:
+    path = os.pathsep.join([str(executables()), str(Path(sys.executable).parent), os.environ["PATH"]])
     for command in commands(block.body):
         done = subprocess.run(
             ["/bin/sh", "-c", command.line],

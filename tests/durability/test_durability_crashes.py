@@ -70,8 +70,8 @@ def test_a_file_is_replaced_whole_or_not_at_all_and_no_replacement_is_lost(crash
         assert case["left"] == {"content": "new" if renamed else "old", "listed": ["workspace/MEMORY.md"]}
         assert case["again"]["content"] == "new"
     anyio.run(_create, tmp_path / "root")
-    _two_processes_add_lines(tmp_path / "root", 40)
-    assert (tmp_path / "root" / "workspace" / "MEMORY.md").read_bytes() == b"line\n" * 80
+    _two_processes_add_lines(tmp_path / "root", 20)
+    assert (tmp_path / "root" / "workspace" / "MEMORY.md").read_bytes() == b"line\n" * 40
 
 
 def _check_ingest(told: list[dict[str, Any]]) -> None:

@@ -30,19 +30,19 @@ async def opened(path: Path) -> Inbox:
 
 
 async def test_each_of_the_jobs_of_eight_processes_is_done_by_exactly_one(tmp_path: Path) -> None:
-    running = [start(tmp_path / "queue.db", f"p{number}", "work", 50) for number in range(8)]
+    running = [start(tmp_path / "queue.db", f"p{number}", "work", 20) for number in range(8)]
     done = Counter(line for process in running for line in told(process))
-    assert done == Counter(f"did p{process}-{number}" for process in range(8) for number in range(50))
+    assert done == Counter(f"did p{process}-{number}" for process in range(8) for number in range(20))
     inbox = await opened(tmp_path / "queue.db")
     assert {record.state for record in await inbox.jobs(limit=1000)} == {"done"}
-    assert len(await inbox.jobs(limit=1000)) == 400
+    assert len(await inbox.jobs(limit=1000)) == 160
     await inbox.close()
 
 
 def test_jobs_of_one_key_never_run_at_once(tmp_path: Path) -> None:
-    running = [start(tmp_path / "queue.db", f"p{number}", "same_key", 40) for number in range(4)]
+    running = [start(tmp_path / "queue.db", f"p{number}", "same_key", 15) for number in range(4)]
     begun = [line for process in running for line in told(process)]
-    assert len(begun) >= 40
+    assert len(begun) >= 15
     assert set(begun) == {"begin 1"}
 
 

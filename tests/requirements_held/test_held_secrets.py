@@ -191,6 +191,12 @@ def holding(folder: Path, secret: str) -> list[str]:
     return found
 
 
+def kinds_tried_in(where: str) -> list[str]:
+    """Return two kinds of secrets; over the places each kind has its turn, since all go through one redactor."""
+    kinds, at = list(SECRETS), list(PLACES).index(where)
+    return [kinds[(at + step) % len(kinds)] for step in range(2)]
+
+
 @pytest.mark.req("FC-SECRET")
 @pytest.mark.parametrize("where", PLACES)
 async def test_a_secret_is_below_no_root_and_in_no_log_event_or_error(
@@ -198,7 +204,8 @@ async def test_a_secret_is_below_no_root_and_in_no_log_event_or_error(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     events: list[Event] = []
-    for kind, secret in SECRETS.items():
+    for kind in kinds_tried_in(where):
+        secret = SECRETS[kind]
         errors: list[str] = []
         async with Memory.open(tmp_path / kind, scope=SHOP, on_event=events.append) as memory:
             try:
