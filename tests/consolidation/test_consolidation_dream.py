@@ -184,6 +184,7 @@ async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whol
         root.entry("We switched the orders from MySQL to PostgreSQL."),
     )
     await curated(root, old, new, root.entry("We deploy only from main."), root.entry("We deploy from main only."))
+    await root.note("The staging server is called Kestrel.")
     before = await root.contents()
     proposal = await root.consolidator.preview(deep=True)
     assert {MEMORY, LEDGER} == {*proposal.documents}
