@@ -146,6 +146,7 @@ def test_a_long_summary_is_cut_after_a_sentence() -> None:
     )
 
 
+@pytest.mark.req("DF-C31")
 @pytest.mark.parametrize("again", ["plays  CHESS.", "Plays chess", "plays chess!", " Plays\tchess "])
 def test_a_fact_that_is_said_again_is_merged_and_keeps_where_it_was_said(again: str) -> None:
     first = update(Profile(), new("Plays chess", confidence=0.8))
