@@ -132,7 +132,7 @@ async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_pat
     given = [
         said("Run it."),
         replace(call("c1", "c2", name="bash"), metadata={"of": "the caller"}),
-        replace(result("c1", LINES), metadata={"own": [1, 2]}),
+        replace(result("c1", LINES, is_error=True), metadata={"own": [1, 2]}),
         result("c2", "short"),
         said("And then?"),
     ]
@@ -150,6 +150,7 @@ async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_pat
     for window in (sent, kept, stated.state.window):
         assert is_valid(window)
         assert "is too long" in window[2].tool_results[0].text
+        assert window[2].tool_results[0].is_error
         assert LINES[1_000:2_000] not in str(window)
         for now, then in zip(window, recorded, strict=False):
             assert (now.id, now.role, now.time, now.usage) == (then.id, then.role, then.time, then.usage)

@@ -126,7 +126,8 @@ def test_instructions_and_pins_are_carried_through_every_compaction_byte_for_byt
 
 @pytest.mark.req("AS-COMPACT-10")
 def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_and_names_its_handle() -> None:
-    messages = [*talk(10), rule("Answer in English."), pinned(said("Never touch production.", id="p1")), *talk(20, 50)]
+    pin = f"Never touch production. {'Not even once. ' * 100}Never."
+    messages = [*talk(10), rule("Answer in English."), pinned(said(pin, id="p1")), *talk(20, 50)]
     found = compacted(messages)
     text = found.messages[0].text
     parts = ["## SESSION INTENT", "## NEXT STEPS", "Message number 0 ", "</summary>", "<instructions note=", "English."]
@@ -139,7 +140,7 @@ def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_a
     assert found.report.handle == handle_in(found.messages[0]) == handle
     assert f"`expand` with `{handle}`" in text
     assert handle_in(said("no summary")) == ""
-    assert unfence(text[text.index("<instructions") :]) == ("Answer in English.", "Never touch production.")
+    assert unfence(text[text.index("<instructions") :]) == ("Answer in English.", pin)
     # a user's pin is not carried a second time as a request
     assert text.count("Never touch production.") == 1
 

@@ -193,6 +193,7 @@ async def test_what_holds_a_pinned_memory_stays_and_none_keeps_for_ever(root: Ro
     ]
 
 
+@pytest.mark.req("AS-MAINT-04")
 async def test_without_an_announcement_what_is_due_goes_at_once(root: Root) -> None:
     await root.session(181)
     await root.session(180)

@@ -52,6 +52,7 @@ def inside(told: str) -> str:
     return text
 
 
+@pytest.mark.req("AS-BUG-24")
 async def test_the_pages_joined_are_all_that_was_said() -> None:
     one = expand_tool(opened)
     told, text, more = await call(one), "", {"offset": 0}
