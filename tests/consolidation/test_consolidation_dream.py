@@ -123,7 +123,10 @@ async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradi
     once = root.entry("We deploy only from main.")
     twice = root.entry("We deploy from main only.", kind="convention")
     thrice = root.entry("We deploy only from main!")
-    retro = (root.entry("The retro is on Fridays."), root.entry("On Fridays is the retro."))
+    retro = (
+        root.entry("The weekly retro of the whole team is held on Fridays in the small room."),
+        root.entry("The weekly retro of the team is held in the small room on Fridays."),
+    )
     past, now = (
         root.entry("We use Jenkins for the builds."),
         root.entry("We switched the builds from Jenkins to Drone."),
