@@ -12,6 +12,12 @@ SHOP = Scope(user="me", project="shop")
 Opened = Callable[..., AbstractAsyncContextManager[Memory]]
 
 
+@pytest.fixture(autouse=True)
+def unhurried_closing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let closing learn for as long as it takes: a busy machine needs more than the two seconds that it has."""
+    monkeypatch.setenv("RICORDO_FLUSH__CLOSING_SECONDS", "40")
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / ".ricordo"

@@ -11,6 +11,7 @@ from places import place_of
 from ricordo import Memory, Message
 from ricordo.consolidation.config import ConsolidationConfig
 from ricordo.errors import ChangeNotFound
+from ricordo.flush.config import FlushConfig
 from ricordo.messages import Text
 from ricordo.runtime import Settings
 
@@ -76,7 +77,7 @@ async def test_a_save_that_is_taken_back_answers_no_more_and_does_again_when_tha
 
 async def test_a_save_whose_curated_line_is_in_a_topic_is_taken_out_of_it(opened: Opened, root: Path) -> None:
     config = ConsolidationConfig(max_lines=8)
-    settings = replace(Settings.from_environment(), consolidation=config)
+    settings = replace(Settings.from_environment(), consolidation=config, flush=FlushConfig(closing_seconds=40.0))
     async with opened(settings=settings) as memory:
         saved = [await memory.remember(f"Porto harbour {number} is closed.") for number in range(6)]
         await memory.ingest(said("Paul owns billing."), session="t")

@@ -23,7 +23,8 @@ SCOPE = Scope(user="me", project="shop")
 def settings(root: Path, *, consolidates: bool = False) -> Settings:
     """Return settings that keep everything beside the root; curated memory is made where a test is about it.
 
-    What is said is learned by rules, so that a script holds only what the agent itself asks its model.
+    What is said is learned by rules, so that a script holds only what the agent itself asks its model, and closing
+    learns for as long as it takes on a busy machine.
     """
     return Settings(
         root=None,
@@ -31,7 +32,7 @@ def settings(root: Path, *, consolidates: bool = False) -> Settings:
         data=root.parent / "data",
         cache=root.parent / "cache",
         consolidation=ConsolidationConfig(model=OFFLINE) if consolidates else None,
-        flush=FlushConfig(model=OFFLINE),
+        flush=FlushConfig(model=OFFLINE, closing_seconds=40.0),
     )
 
 
