@@ -1,6 +1,6 @@
 """What holds for every test: isolation, a loop that never waits, seeded property tests, and claims that are counted."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis.configuration
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from isolation import forbid_network, hear_interruptions, isolate
-from loop_guard import LoopGuard
+from loop_guard import LeavesLoopFree, LoopGuard
 from requirement_claims import ClaimReporter, attach_claims
 from spared_work import keep_folders_in_memory, set_collected_apart
 
@@ -92,6 +92,25 @@ def isolation_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def home(isolation_base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give the test an empty home and working directory, and take the person's environment away."""
     return isolate(isolation_base, monkeypatch)
+
+
+@pytest.fixture
+def leaves_loop_free() -> LeavesLoopFree:
+    """Return what fails the test if the package works on the event loop for more than 50 ms, scaled by the machine.
+
+    What exceeds it by chance on a busy machine is tried again, twice at most.
+    """
+
+    async def leaves_free(act: Callable[[], Awaitable[object]]) -> None:
+        for _ in range(3):
+            with _guard.watch(stall_seconds=0.05) as findings:
+                await act()
+            if not findings:
+                break
+        else:
+            pytest.fail("\n".join(findings), pytrace=False)
+
+    return leaves_free
 
 
 @pytest.fixture(autouse=True)

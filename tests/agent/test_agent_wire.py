@@ -116,7 +116,7 @@ async def test_a_blank_message_is_refused_before_it_is_recorded(tmp_path: Path) 
             assert one.window == ()
 
 
-@pytest.mark.may_block("the package of the provider writes thousands of messages at once")
+@pytest.mark.req("DF-B19")
 @pytest.mark.parametrize("refuses", [False, True], ids=["before the limit", "by the refusal"])
 async def test_more_messages_than_the_provider_takes_are_made_fewer(tmp_path: Path, refuses: bool) -> None:
     said_before = [
@@ -145,7 +145,7 @@ class _Untold:
         self.complete, self.stream = inside.complete, inside.stream
 
 
-@pytest.mark.may_block("the package of the provider writes thousands of messages at once")
+@pytest.mark.req("DF-B19")
 async def test_more_messages_than_fit_are_refused_with_a_sentence_where_nothing_may_shrink_them(tmp_path: Path) -> None:
     with strict(lambda _: Say("Yes.")) as server:
         async with agent(reach(server, CHAT), tmp_path) as one:

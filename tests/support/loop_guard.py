@@ -22,18 +22,22 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from machine_speed import slowness
 
-__all__ = ["STALL_SECONDS", "LoopGuard"]
+__all__ = ["STALL_SECONDS", "LeavesLoopFree", "LoopGuard"]
 
 STALL_SECONDS = 0.25
 """Seconds of a normal machine's processor time for which the package may keep the event loop from everything else."""
+
+LeavesLoopFree: TypeAlias = Callable[[Callable[[], Awaitable[object]]], Awaitable[None]]
+"""Does something and fails the test if the event loop was blocked meanwhile for more than 50 ms."""
+
 _LOOK_SECONDS = 0.02
 
 _P = ParamSpec("_P")
@@ -92,6 +96,7 @@ class LoopGuard:
         self._prefix = str(package) + os.sep
         self._nominal = stall_seconds
         self._slowness = slowness
+        self._slow = 1.0
         self._stall_seconds = stall_seconds
         self._running: dict[int, _Callback] = {}
         self._findings: list[str] | None = None
@@ -100,7 +105,8 @@ class LoopGuard:
 
     def install(self) -> None:
         """Hook into the interpreter and measure the machine; without effect until `watch`."""
-        self._stall_seconds = self._nominal * self._slowness()
+        self._slow = self._slowness()
+        self._limit_to(self._nominal)
         sys.addaudithook(self._on_audit)
         for owner, name in _UNAUDITED_CALLS:
             if hasattr(owner, name):
@@ -111,13 +117,22 @@ class LoopGuard:
         handle._run = self._timed(handle._run)
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[list[str]]:
-        """Collect findings into the list it yields, until the block ends."""
+    def watch(self, *, stall_seconds: float | None = None) -> Iterator[list[str]]:
+        """Collect findings into the list it yields, until the block ends; meanwhile stalls have this limit, if any.
+
+        Watching outside of it is held until then.
+        """
         previous, self._findings = self._findings, []
+        nominal = self._nominal
+        self._limit_to(nominal if stall_seconds is None else stall_seconds)
         try:
             yield self._findings
         finally:
             self._findings = previous
+            self._limit_to(nominal)
+
+    def _limit_to(self, seconds: float) -> None:
+        self._nominal, self._stall_seconds = seconds, seconds * self._slow
 
     def _on_audit(self, event: str, args: tuple[object, ...]) -> None:
         if event in _BLOCKING_EVENTS and self._findings is not None and _loop_is_running():

@@ -37,7 +37,7 @@ from ricordo.workspace.changes import CURATION_LOCK
 from ricordo.workspace.entry import FROM_OUTSIDE, Entry, Source
 from ricordo.workspace.layout import cursor_path, transcript_path
 from ricordo.workspace.ledger import Block, append_block, render_block
-from ricordo.workspace.redaction import redacted_entry
+from ricordo.workspace.redaction import all_redacted_beside
 from ricordo.workspace.tombstones import content_digest, read_tombstones
 from ricordo.workspace.transcript import Logged, read_log
 
@@ -340,11 +340,9 @@ class Flusher:
     async def _unknown(self, session: str, entries: list[Entry]) -> list[Entry]:
         """Leave out what was extracted from the same messages before."""
         known = {(entry.source.messages, entry.content) for entry in await ever_extracted(self.files, session)}
-        return [
-            entry
-            for entry in entries
-            if (entry.source.messages, redacted_entry(entry, self.redactor).content) not in known
-        ]
+        stored = await all_redacted_beside(entries, self.redactor)
+        pairs = zip(entries, stored, strict=True)
+        return [entry for entry, clean in pairs if (entry.source.messages, clean.content) not in known]
 
     async def _write(self, cursor: Cursor, entries: list[Entry]) -> Block | None:
         """Append the entries that were not forgotten and move the cursor.

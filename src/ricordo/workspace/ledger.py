@@ -20,7 +20,7 @@ from ricordo.guard.redact import Redactor
 from ricordo.workspace.entry import Entry
 from ricordo.workspace.entry_codec import Located, parse_entries, render_entry
 from ricordo.workspace.layout import LEDGERS, MEMORY, TOPICS, WORKSPACE, is_ledger, is_memory, ledger_path, long_path
-from ricordo.workspace.redaction import redacted_beside
+from ricordo.workspace.redaction import all_redacted_beside
 
 __all__ = [
     "LONG_BYTES",
@@ -72,7 +72,7 @@ async def append_entries(
 
 async def render_block(files: FileStore, day: date, entries: Sequence[Entry], redactor: Redactor) -> Block:
     """Return the block that `entries` make in the ledger of `day`; the files of long ones are written by this."""
-    stored = tuple([await redacted_beside(entry, redactor) for entry in entries])
+    stored = await all_redacted_beside(entries, redactor)
     bullets = [await _bullet(files, entry) for entry in stored]
     data = "".join(bullets).encode("utf-8", "surrogatepass")
     return Block(path=ledger_path(day), data=data, entries=stored)

@@ -4,8 +4,9 @@ Every writer of messages and entries uses these functions, so nothing stored or 
 files by hand, so what is read is cleaned once more. The values that callers hold are left as they are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from ricordo.errors import InvalidEntry, InvalidMessage, InvalidScope
@@ -13,14 +14,23 @@ from ricordo.guard.redact import Redactor, has_secret
 from ricordo.messages import JsonValue, Media, Message, Part, Text, Thinking, ToolCall, ToolResult, Unknown
 from ricordo.messages.jsontext import dumps, loads
 from ricordo.scopes import Scope
-from ricordo.uncut import uncut_in_thread
+from ricordo.uncut import compute, uncut_in_thread
 from ricordo.workspace.entry import Entry, Source
 from ricordo.workspace.redacted_text import clean_lines, clean_uri
 
-__all__ = ["redacted_beside", "redacted_entry", "redacted_message", "redacted_messages", "shown_entry"]
+__all__ = [
+    "all_redacted_beside",
+    "redacted_beside",
+    "redacted_entry",
+    "redacted_message",
+    "redacted_messages",
+    "shown_entry",
+]
 
 _LONG = 10_000
 """Characters of which no secret is looked for on the event loop."""
+_EACH = 500
+"""As many characters more take as long as what each entry takes, however short it is."""
 
 _P = TypeVar("_P", bound=Part)
 _D = TypeVar("_D", Entry, Source)
@@ -107,6 +117,17 @@ def _marked(entry: Entry, redactor: Redactor) -> Entry:
         supersedes=entry.supersedes and redactor.clean(entry.supersedes),
         extra=tuple((key, redactor.clean(value)) for key, value in entry.extra),
     )
+
+
+async def all_redacted_beside(entries: Sequence[Entry], redactor: Redactor) -> tuple[Entry, ...]:
+    """Return what `redacted_entry` returns for each, made in a thread where they are long together."""
+    length = sum(_EACH + len(entry.content) for entry in entries)
+    redacting = partial(_all_redacted, entries, redactor)
+    return await compute(redacting, size=length, at_once=_LONG)
+
+
+def _all_redacted(entries: Iterable[Entry], redactor: Redactor) -> tuple[Entry, ...]:
+    return tuple(redacted_entry(entry, redactor) for entry in entries)
 
 
 async def redacted_beside(entry: Entry, redactor: Redactor) -> Entry:
