@@ -252,6 +252,7 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
     assert all(FACT in prompt for prompt in prompts[first:])
 
 
+@pytest.mark.req("DF-C69")
 async def test_what_a_person_lets_be_forgotten_leaves_the_prompt_at_once(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = talking()

@@ -53,7 +53,7 @@ async def _known(root: Path) -> None:
         await profile.set_summary("topOfMind", "The launch.")
 
 
-@pytest.mark.req("DF-INJ")
+@pytest.mark.req("DF-INJ", "DF-C69")
 async def test_the_profile_is_in_the_prompt_and_a_change_reaches_the_next_turn(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = talking()

@@ -58,6 +58,7 @@ async def test_after_a_compaction_the_tools_give_back_what_was_said(tmp_path: Pa
     calls = {
         "history": Call("session_history", {"session_id": "s", "agent_id": "main", "last_n": 200}),
         "search": Call("session_search", {"query": "NUMBER 3.", "agent_id": "main"}),
+        "list": Call("session_list"),
     }
 
     def reply(request: RecordedRequest) -> Say | Call:
@@ -75,14 +76,18 @@ async def test_after_a_compaction_the_tools_give_back_what_was_said(tmp_path: Pa
         history = unfence(spoken(model.requests[-1].messages)[-1][1]) or ()
         await one.send("search")
         search = spoken(model.requests[-1].messages)[-1][1]
+        await one.send("list")
+        listed = spoken(model.requests[-1].messages)[-1][1]
     assert mark_of(window[0]) == "summary"
     assert not any(message.text == told[3] for message in window), "it is no longer in the window"
     assert [text for text in history if text.startswith("Number")] == told
     assert not any(window[0].text[:40] in text for text in history)
     (found,) = unfence(search) or ()
     assert found.splitlines()[1] == told[3].strip()
-    logged = [text for role, text in spoken(await transcript(root)) if role == "user"]
-    assert logged == [*told, "history", "search"]
+    logged = await transcript(root)
+    assert [text for role, text in spoken(logged) if role == "user"] == [*told, *calls]
+    # when it was asked for, its result and the last reply were still to come
+    assert f"{len(logged) - 2} messages" in listed
 
 
 @pytest.mark.req("AS-BUG-28")

@@ -183,6 +183,7 @@ async def test_a_new_prompt_takes_the_updates_out_of_the_window() -> None:
     assert [unfence(text) for text in updates((await talk.ask()).window)] == [("- Two.",)]
 
 
+@pytest.mark.req("DF-C69")
 async def test_what_was_forgotten_elsewhere_is_in_no_later_request() -> None:
     memory = Memory("- Tabs.")
     talk = Talk(memory)

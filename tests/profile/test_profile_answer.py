@@ -40,6 +40,7 @@ DRAFT = json.dumps(answer(newFacts=[]))
         f"<think>Let me look at {{this}} and {OTHER}\n{TEXT}",
         f"<think>Let me see.\n{TEXT}</think>",
         f"{OTHER}\n{{}}\n{{not json}}\n{TEXT}",
+        f"""{{"note": 1}}\n{TEXT}""",
         [{"type": "thinking", "thinking": "{}"}, {"type": "text", "text": TEXT}],
         [TEXT[:20], TEXT[20:]],
         [{"type": "text", "text": "Here:"}, TEXT[:9], TEXT[9:], {"type": "image"}, 3],
