@@ -1,6 +1,7 @@
 """What can be configured, what is refused, and what the documents promise of the defaults."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
@@ -109,13 +110,20 @@ async def test_thirty_messages_fire_and_ten_stay_whatever_the_window() -> None:
     assert config.flush_before_compact
     assert config.offload_before_compact
     for limit in (None, 32_000, 200_000, 1_000_000):
-        compact = Compact(config, DigestSummary())
+        given: list[list[Message]] = []
+
+        async def keep(messages: Sequence[Message], given: list[list[Message]] = given) -> None:
+            given.append([*messages])
+
+        compact = Compact(config, DigestSummary(), before_summary=keep, offload=keep)
         below = await compact.reduce(Window(messages=turns(29), session="s1", agent="main", limit=limit))
         assert below.messages == turns(29)
+        assert given == []
         at = await compact.reduce(Window(messages=turns(30), session="s1", agent="main", limit=limit))
         assert at.report.status == "done"
         assert len(at.messages) == 11
         assert at.messages[1:] == turns(30)[-10:]
+        assert given == [[*turns(30)[:20]]] * 2, "learned from, and in the transcript"
 
 
 @pytest.mark.req("AS-COMPACT-17", "AS-COMPACT-clamp")
