@@ -65,8 +65,9 @@ def agent(
 
 
 def own_threads() -> set[str]:
-    """Return the names of the running threads without those of anyio's pool, which grows and shrinks by load."""
-    return {thread.name for thread in threading.enumerate() if not thread.name.startswith("AnyIO worker thread")}
+    """Return the names of the running threads without those of the pools, which grow and shrink by load."""
+    pools = ("AnyIO worker thread", "ricordo worker")
+    return {thread.name for thread in threading.enumerate() if not thread.name.startswith(pools)}
 
 
 @pytest.mark.req("AS-MAINT-01", "AS-TRIG-03")

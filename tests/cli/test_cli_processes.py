@@ -180,7 +180,7 @@ def test_an_answer_of_the_demo_changes_with_the_sentence_it_rests_on() -> None:
     assert len(rest) < len(heard)
     Path("without.jsonl").write_text("".join(rest), encoding="utf-8")
     asked = ("--ask", "Which database does the orders service use?", "--ask", "How are branches named?")
-    database, branches = json.loads(_run("demo", "without.jsonl", *asked, "--json").stdout)["answers"]
+    database, branches = run_here("demo", "without.jsonl", *asked, "--json").document["answers"]
     assert "MySQL 8" in database["hit"]["entry"]["content"]
     assert database["superseded"] == []
     assert "ord-<ticket>" not in json.dumps(branches)
@@ -206,10 +206,10 @@ def test_the_demo_of_a_file_without_a_conversation_fails_in_one_line_and_promise
     file: str, problem: str
 ) -> None:
     Path("notes.txt").write_text("no conversation", encoding="utf-8")
-    done = _run("demo", file, code=1)
-    assert done.stdout == ""
-    assert problem in done.stderr
-    assert done.stderr.count("\n") == 1
+    done = run_here("demo", file)
+    assert (done.code, done.out) == (1, "")
+    assert problem in done.err
+    assert done.err.count("\n") == 1
 
 
 @pytest.mark.soak

@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ import anyio.to_thread
 import pytest
 
 from disks import FailingDisk, StepDisk
+from piped_processes import start_code
 from ricordo.clock import MonotonicIds, SystemClock
 from ricordo.errors import (
     AlreadyExists,
@@ -291,27 +290,16 @@ anyio.run(main)
 
 
 def _won_by(names: list[str], rounds: int, root: Path) -> dict[str, list[int]]:
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", _CREATOR, str(root), name, str(rounds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in names
-    ]
+    running = [start_code(_CREATOR, root, name, rounds) for name in names]
     won = {}
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        assert process.stdin is not None
         process.stdin.close()
     for name, process in zip(names, running, strict=True):
-        assert process.stdout is not None
-        with process.stdout:
-            won[name] = [int(number) for number in process.stdout.read().split()]
+        won[name] = [int(number) for number in process.stdout.read().split()]
         assert process.wait(timeout=30) == 0
+        process.close()
     return won
 
 

@@ -1,8 +1,6 @@
 """Transcripts: every message once, in order, whatever is torn, repeated, or written at the same time."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from piped_processes import start_code
 from ricordo.files import FileStore
 from ricordo.files.in_memory import InMemoryFiles
 from ricordo.files.local import LocalFiles
@@ -182,20 +181,14 @@ anyio.run(main)
 @pytest.mark.req("AS-TRANS-03")
 def test_two_processes_writing_one_session_lose_and_double_nothing(tmp_path: Path) -> None:
     spans = [(0, 60), (30, 90)]
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(tmp_path / "root"), PATH, str(start), str(stop)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for start, stop in spans
-    ]
+    running = [start_code(_WRITER, tmp_path / "root", PATH, start, stop) for start, stop in spans]
     for process in running:
-        assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
     for process in running:
-        process.communicate("\n", timeout=60)
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in running:
+        process.communicate(timeout=60)
         assert process.returncode == 0
     rows = [json.loads(line) for line in (tmp_path / "root" / PATH).read_bytes().splitlines()]
     assert sorted(row["id"] for row in rows) == sorted(f"id-{number}" for number in range(90))
