@@ -26,7 +26,7 @@ __all__ = ["explain", "recall", "search"]
 
 _MOST_CURATED = 2_000
 _FOLDED = 8
-_AT_ONCE = 100
+_AT_ONCE = 200
 """Of so many passages the ranking takes some milliseconds at most."""
 _NEARNESS = {"bm25": "own", "context": "context", "dense": "dense", "dense_context": "dense_context"}
 """The signals that tell how near a passage is, with the weights of their names."""
