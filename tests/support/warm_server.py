@@ -7,13 +7,14 @@ of arguments, the arguments, and the environment. The answer is the process's id
 status on another one. Who closes the connection before that end kills the process.
 
 Invariants: this process has one thread, so that it may be forked at any time. A child is as a new interpreter would be
-in all but its hash seed, its locale, what is imported, and which patterns are compiled.
+in all but its hash seed, its locale, what is imported, and what was used once.
 """
 
 import atexit
 import builtins
 import fcntl
 import gc
+import hashlib
 import importlib
 import os
 import runpy
@@ -246,13 +247,14 @@ def _prepare() -> None:
         name = ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__")
         if not name.endswith("__main__"):
             importlib.import_module(name)
-    _compile_patterns()
+    _use_once()
     gc.freeze()
     gc.enable()
 
 
-def _compile_patterns() -> None:
-    """Look for what is worth remembering once: patterns are compiled at first use, which takes a fifth of a second."""
+def _use_once() -> None:
+    """Do what takes long at its first use: compile the patterns of what is worth remembering, and begin to hash."""
+    hashlib.sha256(b"")
     messages = importlib.import_module("ricordo.messages")
     said = messages.Message(role="user", parts=(messages.Text(text="We decided to use PostgreSQL. I prefer tea."),))
     importlib.import_module("ricordo.flush.extract").extract([said])
