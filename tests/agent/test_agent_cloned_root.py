@@ -57,6 +57,7 @@ async def test_a_state_that_permits_calls_permits_none_where_the_root_is_trusted
     assert "not permitted on this machine" in caplog.text
 
 
+@pytest.mark.req("AS-STATE-07")
 async def test_what_was_permitted_here_holds_after_a_reload_and_a_move_and_nowhere_else(tmp_path: Path) -> None:
     root, pwned = tmp_path / "shop" / ".ricordo", tmp_path / "pwned"
     async with agent(root, pwned, Person(False), session="s") as opened:
@@ -80,6 +81,7 @@ async def test_what_was_permitted_here_holds_after_a_reload_and_a_move_and_nowhe
     assert len(person.asked) == 1
 
 
+@pytest.mark.req("AS-STATE-07")
 async def test_a_permission_that_was_taken_back_does_not_come_back_with_an_old_state(tmp_path: Path) -> None:
     root, pwned, person = tmp_path / ".ricordo", tmp_path / "pwned", Person(False)
     async with agent(root, pwned, person, session="s") as opened:

@@ -49,6 +49,7 @@ async def checked(root: Path, count: int) -> None:
         assert [check.name for check in await again.memory.doctor() if not check.ok] == []
 
 
+@pytest.mark.req("AS-TRANS-03")
 async def test_two_agents_that_sum_up_one_session_at_once_lose_nothing_and_learn_nothing_twice(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with compacting(ScriptedModel(answered), root) as one:
@@ -129,6 +130,7 @@ class Written(NamedDisk):
         super().write(descriptor, data)
 
 
+@pytest.mark.req("AS-TRANS-01")
 @pytest.mark.parametrize("many", [1_000, pytest.param(10_000, marks=pytest.mark.soak)])
 async def test_a_turn_reads_and_writes_no_more_in_a_long_session_than_in_a_short_one(
     tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch

@@ -126,6 +126,7 @@ async def test_a_turn_that_can_not_be_recorded_is_told_and_sums_nothing_up(tmp_p
     await checked(root)
 
 
+@pytest.mark.req("AS-OVER-06")
 async def test_an_overflow_is_made_good_with_no_room_for_the_journal_and_the_report_says_what_that_costs(
     tmp_path: Path,
 ) -> None:
@@ -199,6 +200,7 @@ async def test_a_journal_that_is_damaged_takes_nothing_else_down(tmp_path: Path,
     await checked(root, turns=2 * TURNS - 1)
 
 
+@pytest.mark.req("AS-STATE-01")
 async def test_a_state_that_is_set_aside_brings_all_back_that_was_said(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await compacted(root)

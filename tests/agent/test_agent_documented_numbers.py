@@ -51,7 +51,7 @@ def talk(count: int, words: str = LONG) -> list[Message]:
     ]
 
 
-@pytest.mark.req("AS-COMPACT-01", "AS-COMPACT-03")
+@pytest.mark.req("AS-COMPACT-01", "AS-COMPACT-03", "AS-TRIG-01")
 async def test_fifty_messages_compact_and_the_last_twenty_stay_as_they_were(tmp_path: Path) -> None:
     model = answering()
     async with agent(model, tmp_path / "root", compaction=CompactionConfig(combined=False)) as one:
@@ -69,7 +69,7 @@ async def test_fifty_messages_compact_and_the_last_twenty_stay_as_they_were(tmp_
     assert [each.metadata for each in at[1:20]] == [{"number": number} for number in range(30, 49)]
 
 
-@pytest.mark.req("AS-COMPACT-01", "AS-COMPACT-02")
+@pytest.mark.req("AS-COMPACT-01", "AS-COMPACT-02", "AS-TRIG-01")
 @pytest.mark.parametrize(
     ("config", "compacts"),
     [
@@ -217,7 +217,9 @@ async def test_forty_thousand_tokens_clip_too_unless_that_is_off(
     assert (contents(sent) != ["z" * 2_001]) == clips
 
 
-@pytest.mark.req("AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03", "AS-EVICT-04", "AS-EVICT-05")
+@pytest.mark.req(
+    "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03", "AS-EVICT-04", "AS-EVICT-05", "AS-EVICT-07", "AS-EVICT-08"
+)
 async def test_wide_results_go_to_files_but_for_those_of_tools_that_bound_them(tmp_path: Path) -> None:
     wide = "".join(f"{number:06}é\n" for number in range(15_000))
     excluded = ["read_file", "write_file", "edit_file", "grep_files", "glob_files", "list_files", "session_search"]

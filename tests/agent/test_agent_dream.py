@@ -155,7 +155,7 @@ async def test_forgetting_a_memory_takes_the_proposal_that_waits_along(tmp_path:
     assert not (place_of(root) / "workspace" / "memory" / ".consolidation_proposal").exists()
 
 
-@pytest.mark.req("HE-C3-task", "CC-GATES")
+@pytest.mark.req("HE-C3-task", "CC-GATES", "AS-TRIG-04")
 @pytest.mark.parametrize(("idle", "count", "dreamt"), [(600.0, 5, False), (0.0, 4, False), (0.0, 5, True)])
 async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions_after_five_others(
     tmp_path: Path, idle: float, count: int, *, dreamt: bool

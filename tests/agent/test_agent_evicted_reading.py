@@ -58,6 +58,7 @@ async def test_the_pointer_of_an_evicted_result_opens_without_file_tools_and_not
     assert all("closed" in text for text in found[2:5])
 
 
+@pytest.mark.req("AS-EVICT-06", "AS-EVICT-08")
 @pytest.mark.parametrize(
     ("options", "tools"),
     [

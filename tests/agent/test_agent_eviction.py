@@ -73,7 +73,7 @@ def reading(what: str, *, calls: int = 99) -> Callable[[RecordedRequest], Script
     return answered
 
 
-@pytest.mark.req("AS-EVICT-06")
+@pytest.mark.req("AS-EVICT-06", "AS-EVICT-03")
 async def test_the_path_that_is_shown_opens_the_whole_text_page_by_page(tmp_path: Path) -> None:
     model = ScriptedModel(reading("secret"))
     async with agent(model, tmp_path / "root", file_tools=True) as one:
@@ -194,7 +194,7 @@ def str_of(messages: tuple[Message, ...]) -> str:
     return "\n".join(text for _, text in spoken(messages))
 
 
-@pytest.mark.req("AS-BUG-10")
+@pytest.mark.req("AS-BUG-10", "AS-EVICT-07")
 @pytest.mark.parametrize("evicting", [True, False])
 async def test_one_huge_fresh_result_asks_for_no_summary_where_it_is_evicted(tmp_path: Path, evicting: bool) -> None:
     events: list[Event] = []

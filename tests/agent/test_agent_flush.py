@@ -80,6 +80,7 @@ async def contents(root: Path) -> list[str]:
     return [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
 
 
+@pytest.mark.req("AS-FLUSH-05")
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
 async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: str, tmp_path: Path) -> None:
     def script(request: RecordedRequest) -> ScriptItem:
@@ -101,7 +102,7 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
     assert entry.source.quote in said.text
 
 
-@pytest.mark.req("AS-FLUSH-03")
+@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04")
 async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

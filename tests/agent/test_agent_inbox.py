@@ -257,7 +257,7 @@ def preferring(request: RecordedRequest) -> ScriptItem:
     return Say(lessons(profile={"user": {}, "history": {}, "newFacts": facts}))
 
 
-@pytest.mark.req("DF-C16", "DF-C17", "DF-C20", "DF-C52")
+@pytest.mark.req("DF-C16", "DF-C17", "DF-C20", "DF-C52", "AS-FLUSH-06")
 async def test_equal_keys_are_one_request_with_all_signals_and_other_users_and_agents_stay_apart(
     tmp_path: Path,
 ) -> None:
@@ -417,7 +417,7 @@ async def test_a_flush_is_whole_when_all_is_done_and_tells_when_it_is_not(tmp_pa
     assert [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))] == [FACT[:-1]]
 
 
-@pytest.mark.req("DF-C18", "DF-C19")
+@pytest.mark.req("DF-C18", "DF-C19", "AS-TRIG-02")
 async def test_what_is_asked_for_at_once_does_not_wait_and_what_comes_meanwhile_is_one_more_run(
     tmp_path: Path,
 ) -> None:

@@ -70,7 +70,7 @@ def own_threads() -> set[str]:
     return {thread.name for thread in threading.enumerate() if not thread.name.startswith(pools)}
 
 
-@pytest.mark.req("AS-MAINT-01", "AS-TRIG-03")
+@pytest.mark.req("AS-MAINT-01", "AS-TRIG-03", "AS-MAINT-02", "AS-MAINT-05")
 async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leaves_nothing_running(
     tmp_path: Path,
 ) -> None:
@@ -92,7 +92,7 @@ async def test_an_open_agent_maintains_its_root_by_itself_and_a_closed_one_leave
     assert own_threads() <= threads
 
 
-@pytest.mark.req("AS-TRIG-03", "CC-GATES")
+@pytest.mark.req("AS-TRIG-03", "CC-GATES", "AS-MAINT-01")
 @pytest.mark.parametrize(
     ("maintenance", "hours"),
     [
@@ -125,7 +125,7 @@ async def test_a_root_is_maintained_when_the_interval_has_passed_and_not_before(
         assert ear.heard.count(("maintain", "started")) == before + 1
 
 
-@pytest.mark.req("AS-MAINT-05")
+@pytest.mark.req("AS-MAINT-05", "AS-MAINT-02")
 async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     ear = Ear()
@@ -152,7 +152,7 @@ async def test_the_last_step_takes_a_line_added_by_hand_into_the_index(tmp_path:
 PHASES = ("extract", "save", "index", "scan", "select", "inject", "consolidate", "prune")
 
 
-@pytest.mark.req("HE-C3-eight")
+@pytest.mark.req("HE-C3-eight", "AS-MAINT-02")
 async def test_a_session_and_the_next_one_report_all_eight_phases_of_memory_in_their_order(tmp_path: Path) -> None:
     root, clock, events = tmp_path / ".ricordo", HandClock(), list[Event]()
     ear = Ear()

@@ -77,7 +77,7 @@ async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consoli
     assert FACT in system(model.requests[0])
 
 
-@pytest.mark.req("AS-CTX-01")
+@pytest.mark.req("AS-CTX-01", "AS-INDEX-05")
 async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_is_off(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
@@ -218,6 +218,7 @@ def _quoted(text: str, name: str) -> str:
     return found
 
 
+@pytest.mark.req("AS-LEDGER-03")
 async def test_what_was_said_and_remembered_is_shown_once(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Call("remember", {"content": FACT, "kind": "decision"}), Say("Kept.")])
@@ -267,6 +268,7 @@ async def test_what_a_person_lets_be_forgotten_leaves_the_prompt_at_once(tmp_pat
     assert [FACT in system(request) for request in model.requests] == [True, False, True]
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_what_was_recorded_is_learned_from(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:

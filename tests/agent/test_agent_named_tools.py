@@ -100,6 +100,7 @@ async def check(one: HarnessAgent) -> set[str]:
     return kinds | ({"path"} if PATHS.findall(named) else set())
 
 
+@pytest.mark.req("AS-EVICT-06", "AS-TRUNC-05")
 @pytest.mark.parametrize(
     ("on", "own", "names"),
     [
@@ -128,6 +129,7 @@ async def test_whatever_a_window_names_can_be_opened(
             assert "c" in await check(one)
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_a_window_that_names_evicted_results_is_read_by_whoever_goes_on_with_it(tmp_path: Path) -> None:
     async with agent(tmp_path, chosen("e")) as one:
         await one.send("Look.")

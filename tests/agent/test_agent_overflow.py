@@ -157,7 +157,7 @@ async def test_without_a_configuration_an_overflow_is_raised_as_it_is(
     assert (len(model.asked), model.summaries) == (1, 0)
 
 
-@pytest.mark.req("AS-OVER-05", "AS-OVER-01")
+@pytest.mark.req("AS-OVER-05", "AS-OVER-01", "AS-OVER-03")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_second_overflow_is_raised_with_what_the_provider_said_as_its_cause(
     tmp_path: Path, streamed: bool
@@ -178,7 +178,7 @@ async def test_a_second_overflow_is_raised_with_what_the_provider_said_as_its_ca
     assert type(causes[1]).__module__.split(".")[0] in {"openai", "pydantic_ai"}
 
 
-@pytest.mark.req("AS-BUG-06")
+@pytest.mark.req("AS-BUG-06", "AS-OVER-03", "AS-OVER-01")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("earlier", [0, 1, 17])
 async def test_an_overflow_by_one_giant_result_is_made_good_in_a_short_conversation(
@@ -215,7 +215,7 @@ def _narrow(request: RecordedRequest) -> Fail | Say:
     return overflow("openai-chat", window=8_192, size=size // 3) if size > 24_000 else Say("Fits.")
 
 
-@pytest.mark.req("AS-BUG-04")
+@pytest.mark.req("AS-BUG-04", "AS-OVER-03", "AS-OVER-05")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_first_message_larger_than_the_window_is_answered_by_a_provider_that_refuses_it(
     tmp_path: Path, streamed: bool

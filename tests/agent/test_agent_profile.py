@@ -161,6 +161,7 @@ async def test_off_is_off(tmp_path: Path) -> None:
         assert all("ships" not in system(request) and told(request) == [] for request in turns(model))
 
 
+@pytest.mark.req("AS-MEM-01")
 async def test_nobody_sees_the_profile_of_another_user_or_agent(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await _known(root)

@@ -43,6 +43,7 @@ def holds_plan(request: RecordedRequest) -> bool:
     return written or PLAN in (unfence(reminder(request.messages)) or ())
 
 
+@pytest.mark.req("AS-STATE-03")
 async def test_the_very_request_whose_window_lost_the_plan_is_reminded_of_it(tmp_path: Path) -> None:
     def answer(request: RecordedRequest) -> ScriptItem:
         begins: list[ScriptItem] = [Call("plan_enter", {"title": "Release"}), Call("plan_write", {"content": PLAN})]
@@ -63,6 +64,7 @@ async def test_the_very_request_whose_window_lost_the_plan_is_reminded_of_it(tmp
     assert not reminder(window)
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_result_is_told_once_with_the_next_request_and_is_no_message(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()
 

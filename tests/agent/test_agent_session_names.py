@@ -56,6 +56,7 @@ def names(*folders: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
+@pytest.mark.req("AS-STATE-04")
 @pytest.mark.anyio
 async def test_no_files_of_sessions_that_differ_by_case_have_names_that_do(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
@@ -76,6 +77,7 @@ async def test_no_files_of_sessions_that_differ_by_case_have_names_that_do(tmp_p
         assert [one for one in ALIKE if f"said in {one}." in told] == [session]
 
 
+@pytest.mark.req("AS-STATE-04")
 @pytest.mark.parametrize("path", PATHS)
 def test_every_record_of_a_session_has_a_name_of_its_own_that_tells_the_session(path: object) -> None:
     ids = [*ALIKE, "a.cursor", "A.Cursor", "A.cursor", "B" * 120, "b" * 120, "x-00000000", "X-00000000"]

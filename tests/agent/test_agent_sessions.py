@@ -130,7 +130,7 @@ async def test_nobody_else_sees_a_session_whose_first_turn_still_runs(tmp_path: 
     assert "of-ana" not in listed
 
 
-@pytest.mark.req("AS-TRANS-03")
+@pytest.mark.req("AS-TRANS-03", "AS-SESS-05")
 async def test_a_session_of_two_agents_keeps_all_and_is_rebuilt_when_its_log_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -460,7 +460,7 @@ async def lived(folder: Path, acts: Sequence[Act], *, rules: bool) -> None:
     assert set(life.told.values()) <= {1}
 
 
-@pytest.mark.req("AS-STATE-02")
+@pytest.mark.req("AS-STATE-02", "AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 @settings(max_examples=3, phases=PHASES)
 @example(EVERYTHING, False)
 @given(st.lists(ACT, min_size=8, max_size=16), st.booleans())

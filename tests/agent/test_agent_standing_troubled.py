@@ -198,6 +198,7 @@ async def test_an_end_that_was_told_and_never_written_is_not_told_as_lost(bench:
         assert bench.reminded == []
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"v": 1, "tasks": [{"id": "a"}]}'], ids=["empty", "torn", "wrong"])
 async def test_a_record_of_tasks_that_is_broken_is_told_and_takes_nothing_else_down(
     bench: Bench, damage: bytes
@@ -225,6 +226,7 @@ async def test_a_record_of_tasks_that_is_broken_is_told_and_takes_nothing_else_d
         assert listed(agent) == OLD
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_record_of_tasks_that_is_broken_when_a_session_opens_keeps_nobody_from_working(bench: Bench) -> None:
     file = place_of(bench.root) / tasks_path("main", "s")
     async with bench.agent() as agent:

@@ -99,6 +99,7 @@ def agent_session(root: Path) -> str:
     return log.name.removesuffix(".log.jsonl")
 
 
+@pytest.mark.req("AS-LEDGER-03")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_what_a_store_kept_is_in_the_prompt_of_the_next_session(tmp_path: Path, scheme: str) -> None:
     root = tmp_path / ".ricordo"
@@ -225,6 +226,7 @@ async def test_no_memory_has_no_place(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.req("AS-INDEX-05")
 @pytest.mark.parametrize("given", ["none", "none:"])
 async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_path: Path, given: str) -> None:
     root, model = tmp_path / ".ricordo", ScriptedModel([Say("Hello.")])

@@ -121,6 +121,7 @@ async def test_a_result_that_comes_within_a_turn_is_told_with_its_next_request(b
     assert bench.told(FOUND) == [1]
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_result_that_was_told_is_not_told_again_when_the_state_was_not_saved_after_the_reply(
     bench: Spawning,
 ) -> None:
@@ -212,6 +213,7 @@ async def test_a_task_that_ends_after_a_compaction_is_told_of_with_the_plan_that
     assert [item for item in items if item in {plan.strip(), plan, FOUND}] == [plan, FOUND]
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_results_of_several_tasks_are_each_told_once_as_they_come(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         prompt = request.messages[-1].text
@@ -233,6 +235,7 @@ async def test_results_of_several_tasks_are_each_told_once_as_they_come(tmp_path
     assert bench.told("Found one")[0] < at[0] == len(bench.asked) - 2
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_twenty_tasks_run_eight_at_a_time_and_ten_results_are_told_with_a_request(tmp_path: Path) -> None:
     prompts = [f"number {number:02}" for number in range(20)]
     worker = ScriptedModel(lambda request: Held(Say(f"Found {request.messages[-1].text}")))
@@ -256,6 +259,7 @@ async def test_twenty_tasks_run_eight_at_a_time_and_ten_results_are_told_with_a_
     assert sorted([*told[0], *told[1]]) == [f"Found {prompt}" for prompt in prompts]
 
 
+@pytest.mark.req("AS-STATE-05", "AS-STATE-04")
 async def test_a_sub_agent_whose_model_fails_is_a_failed_task_and_its_parent_goes_on(tmp_path: Path) -> None:
     worker = ScriptedModel([Fail(503, "The provider is down for today.")])
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("What drips?")})
@@ -269,7 +273,7 @@ async def test_a_sub_agent_whose_model_fails_is_a_failed_task_and_its_parent_goe
     assert bench.told("The provider is down for today.") == [2]
 
 
-@pytest.mark.req("HE-C3-task")
+@pytest.mark.req("HE-C3-task", "AS-STATE-05")
 async def test_what_was_waited_for_is_the_result_of_the_call_and_is_told_no_second_time(tmp_path: Path) -> None:
     worker = ScriptedModel([Say(FOUND), Fail(503, "The provider is down.")])
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("What drips?", wait=True)})

@@ -326,6 +326,7 @@ async def released(worker: ScriptedModel) -> None:
     await worker.until_waiting()
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_rules_and_plan_mode_of_a_parent_hold_in_its_sub_agents_as_they_stand_at_each_call(
     tmp_path: Path,
 ) -> None:
@@ -353,6 +354,7 @@ async def test_rules_and_plan_mode_of_a_parent_hold_in_its_sub_agents_as_they_st
     assert acting.ran == ["v4"]
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_a_sub_agent_is_told_that_its_parent_is_only_planning(tmp_path: Path) -> None:
     worker = ScriptedModel([Say("Done."), Say("Done.")])
     bench = Spawning(tmp_path / "root", worker, {"Go.": spawn("Look.")})

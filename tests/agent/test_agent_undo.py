@@ -320,7 +320,7 @@ async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> N
         assert "deploy only from main" in await one.system_prompt(anew=True)
 
 
-@pytest.mark.req("AS-COMPACT-06")
+@pytest.mark.req("AS-COMPACT-06", "AS-STATE-01")
 @pytest.mark.parametrize("offload", [None, False])
 async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
     tmp_path: Path, offload: bool | None

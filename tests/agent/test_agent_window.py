@@ -67,7 +67,7 @@ def counts(model: ScriptedModel) -> list[int]:
     return [sum(each.role != "system" for each in request.messages) for request in model.requests if request.tools]
 
 
-@pytest.mark.req("AS-COMPACT-14")
+@pytest.mark.req("AS-COMPACT-14", "AS-EVICT-08", "AS-OVER-02")
 async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     begun(root, tmp_path / "data")
@@ -188,7 +188,7 @@ async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None
     assert all(event.counts["tokens_after"] < event.counts["tokens_before"] for event in finished)
 
 
-@pytest.mark.req("AS-COMPACT-16")
+@pytest.mark.req("AS-COMPACT-16", "AS-INDEX-05", "AS-SESS-01")
 async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) -> None:
     config = CompactionConfig(trigger_messages=8, keep_messages=2)
     summary = "## SESSION INTENT\nTalk.\n## SUMMARY\nTalked.\n## ARTIFACTS\nNone\n## NEXT STEPS\nNone"
@@ -219,7 +219,7 @@ async def test_compaction_and_memory_have_switches_of_their_own(tmp_path: Path) 
     assert "compact" not in {event.stage for event in events}
 
 
-@pytest.mark.req("AS-BUG-11")
+@pytest.mark.req("AS-BUG-11", "AS-SESS-05", "AS-TRUNC-05")
 async def test_the_transcript_holds_all_that_every_reduction_takes_out(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     long = "".join(f"argument {number} " for number in range(2_000))
@@ -330,6 +330,7 @@ async def test_a_window_is_made_smaller_on_demand_where_compaction_is_off(tmp_pa
     assert len(await transcript(root)) == 42
 
 
+@pytest.mark.req("AS-STATE-01")
 async def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, session=None) as one:

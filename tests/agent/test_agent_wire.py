@@ -266,7 +266,7 @@ async def test_what_is_always_sent_and_never_fits_is_refused_with_a_sentence_at_
             await one.send("Hello?")
 
 
-@pytest.mark.req("AS-BUG-06")
+@pytest.mark.req("AS-BUG-06", "AS-MEM-02")
 async def test_forty_results_at_once_fit_into_a_small_window(tmp_path: Path) -> None:
     strings: list[JsonValue] = [f"item {number}" for number in range(200)]
 
@@ -357,6 +357,7 @@ async def test_what_was_cleared_can_be_opened_without_the_session_tools(tmp_path
     assert "result 0" in last
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_an_evicted_result_can_be_read_beside_a_program_s_own_read_file(tmp_path: Path) -> None:
     @tool
     def read_file(path: str) -> str:

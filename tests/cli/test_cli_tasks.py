@@ -207,6 +207,7 @@ def test_what_can_not_be_read_is_named_and_the_rest_is_shown() -> None:
     assert "can't be read" in hidden.err
 
 
+@pytest.mark.req("AS-TASK-01")
 def test_a_task_without_a_sign_of_life_is_shown_as_orphaned_and_left_as_it_is() -> None:
     _keep(MONDAY, _task(1, "Lost", minutes=30, seen=datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=11)))
     assert ricordo("tasks", "--json").document["tasks"][0]["state"] == "orphaned"
@@ -223,6 +224,7 @@ def test_an_orphaned_task_is_said_to_be_one_and_cancelled_at_once() -> None:
     assert _kept(MONDAY)[0].state == "cancelled"
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.usefixtures("several")
 def test_a_task_that_has_ended_stays_as_it_ended() -> None:
     before = (PLACE / MONDAY).read_bytes()

@@ -205,6 +205,7 @@ async def test_what_goes_beside_the_text_is_named_in_the_handle() -> None:
     assert restored(found.messages[2], message) == message
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_the_handle_of_an_evicted_result_still_names_its_file() -> None:
     files = InMemoryFiles()
     evict = Evict(ToolResultEvictionConfig(max_result_chars=1_500, preview_chars=300), files, Redactor(bytes(32)))

@@ -90,6 +90,7 @@ async def test_a_file_goes_once_the_window_has_let_go_of_it_and_the_transcript_s
     assert await collect(files, Today()) == Collected()
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_a_file_that_a_compaction_can_bring_back_or_another_agent_shows_stays(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     for agent, session in (("main", "undone"), ("main", "shared")):
@@ -164,6 +165,7 @@ async def test_a_session_is_told_by_its_files_whatever_it_is_called(tmp_path: Pa
     assert (await collect(files, Today())).count == 1
 
 
+@pytest.mark.req("AS-EVICT-03")
 async def test_another_folder_is_collected_too(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     window = await lived(files)

@@ -63,7 +63,7 @@ async def compacted(
     return await compact.reduce(window)
 
 
-@pytest.mark.req("AS-COMPACT-01")
+@pytest.mark.req("AS-COMPACT-01", "AS-TRIG-01")
 async def test_fifty_messages_compact_and_forty_nine_do_not_and_zero_switches_that_off() -> None:
     written = Written()
     below = await compacted(talk(49), summarize=written)
@@ -75,7 +75,7 @@ async def test_fifty_messages_compact_and_forty_nine_do_not_and_zero_switches_th
     assert (await compacted(talk(400), off)).report.status == "skipped"
 
 
-@pytest.mark.req("AS-COMPACT-02")
+@pytest.mark.req("AS-COMPACT-02", "AS-TRIG-01")
 async def test_eighty_thousand_tokens_compact_also_with_few_messages_and_two_zeros_never() -> None:
     messages = talk(40, words="wide " * 1_500)
     total = sum(measured(messages, 1.0))
@@ -403,6 +403,7 @@ async def test_a_window_too_small_for_the_kept_messages_keeps_fewer() -> None:
     assert found.messages[-1] == messages[-1]
 
 
+@pytest.mark.req("AS-OVER-01")
 async def test_an_overflow_halves_the_window_whatever_was_believed_of_its_size() -> None:
     messages = talk(12, words="wide " * 300)
     found = await compacted(messages, forced="overflow")

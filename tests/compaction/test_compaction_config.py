@@ -84,6 +84,7 @@ def turns(count: int) -> tuple[Message, ...]:
     return tuple(with_ids(spoken, session="s1"))
 
 
+@pytest.mark.req("AS-TRUNC-02")
 @pytest.mark.parametrize(("kind", "values", "named"), INVALID)
 def test_an_invalid_value_is_refused_by_the_name_of_its_field(kind: type, values: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidSetting, match=f"^{named} "):
@@ -206,6 +207,7 @@ async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_un
     assert await reduced(61, undone=0) == "done"
 
 
+@pytest.mark.req("AS-TRIG-01")
 async def test_a_report_says_whether_messages_or_tokens_were_too_many() -> None:
     messages = turns(60)
     used = sum(measured(messages, 1.0))

@@ -29,6 +29,7 @@ def test_no_half_of_a_secret_is_left_wherever_a_long_text_is_cut(at: int) -> Non
         assert TOKEN[-9:] not in shown
 
 
+@pytest.mark.req("AS-TRUNC-02")
 @pytest.mark.parametrize("kept", range(1, 60))
 def test_no_half_of_a_secret_is_left_in_clipped_arguments(kept: int) -> None:
     config = TruncateArgsConfig(max_arg_length=100, kept_chars=kept)

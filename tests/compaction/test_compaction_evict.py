@@ -44,7 +44,7 @@ async def evicted(
     return await evict.reduce(Window(messages=messages, agent="main", session="s1", forced=forced))
 
 
-@pytest.mark.req("AS-EVICT-01")
+@pytest.mark.req("AS-EVICT-01", "AS-EVICT-08")
 async def test_a_result_of_the_limit_stays_and_one_character_more_goes_to_a_file() -> None:
     files = InMemoryFiles()
     at_limit = asked("bash", WIDE[:-1])
@@ -59,7 +59,7 @@ async def test_a_result_of_the_limit_stays_and_one_character_more_goes_to_a_file
     assert goes.report.tokens_after < goes.report.tokens_before
 
 
-@pytest.mark.req("AS-EVICT-02")
+@pytest.mark.req("AS-EVICT-02", "AS-EVICT-08")
 async def test_the_placeholder_shows_both_ends_the_path_and_the_tool_that_reads_it() -> None:
     files = InMemoryFiles()
     shown = (await evicted(asked("bash", WIDE), files)).messages[-1].tool_results[0].text
@@ -102,7 +102,7 @@ async def test_tools_that_bound_their_answers_are_left_alone_unless_the_set_is_r
         assert (await evicted(asked(name, WIDE))).report.status == "done"
 
 
-@pytest.mark.req("AS-EVICT-05")
+@pytest.mark.req("AS-EVICT-05", "AS-EVICT-08")
 async def test_output_of_the_shell_is_evicted_by_default() -> None:
     assert not {"shell", "bash", "execute", "shell_execute"} & DEFAULT_EXCLUDED
     for name in ("bash", "shell", "execute", "shell_execute"):
@@ -146,6 +146,7 @@ async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_neve
     assert (await evicted(fake, files, config)).messages != fake
 
 
+@pytest.mark.req("AS-EVICT-09")
 async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     picture = Media(media_type="image/png", uri="https://example.org/a.png", description="a chart")
     wide = ToolResult(call_id="c1", name="bash", is_error=True, parts=(Text(text=WIDE), picture, Text(text="and more")))
@@ -162,7 +163,7 @@ async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     assert (await files.read(f"workspace{path_in(new)}")).data.decode() == f"{WIDE}\nand more"
 
 
-@pytest.mark.req("FC-SECRET")
+@pytest.mark.req("FC-SECRET", "AS-EVICT-06")
 async def test_no_secret_of_a_wide_result_reaches_the_file_or_the_preview() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     files = InMemoryFiles()
@@ -227,6 +228,7 @@ async def test_a_forced_window_evicts_smaller_results_too() -> None:
     assert (await evicted(messages, forced="overflow")).report.status == "done"
 
 
+@pytest.mark.req("AS-EVICT-10")
 async def test_a_file_that_somebody_changed_is_neither_overwritten_nor_trusted() -> None:
     files = InMemoryFiles()
     first = await evicted(asked("bash", WIDE), files)
@@ -258,6 +260,7 @@ async def test_a_disk_that_fails_leaves_the_result_where_it_was_and_the_next_try
         assert contents(root) == {WIDE}
 
 
+@pytest.mark.req("AS-EVICT-11")
 async def test_one_result_that_can_not_be_written_keeps_no_other_one_in_the_window() -> None:
     class Picky(InMemoryFiles):
         async def create(self, path: str, data: bytes) -> str:
@@ -272,6 +275,7 @@ async def test_one_result_that_can_not_be_written_keeps_no_other_one_in_the_wind
     assert found.report.status == "failed"
 
 
+@pytest.mark.req("AS-EVICT-10")
 @pytest.mark.may_block("the test forks")
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_kill_at_any_step_leaves_a_whole_file_or_none_and_the_window_untouched(tmp_path: Path) -> None:

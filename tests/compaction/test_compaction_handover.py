@@ -123,7 +123,7 @@ async def test_what_the_summary_has_to_say_of_itself_is_told_and_its_bound_is_wh
     assert "not smaller" in (await reduced(Learns(), longer)).report.note
 
 
-@pytest.mark.req("AS-COMPACT-05")
+@pytest.mark.req("AS-COMPACT-05", "AS-FLUSH-05")
 @pytest.mark.parametrize("combined", [True, False], ids=["combined", "separate"])
 async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_that_is_off(combined: bool) -> None:
     order: list[str] = []

@@ -67,6 +67,7 @@ def tokens(messages: Sequence[Message]) -> int:
     return sum(measured(messages, 1.0))
 
 
+@pytest.mark.req("AS-TRUNC-04")
 async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports() -> None:
     steps = [Step(act="truncate", keep=8), Step(act="compact", keep=4), Step(act="drop", keep=3)]
     left, reports = await descend(window(), steps)
@@ -167,6 +168,7 @@ def oversized() -> dict[str, tuple[Message, ...]]:
     return {name: tuple(with_ids(messages, session="s1")) for name, messages in shapes.items()}
 
 
+@pytest.mark.req("AS-MEM-02")
 @pytest.mark.parametrize("compacts", [True, False], ids=["with a summary", "with dropping alone"])
 @pytest.mark.parametrize("shape", oversized())
 async def test_a_refused_window_of_any_shape_comes_to_fit_its_target(shape: str, compacts: bool) -> None:

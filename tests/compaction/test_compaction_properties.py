@@ -166,7 +166,7 @@ def mark_count(window: Window) -> int:
     return sum(mark_of(message) == "summary" for message in window.messages)
 
 
-@pytest.mark.req("AS-TRUNC-02")
+@pytest.mark.req("AS-TRUNC-02", "AS-TRUNC-05")
 @given(windows, truncations)
 def test_truncation_of_any_conversation_shortens_arguments_and_nothing_else(
     window: Window, config: TruncateArgsConfig
@@ -179,7 +179,7 @@ def test_truncation_of_any_conversation_shortens_arguments_and_nothing_else(
     assert second.messages == found.messages or window.forced or found.report.status == "skipped"
 
 
-@pytest.mark.req("AS-EVICT-10")
+@pytest.mark.req("AS-EVICT-10", "AS-EVICT-06", "AS-EVICT-09")
 @given(windows, evictions)
 def test_whatever_is_evicted_can_be_read_back_byte_for_byte_and_is_not_evicted_again(
     window: Window, config: ToolResultEvictionConfig

@@ -189,7 +189,7 @@ async def test_an_earlier_summary_goes_in_without_its_frame_and_memory_not_at_al
     assert "zebra" not in model.asked[0]
 
 
-@pytest.mark.req("AS-TRUNC-03")
+@pytest.mark.req("AS-TRUNC-03", "AS-TRUNC-01")
 async def test_a_large_body_is_clipped_in_older_messages_without_a_request() -> None:
     body = "x" * 50_000
     writes = [
@@ -219,7 +219,7 @@ async def test_a_large_body_is_clipped_in_older_messages_without_a_request() -> 
         assert (body in found.messages[place].tool_calls[0].arguments) == whole
 
 
-@pytest.mark.req("AS-TRUNC-01")
+@pytest.mark.req("AS-TRUNC-01", "AS-TRUNC-03")
 async def test_arguments_are_clipped_from_25_messages_or_40_000_tokens_on_and_zero_switches_each_off() -> None:
     def history(count: int, size: int = 2_001) -> tuple[Message, ...]:
         write = call("w", name="write_file", arguments=f'{{"content":"{"x" * size}"}}')

@@ -352,6 +352,7 @@ def test_a_proposal_that_loses_something_is_found_faulty() -> None:
     ]
 
 
+@pytest.mark.req("AS-TRIG-04")
 def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_ago() -> None:
     config = ConsolidationConfig(signal_entries=3, min_gap=1800.0)
     assert not due(NOW, None, 2, config)

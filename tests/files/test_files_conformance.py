@@ -75,6 +75,7 @@ async def test_only_the_expected_version_is_replaced(files: FileStore) -> None:
     assert (await files.read("a")).version == new
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_a_file_that_is_absent_is_made_by_replacing_nothing(files: FileStore) -> None:
     await files.replace("a", b"made", expected=ABSENT)
     assert (await files.read("a")).data == b"made"
@@ -99,6 +100,7 @@ async def test_deleting_what_is_not_there_leaves_nothing_behind(files: FileStore
     assert not (tmp_path / "root" / "deep").exists()
 
 
+@pytest.mark.req("AS-LEDGER-01")
 async def test_an_append_keeps_every_earlier_byte_and_tells_where_it_lies(files: FileStore) -> None:
     first = await files.append("log", b"one\n", header=b"# head\n")
     second = await files.append("log", b"two\n", header=b"# head\n")
@@ -108,6 +110,7 @@ async def test_an_append_keeps_every_earlier_byte_and_tells_where_it_lies(files:
     assert data[second.offset :][: second.length] == b"two\n"
 
 
+@pytest.mark.req("AS-LEDGER-01")
 async def test_a_torn_last_line_is_closed_by_the_next_append(files: FileStore) -> None:
     await files.create("log", b"one\ntor")
     appended = await files.append("log", b"two\n", header=b"# head\n")
@@ -116,6 +119,7 @@ async def test_a_torn_last_line_is_closed_by_the_next_append(files: FileStore) -
     assert await files.read_from("log", appended.offset, appended.length) == b"two\n"
 
 
+@pytest.mark.req("AS-LEDGER-01")
 async def test_an_append_to_an_empty_file_adds_no_header_and_no_line(files: FileStore) -> None:
     await files.create("log", b"")
     appended = await files.append("log", b"one\n", header=b"# head\n")
@@ -123,6 +127,7 @@ async def test_an_append_to_an_empty_file_adds_no_header_and_no_line(files: File
     assert appended.offset == 0
 
 
+@pytest.mark.req("AS-LEDGER-01")
 @given(
     start=st.none() | st.binary(max_size=12),
     blocks=st.lists(st.binary(min_size=1, max_size=12).map(lambda data: data + b"\n"), min_size=1, max_size=5),
@@ -168,6 +173,7 @@ async def test_a_leading_slash_means_the_root(files: FileStore) -> None:
     assert [info.path for info in await files.list("/")] == ["a/b"]
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", ["", "/", ".", "./."])
 async def test_the_root_itself_is_no_file(files: FileStore, path: str) -> None:
     with pytest.raises(PathRefused):

@@ -77,6 +77,7 @@ async def test_an_edit_between_the_look_and_the_write_refuses_the_write(
     assert (tmp_path / "note.md").read_bytes() == b"Ours.\n"
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_a_file_that_appears_between_the_look_and_the_write_stays(tmp_path: Path) -> None:
     disk = EditedDisk()
     files = LocalFiles(tmp_path, disk=disk)

@@ -29,6 +29,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return descriptors
 
 
+@pytest.mark.req("AS-FS-02")
 def test_what_is_locked_is_locked_for_everybody_until_it_is_let_go(tmp_path: Path) -> None:
     path = str(tmp_path / "one.lock")
     with locked(path, 0):

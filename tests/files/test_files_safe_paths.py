@@ -72,6 +72,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.req("AS-FS-01")
 @given(path=st.one_of(st.lists(PIECES, max_size=6).map("".join), st.text(max_size=30)))
 @example(path="/../../etc/passwd")
 @example(path="a/．．/．．/b")
@@ -89,6 +90,7 @@ def test_a_path_is_refused_or_stays_inside(path: str) -> None:
     assert safe_path(safe) == safe
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", REFUSED)
 @pytest.mark.parametrize("kind", ["local", "in memory"])
 @pytest.mark.anyio
@@ -112,6 +114,7 @@ async def test_every_verb_refuses_a_path_that_is_not_allowed(path: str, kind: st
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", ["a..b", "..a", "a..", "notes..2026..md", "...", "a/..b/c..", "½", "über/straße.md"])
 @pytest.mark.anyio
 async def test_dots_inside_a_name_are_part_of_it(path: str, tmp_path: Path) -> None:
@@ -139,6 +142,7 @@ def linked(tmp_path: Path) -> LocalFiles:
     return LocalFiles(root, locks=tmp_path / "locks")
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", ["out/secret", "up/secret", "out-file", "nowhere", "out", "in/../../outside/secret"])
 @pytest.mark.anyio
 async def test_a_link_out_of_the_root_is_not_followed(linked: LocalFiles, path: str, tmp_path: Path) -> None:
@@ -157,6 +161,7 @@ async def test_a_link_out_of_the_root_is_not_followed(linked: LocalFiles, path: 
     assert (tmp_path / "outside" / "secret").read_bytes() == b"secret"
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_root_that_begins_like_another_folder_does_not_reach_it(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
@@ -167,6 +172,7 @@ async def test_a_root_that_begins_like_another_folder_does_not_reach_it(tmp_path
         await LocalFiles(tmp_path / "root").read("link/file")
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_link_inside_the_root_is_followed(linked: LocalFiles) -> None:
     for path in ("in/file", "in-file", "there-and-back/file"):
@@ -175,6 +181,7 @@ async def test_a_link_inside_the_root_is_followed(linked: LocalFiles) -> None:
     assert (await linked.read("inside/new")).data == b"new"
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_listing_shows_each_file_once_and_no_links(linked: LocalFiles) -> None:
     assert [info.path for info in await linked.list()] == ["inside/file"]
@@ -193,12 +200,14 @@ async def test_a_listing_holds_only_paths_that_can_be_read(tmp_path: Path) -> No
         assert (await files.read(path)).data == b"x"
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_link_that_leads_to_itself_is_an_error_and_no_hang(linked: LocalFiles) -> None:
     with pytest.raises(RicordoError):
         await linked.read("round")
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_link_does_not_leave_the_folder_at_the_top_either(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root", locks=tmp_path / "locks")
@@ -218,6 +227,7 @@ def test_a_parent_segment_is_refused_by_the_text_alone(path: str) -> None:
         safe_path(path)
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.anyio
 async def test_a_listing_follows_neither_links_to_folders_nor_links_to_files(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"

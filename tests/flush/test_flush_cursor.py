@@ -115,6 +115,7 @@ async def test_a_bullet_that_a_person_removed_from_the_block_stays_away() -> Non
     assert await remembered(files) == LEARNED[:2]
 
 
+@pytest.mark.req("AS-LEDGER-01")
 @pytest.mark.parametrize("hand", [b"- We deploy\n", b"- We deploy\n- other\n", b"- W\n"])
 @pytest.mark.parametrize("before", [b"", b"# x\n\n- Something old\n"])
 async def test_a_persons_own_bullet_that_begins_like_the_block_is_kept(hand: bytes, before: bytes) -> None:
@@ -174,6 +175,7 @@ async def test_what_was_undone_stays_away_when_the_cursor_is_damaged_too() -> No
     assert await remembered(files) == []
 
 
+@pytest.mark.req("AS-FLUSH-03")
 async def test_an_extraction_that_takes_long_keeps_no_other_session_waiting(tmp_path: Path) -> None:
     sessions = [f"s{number}" for number in range(40)]
     for session in sessions:
@@ -200,6 +202,7 @@ async def test_an_extraction_that_takes_long_keeps_no_other_session_waiting(tmp_
     assert await remembered(impatient) == [FACTS[0]] * len(sessions)
 
 
+@pytest.mark.req("AS-FLUSH-04")
 async def test_a_flush_reads_no_more_of_a_long_log_than_of_a_short_one() -> None:
     files = InMemoryFiles()
     await say(files, *(f"This is message {number:05}." for number in range(2000)))

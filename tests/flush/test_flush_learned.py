@@ -72,6 +72,7 @@ async def remembered(files: FileStore) -> list[str]:
     return sorted(located.entry.content for located in await read_memory(files))
 
 
+@pytest.mark.req("AS-FLUSH-03")
 async def test_lessons_are_entries_with_their_source_and_the_rest_of_the_log_is_left_to_the_next_flush() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)

@@ -160,7 +160,7 @@ async def test_only_what_is_after_the_cursor_is_extracted_and_nothing_new_makes_
     assert len(await desk.contents()) == 2
 
 
-@pytest.mark.req("AS-BUG-13")
+@pytest.mark.req("AS-BUG-13", "AS-FLUSH-02")
 async def test_what_taught_nothing_is_not_asked_about_again() -> None:
     model = ScriptedModel([Say(lessons())])
     await (desk := NotingDesk(model)).say(*TALK)
@@ -297,6 +297,7 @@ async def test_a_model_that_hangs_is_given_up_in_time() -> None:
     assert await desk.contents() == []
 
 
+@pytest.mark.req("AS-FLUSH-01")
 async def test_a_request_that_overflows_is_made_smaller() -> None:
     def script(request: RecordedRequest) -> ScriptItem:
         if estimate_text(asked(request)) > 2_500:
@@ -369,6 +370,7 @@ async def test_a_kill_at_any_write_extracts_each_message_once_in_effect(at: int,
     assert len(model.requests) <= 2
 
 
+@pytest.mark.req("AS-LEDGER-01")
 async def test_the_block_goes_to_the_day_of_writing_and_a_clock_that_jumps_back_loses_nothing() -> None:
     desk = NotingDesk()
 

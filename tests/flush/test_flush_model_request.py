@@ -36,6 +36,7 @@ def requests(material: Material, config: FlushConfig = CONFIG) -> list[LessonsRe
     return found
 
 
+@pytest.mark.req("AS-FLUSH-01")
 def test_a_request_carries_memory_and_todays_ledger_as_they_stand_and_asks_for_what_is_new() -> None:
     messages = talk(4)
     material = Material(new=messages[2:], context=messages[:2], known=Known(memory=MEMORY, ledgers=(TODAY,)))
@@ -48,6 +49,7 @@ def test_a_request_carries_memory_and_todays_ledger_as_they_stand_and_asks_for_w
     assert request.covers == 2
 
 
+@pytest.mark.req("AS-FLUSH-01")
 def test_older_ledgers_come_along_as_far_as_there_is_room_and_those_of_the_prompt_stand_where_it_wants_them() -> None:
     older = tuple((f"workspace/memory/2026-11-{day}.md", f"- Of day {day}. " * 400) for day in (21, 20, 19, 18))
     known = Known(memory=MEMORY, ledgers=(TODAY, *older))
@@ -64,6 +66,7 @@ def test_older_ledgers_come_along_as_far_as_there_is_room_and_those_of_the_promp
     assert "`lessons`" in text, "the form holds for every prompt"
 
 
+@pytest.mark.req("AS-FLUSH-01")
 def test_three_hundred_long_messages_are_split_and_every_request_keeps_within_the_limit() -> None:
     messages = talk(300, words=200)
     config = FlushConfig(max_input_tokens=8_000)
@@ -126,6 +129,7 @@ def test_a_section_adds_what_it_asks_what_it_knows_and_its_form() -> None:
     assert request.form["properties"]["profile"] == {"type": "object"}
 
 
+@pytest.mark.req("AS-FLUSH-01")
 @given(
     texts=st.lists(any_text(80), min_size=1, max_size=8),
     memory=any_text(60),

@@ -16,7 +16,7 @@ ANA = Scope(user="ana", project="shop", agent="main")
 BO = Scope(user="bo", project="shop", agent="main")
 
 
-@pytest.mark.req("AS-FLUSH-06")
+@pytest.mark.req("AS-FLUSH-06", "AS-FLUSH-05")
 async def test_the_first_takes_the_slot_and_the_others_hear_until_when() -> None:
     files, clock = InMemoryFiles(), HandClock()
     first, second = (Throttle(files=files, clock=clock, min_gap=600) for _ in range(2))
@@ -46,6 +46,7 @@ async def test_a_slot_is_of_the_whole_scope_but_of_all_its_sessions() -> None:
     assert await throttle.take(ANA) is None
 
 
+@pytest.mark.req("AS-FLUSH-05")
 async def test_without_a_gap_nobody_waits_and_no_file_is_made() -> None:
     files = InMemoryFiles()
     throttle = Throttle(files=files, clock=HandClock(), min_gap=0)
@@ -55,6 +56,7 @@ async def test_without_a_gap_nobody_waits_and_no_file_is_made() -> None:
     assert await files.info(SLOTS) is None
 
 
+@pytest.mark.req("AS-FLUSH-06")
 @pytest.mark.parametrize("data", [b"{", b"[]", b'{"x": 3}', b"\xff"])
 async def test_a_damaged_file_and_a_clock_that_was_set_back_hold_nobody_up(data: bytes) -> None:
     files, clock = InMemoryFiles(), HandClock()
@@ -67,6 +69,7 @@ async def test_a_damaged_file_and_a_clock_that_was_set_back_hold_nobody_up(data:
     assert await throttle.take(ANA) is not None
 
 
+@pytest.mark.req("AS-FLUSH-06")
 async def test_slots_that_are_over_leave_the_file() -> None:
     files, clock = InMemoryFiles(), HandClock()
     throttle = Throttle(files=files, clock=clock, min_gap=600)

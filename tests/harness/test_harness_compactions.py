@@ -76,6 +76,7 @@ async def test_undo_restores_the_window_and_keeps_what_came_since(kept: Kept, ag
     assert kept.keeper.state.undone == 0, "the next compaction begins anew"
 
 
+@pytest.mark.req("AS-STATE-01")
 async def test_the_window_of_another_process_comes_back_as_it_was(kept: Kept) -> None:
     await kept.say("one", "two", "three", "four")
     await kept.keeper.save()
@@ -171,6 +172,7 @@ async def test_what_a_person_erased_meanwhile_does_not_come_back(kept: Kept) -> 
     assert [message.text for message in kept.window] == ["one", "three"]
 
 
+@pytest.mark.req("AS-STATE-01")
 async def test_a_window_that_can_not_be_kept_stays_as_it_was(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     await kept.say(*"abcd")
     before = kept.window

@@ -95,11 +95,13 @@ async def test_a_tool_that_does_not_say_what_it_changes_is_not_called_while_plan
     assert "plan mode is on" in (await gate(FunctionTool("deploy", act), {}, CONTEXT)).refused
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_a_plan_in_force_stops_nothing() -> None:
     gate = StandingGate(lambda: Standing(plan=Plan(active=False, path="plans/move.md")))
     assert await decided(gate, "deploy") == Verdict()
 
 
+@pytest.mark.req("AS-STATE-07")
 @pytest.mark.parametrize("place", ["given", "session", "remembered"])
 async def test_a_denial_from_anywhere_refuses_with_its_words(place: str) -> None:
     [rule] = rules("deny shell(git push*)")
@@ -144,6 +146,7 @@ async def test_what_no_rule_speaks_of_runs_as_without_a_gate() -> None:
     assert await decided(gate, "shell", command="ls") == Verdict()
 
 
+@pytest.mark.req("AS-STATE-07")
 async def test_the_rules_of_now_decide_and_not_those_of_the_beginning() -> None:
     kept = HeldStanding()
     gate = StandingGate(lambda: kept.standing)
@@ -255,6 +258,7 @@ def test_all_texts_of_a_call_are_seen() -> None:
     assert called_of(SPEC, {"text": ["t", {"k": "v"}], "path": "p"}).texts == ("t", "k", "v", "p")
 
 
+@pytest.mark.req("AS-STATE-07")
 async def test_a_rule_for_the_same_calls_takes_the_place_of_the_older_one() -> None:
     kept = HeldStanding()
     permissions = Permissions(kept)
@@ -360,6 +364,7 @@ async def told(gate: Gate | None, *calls: ToolCall, seconds: float | None = None
     return Told(results=model.asked[1][-1].tool_results, events=finished)
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_a_refused_call_is_told_to_the_model_and_counted_and_others_run() -> None:
     gate = StandingGate(Standing, given=rules("deny write(secrets/*)", "allow read"))
     arguments = dumps({"path": "./secrets/a"})

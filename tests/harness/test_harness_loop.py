@@ -125,6 +125,7 @@ async def test_usage_is_added_up_and_a_step_without_a_price_leaves_the_cost_unkn
     assert (await Harness(unpriced, tools=tools).run(turn())).cost is None
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_what_was_given_is_recorded_before_the_model_is_asked_and_the_rest_as_it_comes() -> None:
     recorded: list[Message] = []
     seen: list[list[str]] = []

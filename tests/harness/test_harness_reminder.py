@@ -65,6 +65,7 @@ def test_a_reminder_is_a_message_of_a_request_that_nobody_said() -> None:
     assert (message.role, message.text, mark_of(message), message.id) == ("user", "Stand here.", "reminder", "")
 
 
+@pytest.mark.req("AS-STATE-03")
 def test_while_planning_the_banner_stands_first_and_names_the_file() -> None:
     standing = Standing(plan=Plan(active=True, path="plans/release.md"), todos=(todo("Look"),))
     banner, plan, todos = sections(told(standing, plan=PLAN))
@@ -75,12 +76,14 @@ def test_while_planning_the_banner_stands_first_and_names_the_file() -> None:
     assert "Look" in todos
 
 
+@pytest.mark.req("AS-STATE-03")
 def test_planning_without_a_file_is_said_too() -> None:
     (banner,) = sections(told(Standing(plan=Plan(active=True))))
     assert "plan_write" in banner
     assert "/plans" not in banner
 
 
+@pytest.mark.req("AS-STATE-03")
 def test_a_plan_in_force_is_said_with_how_it_ends() -> None:
     first, text = sections(told(Standing(plan=IN_FORCE), plan=PLAN))
     assert "/plans/release.md is in force" in first
@@ -89,6 +92,7 @@ def test_a_plan_in_force_is_said_with_how_it_ends() -> None:
     assert text == PLAN
 
 
+@pytest.mark.req("AS-STATE-03")
 @pytest.mark.parametrize("is_active", [True, False])
 def test_a_plan_whose_file_is_gone_is_said_to_be(is_active: bool) -> None:
     standing = Standing(plan=replace(IN_FORCE, active=is_active))
@@ -97,6 +101,7 @@ def test_a_plan_whose_file_is_gone_is_said_to_be(is_active: bool) -> None:
     assert ("plan_write" in text) is is_active
 
 
+@pytest.mark.req("AS-STATE-03")
 @pytest.mark.parametrize(
     ("window", "is_shown"),
     [
@@ -144,6 +149,7 @@ def test_a_line_that_is_longer_than_the_room_is_cut_within() -> None:
     assert plan.startswith(text.rpartition("\n")[0])
 
 
+@pytest.mark.req("AS-STATE-06")
 def test_todos_stand_in_their_order_with_how_many_are_done() -> None:
     todos = (todo("Read\nit", "completed"), todo("Write it", "in_progress"), todo("Send it"))
     (text,) = sections(told(Standing(todos=todos)))
@@ -184,6 +190,7 @@ def test_tasks_that_can_not_be_read_are_said_to_be_and_hide_nothing_else() -> No
     assert "can't be read" in tasks
 
 
+@pytest.mark.req("AS-STATE-05")
 def test_each_end_of_a_task_is_told_until_it_was_delivered() -> None:
     tasks = [
         task("a", minute=3, result="All green."),
@@ -209,6 +216,7 @@ def test_each_end_of_a_task_is_told_until_it_was_delivered() -> None:
     assert (again.told, sections(again)) == ((back.id,), ("Back again.",))
 
 
+@pytest.mark.req("AS-STATE-05")
 def test_results_without_room_wait_and_come_with_the_next_requests_each_once() -> None:
     line = "All of this line belongs to the result.\n"
     tasks = [task(f"{n:02}", minute=n, result=line * (300 if n % 3 else 3)) for n in range(25)]
@@ -228,6 +236,7 @@ def test_results_without_room_wait_and_come_with_the_next_requests_each_once() -
     assert 3 < rounds < 10
 
 
+@pytest.mark.req("AS-STATE-05")
 def test_a_result_is_told_even_where_one_has_less_room_than_it_may_take() -> None:
     found = told(tasks=[task("a", result="word " * 900)], results_budget=Tokens(50))
     assert len(found.told) == 1

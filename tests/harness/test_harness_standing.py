@@ -66,6 +66,7 @@ async def stored(kept: Kept) -> AgentState:
     return (await FileStates(kept.files, REDACTOR, Grants(kept.granted, "granted")).load("main", "s")).state
 
 
+@pytest.mark.req("AS-STATE-06", "AS-STATE-07", "AS-STATE-03")
 async def test_what_was_made_of_what_stands_is_durable_when_it_is_returned(kept: Kept) -> None:
     keeper: KeepsStanding = kept.keeper
     assert keeper.standing == Standing()
@@ -126,6 +127,7 @@ class Slow(MemoryStates):
         return version
 
 
+@pytest.mark.req("AS-STATE-01")
 async def test_the_turn_goes_on_while_what_stands_is_saved() -> None:
     states = Slow()
     keeper = await opened(states)
@@ -203,6 +205,7 @@ async def test_a_change_that_raises_or_has_no_form_changes_nothing(kept: Kept) -
     assert kept.keeper.standing == STANDING == (await stored(kept)).standing
 
 
+@pytest.mark.req("AS-STATE-06")
 async def test_two_processes_in_one_session_go_on_with_what_both_made_of_it() -> None:
     states = MemoryStates()
     one, other = await opened(states), await opened(states)
@@ -299,6 +302,7 @@ async def test_what_always_comes_second_is_refused_and_changes_nothing(monkeypat
     assert keeper.standing == Standing()
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_reply_that_was_recorded_has_told_what_it_answers(kept: Kept) -> None:
     await kept.keeper.record([said("Go."), telling(said("Both are done.", role="assistant"), ["b", "a"])])
     assert list(kept.keeper.standing.delivered) == ["b", "a"]
@@ -309,6 +313,7 @@ async def test_a_reply_that_was_recorded_has_told_what_it_answers(kept: Kept) ->
     assert told_in(STANDING, logged[1:2]) is STANDING
 
 
+@pytest.mark.req("AS-STATE-01", "AS-STATE-02")
 async def test_what_is_sent_is_kept_smaller_in_the_middle_of_a_turn_and_what_stands_is_as_it_was(kept: Kept) -> None:
     await kept.keeper.stand(put(STANDING))
     await kept.say(*"abcdef")
@@ -351,6 +356,7 @@ _steps = st.lists(
 )
 
 
+@pytest.mark.req("AS-STATE-02")
 @settings(max_examples=20)
 @given(_steps)
 async def test_nothing_but_its_own_changes_changes_what_stands(steps: list[tuple[str, object]]) -> None:

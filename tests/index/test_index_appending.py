@@ -64,6 +64,7 @@ def rows(path: Path) -> list[tuple[object, ...]]:
         ).fetchall()
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_a_save_after_the_first_is_one_write_one_sync_and_one_commit(tmp_path: Path) -> None:
     disk = StepDisk(lambda _: None)
     async with Memory.open(tmp_path, scope=Scope(user="me", project="shop"), disk=disk) as memory:
@@ -76,6 +77,7 @@ async def test_a_save_after_the_first_is_one_write_one_sync_and_one_commit(tmp_p
                 assert await memory.recall("wombat")
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_an_append_takes_one_trip_to_a_thread(tmp_path: Path) -> None:
     index = await begun(tmp_path)
     with counted_trips() as trips:
@@ -121,6 +123,7 @@ async def test_messages_appended_one_by_one_know_those_beside_them(tmp_path: Pat
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_what_others_appended_meanwhile_is_found_and_nothing_is_found_twice(tmp_path: Path) -> None:
     index, files = await begun(tmp_path), LocalFiles(tmp_path)
     other = await KeywordIndex.open(tmp_path / INDEX, files)
@@ -145,6 +148,7 @@ async def test_a_line_that_somebody_tore_off_is_closed_and_both_are_found(tmp_pa
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-01", "AS-INDEX-02")
 @pytest.mark.parametrize("path", [LEDGER, "workspace/memory/2026-11-22.md", "workspace/notes.md", "workspace/a.txt"])
 @pytest.mark.parametrize("local", [True, False])
 async def test_whatever_file_it_is_it_is_appended_once_with_its_header(path: str, local: bool, tmp_path: Path) -> None:
@@ -170,6 +174,7 @@ async def test_a_full_disk_is_an_error_and_no_trouble_of_the_index(step: int, tm
     await index.close()
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_a_path_that_leads_out_is_refused(tmp_path: Path) -> None:
     index = await begun(tmp_path)
     (tmp_path / LEDGER).rename(tmp_path.parent / f"{tmp_path.name}.md")

@@ -41,6 +41,7 @@ def contents(rows: list[Row]) -> list[tuple[int, int, str]]:
     return [(row.chunk.line_number, row.chunk.end_line, row.chunk.content) for row in rows]
 
 
+@pytest.mark.req("AS-INDEX-01")
 @pytest.mark.parametrize(
     ("path", "sort"),
     [
@@ -75,6 +76,7 @@ def test_a_root_that_is_its_own_workspace_has_the_same_documents() -> None:
     assert document == Document(path="memory/long/01jd.md", sort="long", entry_id="01jd")
 
 
+@pytest.mark.req("AS-INDEX-04")
 def test_each_entry_is_one_chunk_and_the_prose_between_them_is_found_too() -> None:
     text = (
         "# Memory\n\nHow we work, in\ntwo lines.\n\n## Deployment\n"
@@ -98,6 +100,7 @@ def test_invalid_bytes_spoil_their_own_entry_only() -> None:
     assert rows[2].chunk.content == "Third, wholly sound."
 
 
+@pytest.mark.req("AS-TRANS-02")
 def test_a_torn_or_foreign_line_of_a_transcript_hides_no_other() -> None:
     data = said("first") + b'{"role": "user", "par\n' + b"\xff\xfe\n" + b"[" * 5000 + b"\n" + said("last", minute=1)
     assert contents(rows_of(LOG, data, REDACTOR)) == [(1, 1, "first"), (5, 5, "last")]
@@ -172,6 +175,7 @@ def test_the_pieces_of_a_text_join_to_it_again(text: str) -> None:
     assert all(len(piece) <= LONGEST for piece in pieces)
 
 
+@pytest.mark.req("AS-INDEX-02")
 @given(st.lists(st.text(max_size=1500), min_size=2, max_size=5), st.integers(min_value=1, max_value=4))
 def test_the_tail_of_a_transcript_reads_like_the_whole(texts: list[str], at: int) -> None:
     lines = [said(text, minute=minute) for minute, text in enumerate(texts)]
@@ -187,6 +191,7 @@ def test_the_tail_of_a_transcript_reads_like_the_whole(texts: list[str], at: int
         assert joined == whole[len(head) - 1].around.split()
 
 
+@pytest.mark.req("AS-INDEX-02")
 @given(st.lists(st.text(min_size=1, max_size=80).filter(str.strip), min_size=1, max_size=5))
 def test_bullets_appended_to_a_ledger_read_like_the_whole(texts: list[str]) -> None:
     head = b"# 2026-11-21\n\n- By hand.\n"

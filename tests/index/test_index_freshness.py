@@ -56,6 +56,7 @@ async def told(memory: Memory) -> tuple[bool, int, str]:
     return check.ok, check.count, check.detail
 
 
+@pytest.mark.req("AS-INDEX-01")
 async def test_an_index_that_is_opened_is_stale_and_the_first_recall_makes_it_fresh(root: Path) -> None:
     async with Memory.open(root, scope=SHOP) as memory:
         assert memory.freshness() == Freshness(state="stale", stale_files=5)

@@ -80,6 +80,7 @@ async def test_after_opening_curated_memory_and_old_ledgers_are_found(tmp_path: 
         await index.close()
 
 
+@pytest.mark.req("AS-INDEX-01")
 async def test_the_first_search_after_opening_waits_for_no_refresh(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The mascot is a wombat.\n")
     index = await opened(tmp_path)
@@ -204,6 +205,7 @@ async def filtered(index: KeywordIndex, **filters: object) -> list[str]:
     return sorted(match.content.split()[1] for match in await index.search(query))
 
 
+@pytest.mark.req("AS-INDEX-04")
 @pytest.mark.parametrize("broken", [False, True])
 async def test_filters_let_through_what_they_say(tmp_path: Path, *, broken: bool) -> None:
     place(tmp_path, LEDGER, bullet("wombat one", 1, kind="decision", day=19) + bullet("wombat two", 2, tags=("zoo",)))
@@ -397,6 +399,7 @@ async def test_an_edit_that_changes_neither_size_nor_time_within_a_tick_is_found
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_rows_that_did_not_change_stay_and_move_with_their_lines(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The wombat.\n- The quokka.\n")
     index = await opened(tmp_path)
@@ -441,6 +444,7 @@ async def test_messages_appended_one_by_one_are_indexed_as_if_read_at_once(tmp_p
     await late.close()
 
 
+@pytest.mark.req("AS-INDEX-02")
 async def test_a_block_appended_by_another_process_meanwhile_is_not_missed(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     index = await KeywordIndex.open(tmp_path / INDEX, files)

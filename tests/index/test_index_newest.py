@@ -17,6 +17,7 @@ LEDGER = """- Earlier. [at:: 2026-11-21T08:00:00.000Z] ^01jd00000000000000000000
 """
 
 
+@pytest.mark.req("AS-INDEX-04")
 @pytest.mark.parametrize("kept", [True, False], ids=["index", "scan"])
 async def test_of_one_moment_the_later_line_comes_first(kept: bool, tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")

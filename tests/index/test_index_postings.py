@@ -134,6 +134,7 @@ def expected(found: dict[str, bytes], query: Query) -> list[tuple[str, int, int]
     return kept
 
 
+@pytest.mark.req("AS-INDEX-04")
 @settings(max_examples=25, deadline=None)
 @given(corpora, st.lists(queries, min_size=1, max_size=4))
 def test_index_scan_and_the_plain_formulas_agree(
@@ -162,6 +163,7 @@ def test_index_scan_and_the_plain_formulas_agree(
         anyio.run(compare, folder)
 
 
+@pytest.mark.req("AS-INDEX-04")
 async def test_of_many_matches_the_first_are_those_that_come_first_among_all(tmp_path: Path) -> None:
     files, chance = InMemoryFiles(), Random(3)
     drawn = [" ".join(chance.choices(WORDS, k=chance.randrange(1, 6))) for _ in range(700)]

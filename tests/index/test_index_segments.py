@@ -157,6 +157,7 @@ async def test_segments_are_few_and_what_is_written_down_of_changes_ends(tmp_pat
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-04")
 @pytest.mark.usefixtures("eager")
 async def test_lines_that_change_places_are_found_in_their_new_order(tmp_path: Path) -> None:
     lines = [f"- The wombat {name}.\n" for name in ("one", "two", "three", "four")]
@@ -299,6 +300,7 @@ async def test_readers_writers_and_another_merge_in_the_middle_of_a_merge_are_al
         await one.close()
 
 
+@pytest.mark.req("AS-INDEX-04")
 async def test_a_search_reads_as_many_rows_as_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     zoo(tmp_path)
     index = await opened(tmp_path)

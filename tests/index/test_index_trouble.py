@@ -162,6 +162,7 @@ async def test_a_full_disk_leaves_searching_and_freshness_true(tmp_path: Path) -
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-04")
 async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path) -> None:
     zoo(tmp_path, 3)
     index = await KeywordIndex.open(tmp_path / MEMORY / "memory_index.db", LocalFiles(tmp_path))
@@ -175,6 +176,7 @@ async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path
     await index.close()
 
 
+@pytest.mark.req("AS-INDEX-04")
 async def test_a_scan_ranks_like_the_index(tmp_path: Path) -> None:
     zoo(tmp_path)
     index, scan = await opened(tmp_path), await KeywordIndex.open(tmp_path, LocalFiles(tmp_path))

@@ -91,7 +91,7 @@ async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(r
     assert await expire(root.files, root.changes, today=TODAY, days=90) == []
 
 
-@pytest.mark.req("AS-BUG-18")
+@pytest.mark.req("AS-BUG-18", "AS-MAINT-03")
 async def test_a_ledger_that_was_never_consolidated_stays_and_an_archived_one_is_not_consolidated_again(
     root: Root,
 ) -> None:
@@ -124,7 +124,7 @@ async def test_a_day_that_the_archive_has_already_is_added_to_its_end(root: Root
     assert (await root.files.read(archive_path(path))).data == b"- Archived before.\n\n" + ledger
 
 
-@pytest.mark.req("AS-MAINT-03")
+@pytest.mark.req("AS-MAINT-03", "AS-MAINT-04")
 async def test_what_expired_comes_back_by_undo_and_none_keeps_for_ever(root: Root) -> None:
     path = await root.ledger(91)
     await root.consolidate()
@@ -184,6 +184,7 @@ async def test_a_session_that_is_taken_up_again_is_announced_anew_when_it_ends_a
     ]
 
 
+@pytest.mark.req("AS-MAINT-04")
 async def test_what_holds_a_pinned_memory_stays_and_none_keeps_for_ever(root: Root) -> None:
     await root.session(500, pinned=True)
     await root.session(300)
@@ -200,6 +201,7 @@ async def test_without_an_announcement_what_is_due_goes_at_once(root: Root) -> N
     assert await root.pruned(MaintenanceConfig(announce_days=0)) == {"announced": 0, "trashed": 1, "deleted": 0}
 
 
+@pytest.mark.req("AS-MAINT-04")
 async def test_a_damaged_record_of_announcements_only_lets_a_file_stay_longer(root: Root) -> None:
     await root.session(190)
     await root.pruned()
@@ -209,7 +211,7 @@ async def test_a_damaged_record_of_announcements_only_lets_a_file_stay_longer(ro
     assert await root.pruned() == {"announced": 1, "trashed": 0, "deleted": 0}
 
 
-@pytest.mark.req("AS-MAINT-02")
+@pytest.mark.req("AS-MAINT-02", "AS-MAINT-05")
 async def test_the_steps_run_in_order_and_one_that_fails_is_recorded_and_stops_no_other() -> None:
     ran: list[str] = []
     heard: list[Event] = []

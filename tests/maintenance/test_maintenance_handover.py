@@ -171,6 +171,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     await index.close()
 
 
+@pytest.mark.req("AS-FLUSH-03", "AS-INDEX-02")
 async def test_accepted_lessons_are_in_ledger_and_index_and_leave_the_workers_nothing(bench: Bench) -> None:
     taken = await bench.taken()
     [leased] = await bench.jobs()

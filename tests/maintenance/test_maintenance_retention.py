@@ -103,6 +103,7 @@ def test_a_rule_that_is_none_is_refused_with_how_it_is_written(rule: str, wrong:
         RetentionConfig(rules=(rule,))
 
 
+@pytest.mark.req("AS-MAINT-04")
 @pytest.mark.anyio
 async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() -> None:
     files, clock = InMemoryFiles(), HandClock(NOW)
@@ -124,7 +125,7 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     assert (await retain(files, changes, rules, now=NOW, key=KEY)).memories == []
 
 
-@pytest.mark.req("AS-BUG-31", "HE-T1")
+@pytest.mark.req("AS-BUG-31", "HE-T1", "AS-MAINT-04")
 @pytest.mark.anyio
 @pytest.mark.parametrize("folder", [None, "/kept/wide"])
 async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_behind(

@@ -330,6 +330,7 @@ async def test_what_was_learned_is_consolidated_when_the_worker_ends(bench: Benc
     assert bench.consolidated == 1
 
 
+@pytest.mark.req("AS-MAINT-01")
 async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_up_the_end(bench: Bench) -> None:
     seen: list[list[str]] = []
 
@@ -349,6 +350,7 @@ async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_
         pass
 
 
+@pytest.mark.req("AS-MAINT-01")
 async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:
     pace = Pace(shortest_pause=0.01, longest_pause=math.inf)
     worker = bench.worker(pace=pace)
@@ -382,7 +384,7 @@ async def serve_for(worker: Worker, bench: Bench, hours: int) -> None:
         group.cancel_scope.cancel()
 
 
-@pytest.mark.req("AS-TRIG-03")
+@pytest.mark.req("AS-TRIG-03", "AS-MAINT-01")
 async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) -> None:
     await bench.put("first")
     begun = bench.clock.now()
@@ -404,6 +406,7 @@ async def test_an_interval_of_ones_own_counts_from_the_last_cycle_and_a_clock_se
     assert len(bench.maintained) == 2
 
 
+@pytest.mark.req("AS-MAINT-01", "AS-TRIG-03")
 async def test_where_nothing_was_ever_asked_for_no_cycle_runs_and_no_inbox_is_made(
     bench: Bench, tmp_path: Path
 ) -> None:

@@ -91,6 +91,7 @@ def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
     return [(event.stage, event.status, event.reason) for event in heard if event.status != "started"]
 
 
+@pytest.mark.req("AS-TRIG-01")
 async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() -> None:
     truncate, compact = Halving(act="truncate", over=5, keep=4), Halving(over=3, keep=2)
     sent = Sent([reply("ok")])
@@ -231,7 +232,7 @@ async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_wind
     assert len(response.window) == 2
 
 
-@pytest.mark.req("AS-OVER-05")
+@pytest.mark.req("AS-OVER-05", "AS-OVER-01")
 async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_it() -> None:
     first, second = ModelOverflow("first"), ModelOverflow("second")
     second.__cause__ = ValueError("the provider's own")
@@ -258,6 +259,7 @@ class Ending:
         return Reduction(messages=left, report=Report(act=self.act, status=status, handle="c1"))
 
 
+@pytest.mark.req("AS-OVER-01")
 @pytest.mark.parametrize("retries", [2, 3])
 async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_can_be_found(retries: int) -> None:
     strategy, heard = Ending(), []  # type: ignore[var-annotated]
@@ -283,6 +285,7 @@ async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_
     assert all(event.counts["tokens_after"] < event.counts["tokens_before"] for event in told)
 
 
+@pytest.mark.req("AS-OVER-01")
 @pytest.mark.parametrize(
     ("overflow", "known", "least", "most"),
     [
@@ -309,6 +312,7 @@ async def test_the_target_of_a_retry_is_what_the_window_leaves_and_half_where_no
     assert least <= target <= most
 
 
+@pytest.mark.req("AS-OVER-06")
 async def test_what_goes_is_noted_before_the_retry_and_only_where_nothing_was_refused_must_that_work() -> None:
     noted: list[tuple[int, int]] = []
 
@@ -402,7 +406,7 @@ async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_g
     assert heard == ([TextDelta(text="because")] if streamed else [])
 
 
-@pytest.mark.req("AS-BUG-08")
+@pytest.mark.req("AS-BUG-08", "AS-OVER-01", "AS-OVER-05")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_streamed_request_is_made_again_as_often_as_any_other(streamed: bool) -> None:
     heard: list[TurnEvent] = []
@@ -417,7 +421,7 @@ async def test_a_streamed_request_is_made_again_as_often_as_any_other(streamed: 
     assert heard == ([TextDelta(text="because")] if streamed else [])
 
 
-@pytest.mark.req("AS-BUG-08")
+@pytest.mark.req("AS-BUG-08", "AS-OVER-05")
 async def test_an_overflow_in_the_middle_of_a_streamed_reply_is_raised_and_nothing_is_said_twice() -> None:
     heard: list[TurnEvent] = []
 
@@ -432,6 +436,7 @@ async def test_an_overflow_in_the_middle_of_a_streamed_reply_is_raised_and_nothi
     assert [message.text for message in kept] == ["why?", "beca"]
 
 
+@pytest.mark.req("AS-OVER-06")
 async def test_a_window_that_was_made_smaller_stays_so_for_the_later_requests_of_the_turn() -> None:
     async def act(_arguments: object, _context: object) -> str:
         return "ok"

@@ -58,6 +58,7 @@ def reminders(model: FakeModel) -> list[str]:
     return [asked[-1].text for asked in model.asked if mark_of(asked[-1]) == "reminder"]
 
 
+@pytest.mark.req("AS-STATE-03", "AS-STATE-05")
 @pytest.mark.parametrize("listens", [False, True])
 async def test_each_request_ends_with_the_reminder_and_nothing_keeps_it(listens: bool) -> None:
     async def look(arguments: object, context: ToolContext) -> ToolOutput:
@@ -80,6 +81,7 @@ async def test_without_anything_to_say_the_request_and_the_reply_stay_as_they_ar
     assert result.message.metadata == {}
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_the_reply_names_the_results_that_its_request_told_of() -> None:
     standing = Standing(results=("one", "two:orphaned"))
     recorded: list[Message] = []
@@ -93,6 +95,7 @@ async def test_the_reply_names_the_results_that_its_request_told_of() -> None:
     assert [told_by(each) for each in recorded] == [(), ("one", "two:orphaned")]
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_reply_that_does_not_come_or_is_cut_off_tells_of_nothing() -> None:
     cut = ((TextDelta(text="I beg"),), ModelUnavailable("down"))
     model = FakeModel(ModelUnavailable("down"), cut, reply("Fine."))
@@ -159,6 +162,7 @@ def stack(remind: Remind, last: Last, *, retries: int = 0) -> list[Callable[[Req
     return [remind, CompactWindow([last], retries=retries), remind.again]
 
 
+@pytest.mark.req("AS-STATE-03")
 async def test_a_window_that_got_shorter_on_the_way_gets_a_reminder_of_its_own() -> None:
     model, standing, last = FakeModel(reply("Fine.")), Standing(results=("one",)), Last(always=True)
     harness = Harness(model, steps=stack(Remind(standing.compose), last))
@@ -171,6 +175,7 @@ async def test_a_window_that_got_shorter_on_the_way_gets_a_reminder_of_its_own()
     assert all(mark_of(each) is None for each in seen.messages)
 
 
+@pytest.mark.req("AS-OVER-06", "AS-STATE-05")
 async def test_after_an_overflow_what_ended_meanwhile_is_told_and_what_was_refused_is_not() -> None:
     standing = Standing()
 

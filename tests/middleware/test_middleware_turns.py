@@ -97,6 +97,7 @@ async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_
     assert told == inbox.jobs_put
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_a_turn_that_failed_is_extracted_too_and_fails_as_it_did() -> None:
     inbox = Inbox()
     with pytest.raises(ModelUnavailable, match="gone"):
@@ -160,6 +161,7 @@ async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_
     assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me", first="m1", last="m3")]
 
 
+@pytest.mark.req("AS-TRIG-02")
 @pytest.mark.parametrize("handler", [answer, fail])
 async def test_after_each_turn_whoever_works_in_the_background_is_woken(handler: TurnHandler) -> None:
     order: list[str] = []
@@ -175,6 +177,7 @@ async def test_after_each_turn_whoever_works_in_the_background_is_woken(handler:
     assert order == (["turn", "woken"] if handler is answer else ["turn", "woken", "raised"])
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_a_loop_over_a_transcript_leaves_every_message_there_with_its_time_and_sends_no_secret() -> None:
     files, heard = InMemoryFiles(), list[Event]()
     path = transcript_path("main", "s1")

@@ -98,6 +98,7 @@ TABLE: dict[str, tuple[BaseException, type[ModelError]]] = {
 }
 
 
+@pytest.mark.req("AS-OVER-04", "AS-OVER-05")
 @pytest.mark.parametrize("case", TABLE)
 def test_an_exception_becomes_the_error_that_says_what_it_means(case: str) -> None:
     error, expected = TABLE[case]
@@ -112,6 +113,7 @@ def test_an_error_of_ours_stays_what_it_is() -> None:
     assert translate(error, model="x:y") is error
 
 
+@pytest.mark.req("AS-OVER-05")
 def test_the_error_keeps_its_cause() -> None:
     cause = openai_error(openai.RateLimitError, 429, "Slow down.")
     with pytest.raises(ModelRateLimited) as raised:

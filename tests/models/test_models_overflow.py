@@ -166,14 +166,14 @@ OTHERS |= {
 }
 
 
-@pytest.mark.req("AS-BUG-07")
+@pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 @pytest.mark.parametrize("case", OVERFLOWS)
 def test_an_overflow_is_known_with_the_sizes_it_names(case: str) -> None:
     given, expected = OVERFLOWS[case]
     assert sizes(find_overflow(given)) == expected
 
 
-@pytest.mark.req("AS-BUG-07")
+@pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 @pytest.mark.parametrize("case", OTHERS)
 def test_what_only_looks_like_an_overflow_is_none(case: str) -> None:
     assert find_overflow(OTHERS[case]) is None
@@ -197,7 +197,7 @@ def raised(outer: Exception, inner: Exception, *, explicit: bool = True) -> Exce
     return outer
 
 
-@pytest.mark.req("AS-BUG-07")
+@pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 @pytest.mark.parametrize("explicit", [True, False], ids=["cause", "context"])
 def test_an_overflow_is_found_through_the_whole_chain(explicit: bool) -> None:
     inner = Refused("Bad", status_code=400, body={"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}})
@@ -205,7 +205,7 @@ def test_an_overflow_is_found_through_the_whole_chain(explicit: bool) -> None:
     assert sizes(overflow_in(raised(ValueError("Something went wrong."), middle, explicit=explicit))) == said(8, 9)
 
 
-@pytest.mark.req("AS-BUG-07")
+@pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 @pytest.mark.parametrize("explicit", [True, False], ids=["cause", "context"])
 @pytest.mark.parametrize("depth", [0, 1, 5])
 def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never_is(depth: int, explicit: bool) -> None:
@@ -233,13 +233,13 @@ def test_codes_phrases_and_413_are_overflows_however_deep_and_a_rate_limit_never
         assert overflow_in(buried(Refused("Bad", status_code=429, body={"error": {"message": message}}))) is None
 
 
-@pytest.mark.req("AS-BUG-07")
+@pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 def test_a_group_of_failures_is_searched_as_well() -> None:
     inner = Refused("Bad", status_code=400, body={"message": "prompt is too long: 9 tokens > 8 maximum"})
     assert sizes(overflow_in(ExceptionGroup("all", [RuntimeError("one"), inner]))) == said(8, 9)
 
 
-@pytest.mark.req("AS-BUG-07")
+@pytest.mark.req("AS-BUG-07", "AS-OVER-04")
 def test_a_rate_limit_hides_what_it_was_caused_by() -> None:
     inner = Refused("prompt is too long: 9 tokens > 8 maximum", status_code=400)
     assert overflow_in(raised(Refused("Slow down.", status_code=429), inner)) is None

@@ -113,6 +113,7 @@ async def test_a_failure_is_one_of_our_errors_and_shows_no_key(
         assert raised.value.__cause__ is not None
 
 
+@pytest.mark.req("AS-OVER-04", "AS-OVER-05")
 @pytest.mark.anyio
 @pytest.mark.parametrize(("shape", "name"), [(shape, name) for shape, names in SHAPES.items() for name in names])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -131,6 +132,7 @@ async def test_every_shape_of_overflow_is_known_and_never_asked_again(
         assert model.window == 8_192
 
 
+@pytest.mark.req("AS-OVER-04")
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("shape", "name"),

@@ -97,7 +97,7 @@ async def test_a_settled_job_tells_what_it_counted(inbox: Inbox) -> None:
     assert await inbox.lease(seconds=60) is None
 
 
-@pytest.mark.req("DF-C18")
+@pytest.mark.req("DF-C18", "AS-TRIG-02")
 async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Clock) -> None:
     first = await inbox.put(flush(first="b", last="c", signals=frozenset({"goal"}), trace="t1", **debounced(clock)))
     clock.turn(20)
@@ -111,6 +111,7 @@ async def test_asking_again_widens_the_work_that_waits(inbox: Inbox, clock: Cloc
     assert (await leased(inbox)).job.trace == "t2"
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_what_waits_for_a_pause_waits_anew_when_it_is_asked_for_again(inbox: Inbox, clock: Clock) -> None:
     await inbox.put(flush(**debounced(clock)))
     clock.turn(20)
@@ -140,6 +141,7 @@ async def test_a_pause_after_a_failure_is_not_cut_short_by_new_work_that_waits(i
     assert (await inbox.put(flush(**debounced(clock)))).after == pause
 
 
+@pytest.mark.req("AS-TRIG-02")
 async def test_what_is_hastened_does_not_wait_for_a_pause(inbox: Inbox, clock: Clock) -> None:
     one, two = [await inbox.put(flush(session, **debounced(clock))) for session in ("one", "two")]
     assert await inbox.hasten(keys=[one.key]) == 1

@@ -103,7 +103,7 @@ async def test_opening_a_workspace_finds_curated_memory_and_old_ledgers_alike(
 
 
 @pytest.mark.may_block("the check reads the database itself")
-@pytest.mark.req("AS-INDEX-02")
+@pytest.mark.req("AS-INDEX-02", "AS-FLUSH-03")
 async def test_a_flush_indexes_what_it_appended_and_nothing_else_before_it_returns(
     opened: Opened, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ async def test_a_session_that_can_not_be_is_invalid_to_write_and_not_found_to_re
     assert not [path for path in (tmp_path / "root").rglob("*") if secret in path.name]
 
 
+@pytest.mark.req("AS-SESS-02")
 async def test_a_transcript_that_can_not_be_read_hides_no_other_session() -> None:
     inner = InMemoryFiles()
     await recorded(inner, "good", 0)

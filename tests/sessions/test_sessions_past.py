@@ -53,6 +53,7 @@ async def test_the_newest_messages_are_those_at_the_end_of_the_log(
         assert (glance.first, glance.last) == (logged[0].time, logged[-1].time)
 
 
+@pytest.mark.req("AS-SESS-04")
 async def test_a_search_passes_over_a_log_that_can_not_be_read_and_over_broken_lines() -> None:
     inner = InMemoryFiles()
     await inner.create(transcript_path("main", "good"), b"\n".join([b"{broken", line(1, 1), b'{"v":1}', line(2, 2)]))
@@ -78,6 +79,7 @@ async def test_a_search_passes_over_a_log_that_can_not_be_read_and_over_broken_l
     assert [info.session for info in await list_sessions(inner)] == ["bad", "good"]
 
 
+@pytest.mark.req("AS-SESS-04")
 async def test_a_search_stops_once_older_sessions_can_hold_nothing_newer() -> None:
     inner = InMemoryFiles()
     for session in range(3):

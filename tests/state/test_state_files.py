@@ -54,6 +54,7 @@ def said(text: str) -> Message:
     return Message(role="user", parts=(Text(text=text),))
 
 
+@pytest.mark.req("AS-STATE-02", "AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 @given(states())
 def test_any_state_is_read_as_it_was_written(state: AgentState) -> None:
     assert decode(encode(state), agent="main", session="s1") == state
@@ -164,6 +165,7 @@ def test_a_state_that_has_no_form_is_refused(state: AgentState) -> None:
         encode(state)
 
 
+@pytest.mark.req("AS-STATE-02", "AS-STATE-03", "AS-STATE-06", "AS-STATE-07")
 async def test_a_state_goes_on_in_the_next_process(tmp_path: Path) -> None:
     assert (await made(tmp_path).load("main", "s1")).version == ABSENT
     state = AgentState(agent="main", session="s1", window=(said("Hello."),), turns=2, ratio=1.25)

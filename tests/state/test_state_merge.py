@@ -68,6 +68,7 @@ def test_of_two_that_changed_a_state_neither_is_lost(base: AgentState, ours: Age
     assert len(set(standing.delivered)) == len(standing.delivered)
 
 
+@pytest.mark.req("AS-STATE-07")
 @given(states(), states(), states())
 def test_a_denial_is_never_lost(base: AgentState, ours: AgentState, theirs: AgentState) -> None:
     before, here, there, found = (
@@ -81,6 +82,7 @@ def test_a_denial_is_never_lost(base: AgentState, ours: AgentState, theirs: Agen
 _DENY, _ASK, _ALLOW = rule("deny"), rule("ask"), rule("allow")
 
 
+@pytest.mark.req("AS-STATE-07")
 @pytest.mark.parametrize(
     ("base", "ours", "theirs", "found"),
     [
@@ -101,6 +103,7 @@ def test_of_two_changes_of_one_pattern_the_stricter_counts(
     assert merged(of(*base), of(*ours), of(*theirs)).standing.permissions == tuple(found)
 
 
+@pytest.mark.req("AS-STATE-07", "AS-STATE-05")
 def test_rules_and_told_results_of_both_are_kept_in_a_stable_order() -> None:
     base = replace(BASE, standing=Standing(permissions=(_ALLOW,), delivered=("a",)))
     ours = replace(BASE, standing=Standing(permissions=(_ALLOW, rule("deny", "ours")), delivered=("a", "c", "b")))
@@ -110,6 +113,7 @@ def test_rules_and_told_results_of_both_are_kept_in_a_stable_order() -> None:
     assert found.delivered == ("a", "b", "d", "c")
 
 
+@pytest.mark.req("AS-STATE-06")
 def test_turns_of_both_processes_are_counted_and_ours_wins_where_both_wrote_todos() -> None:
     base = replace(BASE, turns=5)
     ours = replace(base, turns=7, standing=Standing(todos=(Todo(id="1", content="ours", status="in_progress"),)))

@@ -31,12 +31,14 @@ def fields(**changed: object) -> dict[str, Any]:
     return known | {"created": "2026-11-21T12:00:00.123Z", "seen": "2026-11-21T12:00:00.123Z"} | changed
 
 
+@pytest.mark.req("AS-STATE-04")
 @settings(max_examples=25)
 @given(documents())
 def test_any_tasks_are_read_as_they_were_written(document: TaskDocument) -> None:
     assert decode(encode(document)) == document
 
 
+@pytest.mark.req("AS-TASK-01")
 @given(st.one_of(st.binary(max_size=40), json_values().map(lambda value: json.dumps(value).encode())))
 def test_any_bytes_are_tasks_or_named_as_none(data: bytes) -> None:
     try:
@@ -46,6 +48,7 @@ def test_any_bytes_are_tasks_or_named_as_none(data: bytes) -> None:
     assert decode(encode(document)) == document
 
 
+@pytest.mark.req("AS-STATE-04")
 def test_each_task_has_a_line_with_its_times_as_elsewhere() -> None:
     lines = encode(TaskDocument(tasks=(TASK, replace(TASK, id="t2", ended=NOON)))).decode().splitlines()
     assert lines[0] == '{"v":1,"tasks":['
@@ -54,6 +57,7 @@ def test_each_task_has_a_line_with_its_times_as_elsewhere() -> None:
     assert len(lines) == 4
 
 
+@pytest.mark.req("AS-TASK-01")
 def test_a_document_of_a_newer_version_keeps_all_that_it_holds() -> None:
     odd = fields(id="t2", type="moon_shot", power=9)
     newer = {"v": 2, "mood": {"calm": True}, "tasks": [fields(colour="red"), odd]}
@@ -63,6 +67,7 @@ def test_a_document_of_a_newer_version_keeps_all_that_it_holds() -> None:
     assert json.loads(encode(changed)) == {**newer, "tasks": [fields(colour="red", title="y"), odd]}
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize(
     "tasks",
     [
@@ -91,6 +96,7 @@ def test_a_document_with_a_task_that_is_none_is_refused(tasks: object) -> None:
         decode(json.dumps({"v": 1, "tasks": tasks}).encode())
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("version", [None, 0, True, "1", -1])
 def test_a_document_of_no_version_is_refused(version: object) -> None:
     with pytest.raises(DocumentInvalid):

@@ -149,6 +149,7 @@ async def test_a_process_that_knows_nothing_of_a_broken_document_never_empties_i
     assert written(tmp_path) == ["t1"]
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_every_process_brings_its_own_tasks_back(tmp_path: Path) -> None:
     store, other = made(tmp_path), made(tmp_path)
     await store.add(task("t1"))
@@ -195,6 +196,7 @@ async def test_a_root_that_can_only_be_read_says_so_and_loses_nothing(tmp_path: 
     assert store.set_aside == ""
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_full_disk_at_any_step_loses_no_record(tmp_path: Path) -> None:
     async def work(store: FileTasks) -> None:
         await store.add(task("t2"))
@@ -214,6 +216,7 @@ async def test_a_full_disk_at_any_step_loses_no_record(tmp_path: Path) -> None:
         assert (await made(root).update("t1", beat)).seen > NOON
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_full_disk_while_a_broken_document_is_set_aside_keeps_its_bytes(tmp_path: Path) -> None:
     counting = StepDisk(lambda _: None)
     broken(tmp_path / "whole", b"torn")

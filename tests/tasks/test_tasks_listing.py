@@ -66,6 +66,7 @@ async def test_the_list_is_narrowed_by_agent_session_and_user(files: LocalFiles)
     assert await listed(files, agent="nobody", user="me") == []
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_what_shows_no_life_is_shown_as_orphaned_and_left_as_it_is(files: LocalFiles, tmp_path: Path) -> None:
     await filled(files)
     before = contents(tmp_path)
@@ -96,6 +97,7 @@ async def test_a_folder_in_the_place_of_a_document_is_named_as_unreadable(
     assert (await list_tasks(files, session="s2", now=NOON)).unreadable == ()
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("path", [tasks_path("main", "s1"), ROOT_TASKS])
 async def test_a_document_that_cannot_be_read_is_named_and_hides_no_other(
     files: LocalFiles, tmp_path: Path, path: str

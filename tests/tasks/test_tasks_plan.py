@@ -48,6 +48,7 @@ def ends() -> list[Callable[[Task], Task]]:
     ]
 
 
+@pytest.mark.req("AS-TASK-01")
 @given(plain_tasks(), plain_tasks())
 def test_whatever_is_wanted_a_task_takes_only_the_ways_that_there_are(task: Task, wanted: Task) -> None:
     new = advanced(task, lambda _: wanted)
@@ -77,10 +78,12 @@ def test_no_row_of_changes_leads_out_of_an_end_or_back_from_an_orphan_to_work(ta
     assert "orphaned" not in states or not {"pending", "running"} & set(states[states.index("orphaned") :])
 
 
+@pytest.mark.req("AS-TASK-01")
 def test_a_change_that_changes_nothing_gives_the_same_task() -> None:
     assert advanced(TASK, replace) is TASK
 
 
+@pytest.mark.req("AS-TASK-01")
 @pytest.mark.parametrize("end", ends())
 def test_an_orphan_that_comes_back_ends_as_its_work_did(end: Callable[[Task], Task]) -> None:
     lost = advanced(TASK, lambda task: swept(task, NOON + timedelta(minutes=10)))

@@ -113,6 +113,7 @@ def raising(error: Exception) -> Work:
     return work
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_a_work_is_recorded_before_it_begins_and_its_result_after() -> None:
     desk = Desk()
     states: list[str] = []
@@ -134,6 +135,7 @@ async def test_a_work_is_recorded_before_it_begins_and_its_result_after() -> Non
     assert {event.scope for event in desk.events} == {SCOPE}
 
 
+@pytest.mark.req("AS-STATE-04")
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -322,6 +324,7 @@ async def test_one_that_waits_can_be_cancelled_and_never_begins() -> None:
     assert begun == ["begun"]
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_cancelling_ends_the_work_and_an_ended_task_stays() -> None:
     desk = Desk()
     async with desk.runner.at_work():
@@ -397,6 +400,7 @@ async def test_a_task_that_nobody_runs_is_cancelled_at_once_and_orphaned_when_lo
     assert (await desk.runner.cancel("lost-task")).state == "cancelled"
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_task_that_runs_here_is_never_orphaned_here() -> None:
     desk = Desk()
     slow = replace(QUICK, look=60.0)
@@ -418,6 +422,7 @@ async def test_a_task_that_runs_here_is_never_orphaned_here() -> None:
         assert (await runner.cancel(task.id)).state == "cancelled"
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_a_task_that_was_taken_for_an_orphan_still_ends_as_it_does() -> None:
     store = Troubled()
     desk = Desk(store)
@@ -440,6 +445,7 @@ async def test_a_task_that_was_taken_for_an_orphan_still_ends_as_it_does() -> No
     assert (done.state, done.result, done.error) == ("completed", "Built.", "")
 
 
+@pytest.mark.req("AS-TASK-01")
 async def test_signs_of_life_are_written_by_the_heartbeat_and_progress_with_the_next_look() -> None:
     store = Troubled()
     desk = Desk(store)

@@ -37,6 +37,7 @@ async def test_there_are_no_tasks_at_first(store: TaskStore) -> None:
         await store.update("t1", lambda found: found)
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_what_was_added_is_there_oldest_first(store: TaskStore) -> None:
     for number, minutes in (("t2", 2), ("t1", 1), ("t3", 3)):
         await store.add(task(number, minutes=minutes))
@@ -51,6 +52,7 @@ async def test_an_id_is_given_once(store: TaskStore) -> None:
     assert await store.all() == (task("t1"),)
 
 
+@pytest.mark.req("AS-STATE-04")
 async def test_a_change_is_made_and_returned(store: TaskStore) -> None:
     await store.add(task("t1"))
     changed = await store.update("t1", lambda found: completed(found, "Done.", NOON))

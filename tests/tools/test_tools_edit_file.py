@@ -41,6 +41,7 @@ NOT_A_TOOLS = [
 ]
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_a_write_in_the_workspace_is_one_reversible_change_by_the_agent(desks: Desks) -> None:
     desk = desks()
     for path in ("/plans/next.md", "/plans/deep/er.md", "/memory/topics/deploy.md", "/MEMORY.md"):

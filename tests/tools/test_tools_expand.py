@@ -52,7 +52,7 @@ def inside(told: str) -> str:
     return text
 
 
-@pytest.mark.req("AS-BUG-24")
+@pytest.mark.req("AS-BUG-24", "AS-EVICT-06")
 async def test_the_pages_joined_are_all_that_was_said() -> None:
     one = expand_tool(opened)
     told, text, more = await call(one), "", {"offset": 0}
@@ -123,6 +123,7 @@ async def test_what_can_not_be_found_any_more_is_told() -> None:
     assert "0 messages, 3 more can't be found any more" in await call(expand_tool(gone))
 
 
+@pytest.mark.req("AS-EVICT-06")
 @pytest.mark.parametrize("length", [50, 300, 21_000])
 async def test_a_header_stands_on_the_page_of_its_text(length: int) -> None:
     many = [Message(role="user", parts=(Text(text=f"{at} " + "x" * length),), id=f"m{at}") for at in range(300)]

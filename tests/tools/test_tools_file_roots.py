@@ -112,6 +112,7 @@ async def test_no_write_leads_out_of_its_root(desks: Desks, yes: Person) -> None
     assert sorted(found.name for found in outside.iterdir()) == ["guard.key", "project", "secret.txt"]
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_the_same_name_is_another_file_under_each_root(desks: Desks) -> None:
     desks.put("plans/a.md", "of the project")
     desks.put(".ricordo/workspace/plans/a.md", "of the agent")
@@ -121,6 +122,7 @@ async def test_the_same_name_is_another_file_under_each_root(desks: Desks) -> No
     assert (await desk.use("read_file", path="./plans//a.md")).endswith("of the project")
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_a_link_inside_the_working_directory_has_the_name_of_what_it_leads_to(desks: Desks, yes: Person) -> None:
     desks.put("Makefile", "all:\n")
     desks.put(".git/hooks/pre-commit", "exit 0\n")
@@ -196,6 +198,7 @@ async def test_without_a_working_directory_there_is_only_the_workspace() -> None
         await roots.locate("a")
 
 
+@pytest.mark.req("AS-FS-01")
 @given(st.text(alphabet=st.sampled_from("./\\%~ab2eE․．‥\u200b\x00:"), max_size=14))
 async def test_what_a_path_names_lies_below_its_root(path: str) -> None:
     workspace, working = InMemoryFiles(), InMemoryFiles()

@@ -76,6 +76,7 @@ async def test_installed_packages_are_only_searched_when_the_search_begins_there
     )
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_links_are_not_followed_and_an_empty_folder_is_one(desks: Desks) -> None:
     desks.put("a/b.txt", "x")
     (desks.folder / "empty").mkdir()

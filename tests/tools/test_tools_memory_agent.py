@@ -45,7 +45,7 @@ def _results(model: ScriptedModel) -> list[str]:
     return ["".join(part.text for part in result.parts if isinstance(part, Text)) for result in results]
 
 
-@pytest.mark.req("AS-INDEX-05")
+@pytest.mark.req("AS-INDEX-05", "AS-SESS-01")
 async def test_memory_is_searched_and_read_at_any_step_while_it_is_on(tmp_path: Path) -> None:
     root = begun(tmp_path / ".ricordo", tmp_path / "data")
     (place_of(root) / "workspace/memory/topics").mkdir(parents=True)

@@ -97,7 +97,7 @@ def _outside(tree: dict[str, bytes]) -> dict[str, bytes]:
     return {path: data for path, data in tree.items() if not path.startswith(("workspace/memories/", "history/"))}
 
 
-@pytest.mark.req("CC-MEMTOOL")
+@pytest.mark.req("CC-MEMTOOL", "AS-FS-02")
 async def test_the_six_commands_answer_in_the_documented_words() -> None:
     files = InMemoryFiles()
     memory = _tool(files)
@@ -122,6 +122,7 @@ async def test_the_six_commands_answer_in_the_documented_words() -> None:
     assert await files.list("workspace") == []
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_what_can_not_be_done_is_told_in_the_documented_words() -> None:
     files = InMemoryFiles()
     memory = _tool(files)
@@ -202,6 +203,7 @@ async def test_the_root_is_never_deleted_nor_renamed_however_it_is_spelled(path:
     assert await _tree(files) == before
 
 
+@pytest.mark.req("AS-FS-01")
 @pytest.mark.parametrize("path", OTHERS)
 async def test_a_path_that_could_be_read_as_another_is_refused(path: str) -> None:
     files = await _beside()
@@ -223,6 +225,7 @@ async def test_a_name_in_any_script_is_taken_as_it_is_and_empty_parts_do_not_cou
         assert (await _told(memory, "view", path=spelled)).endswith("     1\tmine")
 
 
+@pytest.mark.req("AS-FS-01")
 @given(PATHS, PATHS)
 async def test_no_spelling_of_a_path_deletes_the_root_or_reaches_anything_else(path: str, other: str) -> None:
     files = await _beside()
@@ -246,6 +249,7 @@ async def test_no_spelling_of_a_path_deletes_the_root_or_reaches_anything_else(p
     assert any(path.startswith("workspace/memories/") for path in after)
 
 
+@pytest.mark.req("AS-FS-01")
 async def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     root = tmp_path / "root"
     files = LocalFiles(root)
@@ -417,6 +421,7 @@ async def test_there_are_only_so_many_files() -> None:
     assert "more are not listed" in await _told(memory, "view", path="/memories")
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")
     one, other = _tool(files, tmp_path / "root"), _tool(LocalFiles(tmp_path / "root"), tmp_path / "root")

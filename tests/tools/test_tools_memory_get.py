@@ -64,7 +64,7 @@ async def _got(files: FileStore, path: str, start: int = 1, end: int | None = No
     return text, False
 
 
-@pytest.mark.req("AS-BUG-27")
+@pytest.mark.req("AS-BUG-27", "AS-FLUSH-04", "AS-INDEX-05")
 async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")
     for path in {path.lstrip("/") for path in MEMORY_PATHS}:
@@ -95,7 +95,7 @@ async def test_memory_get_gives_inclusive_lines_of_memory_files_and_nothing_else
         assert "not for this tool" not in str(text)
 
 
-@pytest.mark.req("AS-BUG-27")
+@pytest.mark.req("AS-BUG-27", "AS-INDEX-05")
 @given(text=st.text(max_size=60), start=st.integers(1, 5), length=st.integers(0, 5))
 async def test_the_lines_are_those_that_an_editor_counts(text: str, start: int, length: int) -> None:
     files = InMemoryFiles()
@@ -109,6 +109,7 @@ async def test_the_lines_are_those_that_an_editor_counts(text: str, start: int, 
         assert said == "\n".join(lines[start - 1 : start + length])
 
 
+@pytest.mark.req("AS-INDEX-05")
 async def test_a_long_document_is_read_in_parts_that_fit() -> None:
     files = InMemoryFiles()
     lines = [f"- entry {number} {'x' * 90}" for number in range(500)]

@@ -76,6 +76,7 @@ async def test_ten_lines_are_shown_unless_more_are_asked_for() -> None:
             await search(wrong, CONTEXT)  # type: ignore[arg-type]
 
 
+@pytest.mark.req("AS-INDEX-05")
 async def test_a_search_stays_within_its_budget() -> None:
     store = shelf()
     for number in range(10):
@@ -95,6 +96,7 @@ async def test_no_line_can_leave_its_fence() -> None:
     assert told.count("</memory>") == 1
 
 
+@pytest.mark.req("AS-INDEX-05")
 async def test_a_store_without_an_index_answers_by_its_recall_in_its_order() -> None:
     store = shelf()
     assert await memory_search_tool(store)({"query": "pears"}, CONTEXT) == "no matches."
@@ -116,6 +118,7 @@ async def test_recall_gives_what_the_configured_store_gives_newest_first_five_un
     assert unfence(str(await recall({"query": "", "limit": 1}, CONTEXT))) == ("Pear 7.",)
 
 
+@pytest.mark.req("AS-INDEX-05")
 async def test_memory_that_keeps_nothing_matches_nothing() -> None:
     clock = SystemClock()
     parts = StoreParts(redactor=Redactor(bytes(32)), clock=clock, ids=MonotonicIds(clock), emitter=Emitter(clock, ()))

@@ -76,6 +76,7 @@ async def planned(desk: Desk, text: str = "# Release\n1. Test.\n") -> None:
     assert "was written" in await desk.use("plan_write", content=text)
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_a_plan_is_entered_written_and_in_force_after_a_yes(yes: Person) -> None:
     desk = Desk(yes)
     said = await desk.use("plan_enter", title="Release")
@@ -123,6 +124,7 @@ async def test_with_nobody_to_ask_an_agent_ends_what_it_began_and_nothing_else()
     assert asked_for.plan == Plan(active=False, path=PATH, by="user", approved=True)
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_an_agent_does_not_get_out_of_a_persons_plan_mode_by_dropping_or_entering(no: Person) -> None:
     desk = Desk(no)
     await desk.planning.enter("Release", by="user")
@@ -187,6 +189,7 @@ async def test_what_a_person_did_meanwhile_is_not_ended_a_second_time() -> None:
     assert desk.plan == Plan()
 
 
+@pytest.mark.req("AS-STATE-03")
 async def test_two_sessions_never_begin_with_the_same_file() -> None:
     one = Desk()
     others = [Desk(files=one.files, session=session) for session in ("monday", "tuesday")]
@@ -544,6 +547,7 @@ async def test_a_state_that_names_a_file_elsewhere_reads_and_writes_nothing_ther
     assert await desk.on_disk("MEMORY.md") == "- A fact.\n"
 
 
+@pytest.mark.req("AS-STATE-03")
 @given(st.text(max_size=300))
 async def test_any_title_makes_a_file_of_its_own_below_plans(title: str) -> None:
     desk = Desk()

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.anyio
 _READ_ON = re.compile(r"Read on with offset=(\d+)(?:, character=(\d+))?\]$")
 
 
+@pytest.mark.req("AS-EVICT-06")
 async def test_a_page_says_what_it_shows_and_how_to_read_on(desks: Desks) -> None:
     desk = desks()
     desks.put("notes.txt", "".join(f"line {number}\n" for number in range(1, 11)))
@@ -38,7 +39,7 @@ async def test_a_page_says_what_it_shows_and_how_to_read_on(desks: Desks) -> Non
     assert (await desk.use("read_file", path="none.txt")) == "failed: There is no file none.txt."
 
 
-@pytest.mark.req("AS-BUG-09")
+@pytest.mark.req("AS-BUG-09", "AS-EVICT-06")
 async def test_one_line_of_five_megabytes_is_read_to_its_end_in_pages() -> None:
     text = json.dumps([{"id": number, "name": "è" * 40} for number in range(50_000)], ensure_ascii=False)
     assert len(text.encode()) > 5_000_000
@@ -60,7 +61,7 @@ async def test_one_line_of_five_megabytes_is_read_to_its_end_in_pages() -> None:
     assert "".join(pieces) == text
 
 
-@pytest.mark.req("AS-BUG-09")
+@pytest.mark.req("AS-BUG-09", "AS-EVICT-06")
 async def test_a_call_never_shows_more_than_its_cap(desks: Desks) -> None:
     desk = desks(most_characters=100)
     desks.put("a.txt", "x" * 60 + "\n" + "y" * 60 + "\n")
@@ -84,7 +85,7 @@ async def test_a_text_with_a_zero_byte_in_it_is_still_read(desks: Desks) -> None
     assert "ended" in await desks().use("read_file", path="log.txt")
 
 
-@pytest.mark.req("AS-BUG-09")
+@pytest.mark.req("AS-BUG-09", "AS-EVICT-06")
 @given(
     text=st.text(alphabet=st.sampled_from("ab\n\r\té漢👩\u200d\u0301&;\\u"), max_size=120),
     most=st.integers(1, 25),

@@ -97,6 +97,7 @@ async def test_many_sessions_are_listed_in_pages_that_miss_none() -> None:
     assert "25 older ones: before=s25" in await asked(files, "session_list")
 
 
+@pytest.mark.req("AS-SESS-02")
 async def test_listing_again_reads_only_what_changed() -> None:
     inner = InMemoryFiles()
     for number in range(5):
@@ -148,7 +149,7 @@ async def test_reading_back_page_by_page_misses_no_message(count: int, step: int
     assert found == [f"m:m{number}" for number in range(count)]
 
 
-@pytest.mark.req("AS-BUG-24")
+@pytest.mark.req("AS-BUG-24", "AS-SESS-03", "AS-SESS-04")
 async def test_calls_and_results_are_shown_and_long_ones_by_their_ends() -> None:
     files = InMemoryFiles()
     call = ToolCall(id="c", name="read_file", arguments='{"path":"orders.py"}')
@@ -290,7 +291,7 @@ NOT_THEIRS = [
 ]
 
 
-@pytest.mark.req("AS-BUG-28")
+@pytest.mark.req("AS-BUG-28", "AS-SESS-02", "AS-SESS-03")
 @pytest.mark.parametrize(("agent", "session"), NOT_THEIRS)
 async def test_what_is_not_the_callers_is_not_found_in_the_same_words(agent: str, session: str) -> None:
     inner = InMemoryFiles()
@@ -312,7 +313,7 @@ async def test_what_is_not_the_callers_is_not_found_in_the_same_words(agent: str
     assert tried == []
 
 
-@pytest.mark.req("AS-BUG-28")
+@pytest.mark.req("AS-BUG-28", "AS-SESS-02")
 async def test_each_user_sees_their_own_sessions_and_those_of_nobody() -> None:
     files = InMemoryFiles()
     await keep(files, "anas", [message("A secret of Ana.")], user="ana")
@@ -348,6 +349,7 @@ async def test_the_owner_is_read_whatever_the_name_and_the_order_of_the_fields(u
         assert await asked(files, "session_list", user="eve") == NO_SESSIONS
 
 
+@pytest.mark.req("AS-SESS-04")
 @pytest.mark.parametrize(
     ("narrowed", "found"),
     [
@@ -368,6 +370,7 @@ async def test_a_search_is_narrowed_by_time_session_and_speaker(narrowed: dict[s
     assert shown == NOTHING_FOUND if not found else ids(shown) == [f"m:{name}" for name in found]
 
 
+@pytest.mark.req("AS-SESS-04")
 async def test_what_was_found_stands_between_what_was_said_before_and_after_it() -> None:
     files = InMemoryFiles()
     call = message("", ToolCall(id="c", name="look", arguments="{}"), role="assistant", key="c1", minute=1)
@@ -385,6 +388,7 @@ async def test_what_was_found_stands_between_what_was_said_before_and_after_it()
     assert unfence(await asked(alone, "session_search", query="only")) == ("Only this.",)
 
 
+@pytest.mark.req("AS-SESS-04")
 async def test_the_pages_of_a_search_hold_everything_once_and_say_where_it_goes_on() -> None:
     files = InMemoryFiles()
     await keep(files, "s", texts(45))

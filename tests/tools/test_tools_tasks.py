@@ -75,6 +75,7 @@ def record(tasks: HandTasks, number: int, *, state: TaskState = "completed", res
     return task
 
 
+@pytest.mark.req("AS-STATE-05")
 async def test_a_sub_agent_works_in_the_background_and_its_result_is_left_for_the_reminder() -> None:
     keeper, reader = HeldStanding(), Reader(waits_for=anyio.Event())
     async with hand_tasks() as tasks:
@@ -268,6 +269,7 @@ async def test_the_tools_work_over_the_runner_of_the_house() -> None:
     assert keeper.standing.delivered == (written.id, read.id)
 
 
+@pytest.mark.req("AS-PLAN-01")
 async def test_an_agent_that_runs_elsewhere_is_not_asked_while_the_agent_only_plans() -> None:
     keeper = HeldStanding(Standing(plan=Plan(active=True)))
     there, here = Reader("there"), Reader("here")

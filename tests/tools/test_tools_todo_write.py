@@ -38,6 +38,7 @@ def ids(todos: Sequence[Todo]) -> dict[str, str]:
     return {todo.content: todo.id for todo in todos}
 
 
+@pytest.mark.req("AS-STATE-06")
 async def test_the_list_is_replaced_whole_and_all_else_that_stands_stays() -> None:
     plan = Plan(path="plans/x.md")
     keeper = HeldStanding(Standing(plan=plan, delivered=("t1",)))
@@ -51,6 +52,7 @@ async def test_the_list_is_replaced_whole_and_all_else_that_stands_stays() -> No
     assert keeper.standing.todos == ()
 
 
+@pytest.mark.req("AS-STATE-06")
 @pytest.mark.parametrize(
     ("todos", "why"),
     [
@@ -73,6 +75,7 @@ async def test_a_list_that_can_not_be_taken_changes_nothing_and_says_what_to_do(
     assert keeper.kept == 1
 
 
+@pytest.mark.req("AS-STATE-06")
 async def test_a_list_of_the_largest_size_is_taken() -> None:
     keeper = HeldStanding()
     todos = [item(f"{number:03}".ljust(MOST_CHARACTERS, "x")) for number in range(MOST_TODOS)]

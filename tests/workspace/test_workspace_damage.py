@@ -19,6 +19,7 @@ def written(*contents: str) -> bytes:
     return b"# Memory\n\n" + b"".join(render_entry(entry).encode() for entry in entries)
 
 
+@pytest.mark.req("AS-TRANS-02")
 def test_what_was_cut_off_in_the_middle_of_an_entry_is_told() -> None:
     whole, before = written("The ochre door.", "A cobalt door"), len(written("The ochre door."))
     assert found(whole) == found(whole[:before]) == found(whole[:-1]) == ()
@@ -27,6 +28,7 @@ def test_what_was_cut_off_in_the_middle_of_an_entry_is_told() -> None:
     assert found(whole[: before + 9]) == ("line 4: it ends in the middle of a line",)
 
 
+@pytest.mark.req("AS-TRANS-02")
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -16,6 +16,7 @@ SECRET = "AKIA" + "Q7ZP4MX2WT6RB3KD"
 REDACTOR = Redactor(bytes(32))
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_creating_and_editing_are_change_sets_without_secrets() -> None:
     files = InMemoryFiles()
     clock = SystemClock()
@@ -39,6 +40,7 @@ async def test_creating_and_editing_are_change_sets_without_secrets() -> None:
         await files.read(f"workspace/{path}")
 
 
+@pytest.mark.req("AS-FS-02")
 async def test_what_is_there_is_left_alone_and_leaves_no_change() -> None:
     files = InMemoryFiles()
     clock = SystemClock()

@@ -74,6 +74,7 @@ async def test_flushing_appends_to_the_local_days_ledger_and_changes_no_earlier_
     assert before.count(b"# 2026-11-22\n") == 1
 
 
+@pytest.mark.req("AS-LEDGER-02")
 async def test_the_same_words_saved_twice_stand_there_twice() -> None:
     files = InMemoryFiles()
     for name in ("a", "b"):

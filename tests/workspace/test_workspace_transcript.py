@@ -37,6 +37,7 @@ async def texts(files: FileStore) -> list[str]:
     return [message.text for message in (await read_log(files, PATH)).messages]
 
 
+@pytest.mark.req("AS-TRANS-02")
 async def test_what_was_appended_is_read_in_order_with_its_chain() -> None:
     files = InMemoryFiles()
     transcript = opened(files)
@@ -78,6 +79,7 @@ async def test_a_stored_message_is_not_written_again_and_an_append_costs_the_sam
     assert max(costs[-1]) < 1000 < (tmp_path / "root" / PATH).stat().st_size
 
 
+@pytest.mark.req("AS-TRANS-01")
 async def test_the_same_conversation_read_twice_or_in_batches_has_the_same_ids() -> None:
     conversation = [said(text) for text in ("hello", "yes", "yes", "hello", "bye")]
     whole = await opened(InMemoryFiles()).append(conversation)
@@ -86,6 +88,7 @@ async def test_the_same_conversation_read_twice_or_in_batches_has_the_same_ids()
     assert [message.id for part in parts for message in part.messages] == [message.id for message in whole.messages]
 
 
+@pytest.mark.req("AS-TRANS-01")
 async def test_equal_messages_said_at_different_moments_are_both_kept() -> None:
     files = InMemoryFiles()
     first, second = opened(files), opened(files)
@@ -142,7 +145,7 @@ async def test_a_line_torn_by_a_crash_is_closed_and_what_it_said_can_be_said_aga
     assert await texts(files) == ["one", "two", "three"]
 
 
-@pytest.mark.req("AS-TRANS-03")
+@pytest.mark.req("AS-TRANS-03", "AS-TRANS-01")
 async def test_two_open_transcripts_of_one_session_lose_and_double_nothing(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "root")
 
@@ -194,6 +197,7 @@ def test_two_processes_writing_one_session_lose_and_double_nothing(tmp_path: Pat
     assert sorted(row["id"] for row in rows) == sorted(f"id-{number}" for number in range(90))
 
 
+@pytest.mark.req("AS-TRANS-03")
 async def test_a_log_that_was_removed_or_cut_while_open_is_written_anew() -> None:
     files = InMemoryFiles()
     transcript = opened(files)
@@ -208,6 +212,7 @@ async def test_a_log_that_was_removed_or_cut_while_open_is_written_anew() -> Non
     assert await texts(files) == [message.text for message in messages]
 
 
+@pytest.mark.req("AS-TRANS-01")
 async def test_a_line_that_a_person_erased_while_open_makes_no_message_double() -> None:
     files = InMemoryFiles()
     transcript = opened(files)
@@ -221,7 +226,7 @@ async def test_a_line_that_a_person_erased_while_open_makes_no_message_double() 
     assert [message.id for message in logged.messages] == ["id-1", *(f"id-{number}" for number in range(4, 9)), "new"]
 
 
-@pytest.mark.req("AS-BUG-11")
+@pytest.mark.req("AS-BUG-11", "AS-TRANS-01")
 async def test_what_a_message_says_is_kept_to_the_letter() -> None:
     files = InMemoryFiles()
     text = "line\r\nline\u2028sep\x85\x00\ud800 end\n\n"
