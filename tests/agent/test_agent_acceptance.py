@@ -86,7 +86,7 @@ def result(request: RecordedRequest) -> str:
     return "\n".join(each.text for each in request.messages[-1].tool_results)
 
 
-@pytest.mark.req("AS-MEM-01")
+@pytest.mark.req("AS-MEM-01", "AS-CURATED-03")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_what_one_session_was_taught_the_next_one_answers_from_its_prompt(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
@@ -236,6 +236,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.req("AS-CURATED-03")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_all_requests_of_a_session_have_one_system_prompt_whatever_is_saved(tmp_path: Path, scheme: str) -> None:
     bench = Bench(tmp_path, scheme)
@@ -252,7 +253,7 @@ async def test_all_requests_of_a_session_have_one_system_prompt_whatever_is_save
         assert later.messages[: len(earlier.messages)] == earlier.messages
 
 
-@pytest.mark.req("GO-G4", "AS-LEDGER-03")
+@pytest.mark.req("GO-G4", "AS-LEDGER-03", "AS-CURATED-03")
 @pytest.mark.parametrize("scheme", PERSISTENT)
 async def test_the_preamble_is_in_every_turn_and_what_is_recalled_only_in_its_result(
     tmp_path: Path, scheme: str

@@ -178,7 +178,7 @@ async def test_one_request_yields_the_summary_and_the_lessons(tmp_path: Path) ->
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-CHAIN-01", "AS-CHAIN-02", "AS-FLUSH-04")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-CHAIN-01", "AS-CHAIN-02", "AS-FLUSH-04", "AS-COMPACT-05")
 @pytest.mark.parametrize(("turns", "every", "idle"), [(30, 24, True), (10, 10, False)], indirect=["idle"])
 async def test_each_message_is_extracted_once_over_two_compactions(
     tmp_path: Path, turns: int, every: int, idle: bool
@@ -200,7 +200,7 @@ async def test_each_message_is_extracted_once_over_two_compactions(
     assert not [event for event in events if event.status == "failed"]
 
 
-@pytest.mark.req("HE-C4", "HE-T3", "AS-FLUSH-04")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-FLUSH-04", "AS-COMPACT-05")
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize("broken", ["", [{"content": "Lesson: module 1 is fine.", "quote": "Nobody said so."}], None])
 async def test_lessons_that_can_not_be_used_leave_the_summary_and_go_to_the_workers(
@@ -220,7 +220,7 @@ async def test_lessons_that_can_not_be_used_leave_the_summary_and_go_to_the_work
     assert learned_from(found) == Counter(range(TURNS))
 
 
-@pytest.mark.req("HE-C4", "HE-T3")
+@pytest.mark.req("HE-C4", "HE-T3", "AS-BUG-01")
 @pytest.mark.usefixtures("idle")
 async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path) -> None:
     root, asked = tmp_path / ".ricordo", model(summary="I am sorry, I can not do that.")
@@ -237,7 +237,7 @@ async def test_a_summary_that_can_not_be_used_leaves_the_lessons(tmp_path: Path)
     assert learned_from(await entries(root)) == Counter(range(TURNS))
 
 
-@pytest.mark.req("AS-COMPACT-05", "AS-COMPACT-16")
+@pytest.mark.req("AS-COMPACT-05", "AS-COMPACT-16", "AS-COMPACT-09")
 @pytest.mark.usefixtures("idle")
 @pytest.mark.parametrize(("combined", "flush", "asks"), [(False, True, 1), (True, False, 0), (False, False, 0)])
 async def test_apart_the_inbox_is_asked_and_without_a_flush_only_the_end_of_a_turn_asks(
@@ -275,7 +275,7 @@ async def test_an_agent_that_learns_nothing_asks_for_no_lessons(tmp_path: Path) 
     assert not list((place_of(root) / "workspace").glob("memory/*.md"))
 
 
-@pytest.mark.req("HE-C4-lessons", "HE-A3", "AS-FLUSH-04", "AS-MEM-01")
+@pytest.mark.req("HE-C4-lessons", "HE-A3", "AS-FLUSH-04", "AS-MEM-01", "AS-COMPACT-05")
 @pytest.mark.usefixtures("idle")
 async def test_what_was_stated_only_in_what_was_summed_up_is_known_to_the_next_session(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"

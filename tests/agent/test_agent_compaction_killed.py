@@ -23,6 +23,7 @@ _ALL_STEPS = {
 } | {f"commit {kind}{done}" for kind in ("inbox", "index") for done in ("", " done")}
 
 
+@pytest.mark.req("AS-COMPACT-06")
 def test_a_kill_between_any_two_acts_of_a_compaction_loses_nothing_and_learns_nothing_twice(tmp_path: Path) -> None:
     unharmed, *cases = driven(_DRIVER, tmp_path, *_STEPS)
     _look_at(unharmed)

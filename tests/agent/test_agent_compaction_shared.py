@@ -49,7 +49,7 @@ async def checked(root: Path, count: int) -> None:
         assert [check.name for check in await again.memory.doctor() if not check.ok] == []
 
 
-@pytest.mark.req("AS-TRANS-03")
+@pytest.mark.req("AS-TRANS-03", "AS-CHAIN-03")
 async def test_two_agents_that_sum_up_one_session_at_once_lose_nothing_and_learn_nothing_twice(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with compacting(ScriptedModel(answered), root) as one:

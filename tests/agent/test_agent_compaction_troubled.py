@@ -90,6 +90,7 @@ FULL = {
 }
 
 
+@pytest.mark.req("AS-COMPACT-06", "AS-COMPACT-09")
 @pytest.mark.parametrize("file", FULL)
 async def test_a_disk_without_room_for_one_file_of_a_compaction_ends_no_turn(tmp_path: Path, file: str) -> None:
     steps, told, shorter = FULL[file]
@@ -109,6 +110,7 @@ async def test_a_disk_without_room_for_one_file_of_a_compaction_ends_no_turn(tmp
     await checked(root, turns=TURNS)
 
 
+@pytest.mark.req("AS-COMPACT-06")
 async def test_a_turn_that_can_not_be_recorded_is_told_and_sums_nothing_up(tmp_path: Path) -> None:
     root, disk = tmp_path / ".ricordo", FullDisk("write transcript")
     model = ScriptedModel(answered)
@@ -126,7 +128,7 @@ async def test_a_turn_that_can_not_be_recorded_is_told_and_sums_nothing_up(tmp_p
     await checked(root)
 
 
-@pytest.mark.req("AS-OVER-06")
+@pytest.mark.req("AS-OVER-06", "AS-COMPACT-06")
 async def test_an_overflow_is_made_good_with_no_room_for_the_journal_and_the_report_says_what_that_costs(
     tmp_path: Path,
 ) -> None:
@@ -200,7 +202,7 @@ async def test_a_journal_that_is_damaged_takes_nothing_else_down(tmp_path: Path,
     await checked(root, turns=2 * TURNS - 1)
 
 
-@pytest.mark.req("AS-STATE-01")
+@pytest.mark.req("AS-STATE-01", "AS-BUG-29", "AS-BUG-11")
 async def test_a_state_that_is_set_aside_brings_all_back_that_was_said(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await compacted(root)

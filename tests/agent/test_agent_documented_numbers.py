@@ -51,7 +51,7 @@ def talk(count: int, words: str = LONG) -> list[Message]:
     ]
 
 
-@pytest.mark.req("AS-COMPACT-01", "AS-COMPACT-03", "AS-TRIG-01")
+@pytest.mark.req("AS-COMPACT-01", "AS-COMPACT-03", "AS-TRIG-01", "AS-COMPACT-10", "AS-COMPACT-11")
 async def test_fifty_messages_compact_and_the_last_twenty_stay_as_they_were(tmp_path: Path) -> None:
     model = answering()
     async with agent(model, tmp_path / "root", compaction=CompactionConfig(combined=False)) as one:
@@ -105,7 +105,7 @@ async def test_a_budget_of_tokens_overrides_the_number_of_messages_that_stay(tmp
     assert sent[1:-1] == tuple(recorded)[-(len(sent) - 2) :]
 
 
-@pytest.mark.req("AS-COMPACT-17", "AS-BUG-02", "AS-BUG-05")
+@pytest.mark.req("AS-COMPACT-17", "AS-BUG-02", "AS-BUG-05", "AS-COMPACT-12")
 @pytest.mark.parametrize("other", [4_000, 1_000_000])
 async def test_the_dynamic_preset_follows_the_window_of_the_model_that_answers(tmp_path: Path, other: int) -> None:
     model = ScriptedModel(lambda request: Say("Yes."), window=60_000)

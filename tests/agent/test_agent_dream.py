@@ -109,6 +109,7 @@ async def test_a_turn_is_answered_while_a_consolidation_hangs_and_no_step_begins
     assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.req("AS-CONS-06", "AS-BUG-14")
 async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", Consolidating()
     async with agent(root, given(root, model=model)) as one:
@@ -117,6 +118,7 @@ async def test_a_process_that_closes_asks_no_model_and_consolidates_all_the_same
     assert FACT in (place_of(root) / "workspace" / "MEMORY.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.req("AS-CONS-06", "AS-CONS-03")
 async def test_a_consolidation_of_the_agent_asks_its_own_model_and_counts_what_it_costs(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     said = '{"merged": [], "superseded": [], "retired": [], "topics": []}'
@@ -180,7 +182,7 @@ async def test_a_dream_that_nobody_asked_for_begins_only_between_sessions_after_
     assert (place_of(root) / "workspace" / "memory" / ".dream_state").exists() is dreamt
 
 
-@pytest.mark.req("AS-CONS-01", "AS-CONS-03", "AS-CONS-04", "AS-CONS-05")
+@pytest.mark.req("AS-CONS-01", "AS-CONS-03", "AS-CONS-04", "AS-CONS-05", "AS-BUG-17", "AS-CURATED-01")
 async def test_an_agent_asks_about_news_alone_and_a_lost_cursor_makes_all_of_it_news(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", Consolidating()
     model.go.set()
@@ -221,7 +223,7 @@ async def test_an_agent_asks_about_news_alone_and_a_lost_cursor_makes_all_of_it_
     assert await consolidated() == (0, before)
 
 
-@pytest.mark.req("AS-BUG-15", "AS-BUG-16", "AS-BUG-17", "AS-BUG-19")
+@pytest.mark.req("AS-BUG-15", "AS-BUG-16", "AS-BUG-17", "AS-BUG-19", "AS-CONS-04")
 async def test_an_agent_takes_in_what_is_saved_meanwhile_and_loses_nothing_to_a_bad_answer_or_a_bad_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ def results(request: RecordedRequest) -> list[str]:
     return [each.text for message in request.messages for each in message.tool_results]
 
 
-@pytest.mark.req("AS-EVICT-06")
+@pytest.mark.req("AS-EVICT-06", "AS-BUG-11", "AS-EVICT-02", "AS-BUG-27")
 async def test_the_pointer_of_an_evicted_result_opens_without_file_tools_and_nothing_else_does(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -58,7 +58,7 @@ async def test_the_pointer_of_an_evicted_result_opens_without_file_tools_and_not
     assert all("closed" in text for text in found[2:5])
 
 
-@pytest.mark.req("AS-EVICT-06", "AS-EVICT-08")
+@pytest.mark.req("AS-EVICT-06", "AS-EVICT-08", "AS-EVICT-02")
 @pytest.mark.parametrize(
     ("options", "tools"),
     [

@@ -73,7 +73,7 @@ def reading(what: str, *, calls: int = 99) -> Callable[[RecordedRequest], Script
     return answered
 
 
-@pytest.mark.req("AS-EVICT-06", "AS-EVICT-03")
+@pytest.mark.req("AS-EVICT-06", "AS-EVICT-03", "AS-BUG-11", "AS-EVICT-02", "AS-BUG-09")
 async def test_the_path_that_is_shown_opens_the_whole_text_page_by_page(tmp_path: Path) -> None:
     model = ScriptedModel(reading("secret"))
     async with agent(model, tmp_path / "root", file_tools=True) as one:
@@ -106,7 +106,7 @@ async def test_reading_one_line_of_a_megabyte_again_puts_no_more_than_a_page_bac
     assert max(len(page) for page in pages) < MOST_CHARACTERS + 300
 
 
-@pytest.mark.req("AS-EVICT-07")
+@pytest.mark.req("AS-EVICT-07", "AS-COMPACT-15")
 async def test_no_request_ever_holds_the_wide_text_with_every_other_reduction_off(tmp_path: Path) -> None:
     events: list[Event] = []
     script: list[ScriptItem] = [Call("look_up", {"what": "lines"}), Call("look_up", {"what": "short"}, "c2")]
@@ -126,7 +126,7 @@ async def test_no_request_ever_holds_the_wide_text_with_every_other_reduction_of
     assert not {"compact", "truncate"} & {event.stage for event in events}
 
 
-@pytest.mark.req("AS-EVICT-09")
+@pytest.mark.req("AS-EVICT-09", "AS-EVICT-02")
 async def test_request_and_state_hold_the_preview_and_all_else_as_it_was(tmp_path: Path) -> None:
     root = tmp_path / "root"
     given = [

@@ -80,7 +80,7 @@ async def contents(root: Path) -> list[str]:
     return [located.entry.content for located in await read_memory(LocalFiles(place_of(root)))]
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-13")
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "openai:gpt-4o"])
 async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: str, tmp_path: Path) -> None:
     def script(request: RecordedRequest) -> ScriptItem:
@@ -102,7 +102,7 @@ async def test_a_model_over_the_wire_learns_what_was_said_with_its_source(name: 
     assert entry.source.quote in said.text
 
 
-@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04")
+@pytest.mark.req("AS-FLUSH-03", "AS-TRIG-04", "AS-CONS-06")
 async def test_a_flush_appends_then_indexes_that_part_then_asks_for_consolidation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +182,7 @@ async def test_what_a_model_notes_twice_stands_in_the_ledger_twice_and_curated_m
     assert not again.requests
 
 
-@pytest.mark.req("AS-FLUSH-01", "AS-FLUSH-02", "AS-BUG-noreply")
+@pytest.mark.req("AS-FLUSH-01", "AS-FLUSH-02", "AS-BUG-noreply", "AS-BUG-13", "AS-CURATED-02")
 @pytest.mark.parametrize("reference", ["today", "all"])
 async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_nothing_is_new(
     reference: str, tmp_path: Path
@@ -209,7 +209,7 @@ async def test_an_agents_flush_carries_what_is_known_and_writes_nothing_where_no
     assert {path: path.read_bytes() for path in folder.rglob("*.md")} == before
 
 
-@pytest.mark.req("AS-FLUSH-04")
+@pytest.mark.req("AS-FLUSH-04", "AS-COMPACT-05")
 @pytest.mark.parametrize("combined", [True, False])
 async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_path_and_lines(
     combined: bool, tmp_path: Path
@@ -246,7 +246,7 @@ async def test_a_fact_of_dropped_messages_is_found_by_search_and_shown_by_its_pa
     assert "The team deploys only from main." in found["get"]
 
 
-@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy")
+@pytest.mark.req("AS-FLUSH-05", "AS-BUG-flush-policy", "AS-COMPACT-16", "AS-COMPACT-05")
 @pytest.mark.parametrize("path", ["turn", "compaction", "overflow"])
 @pytest.mark.parametrize("off", [FlushConfig(flush_trigger="never"), None])
 async def test_never_and_off_extract_nothing_on_any_path(path: str, off: FlushConfig | None, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ async def test_within_the_gap_nothing_is_extracted_on_any_path_and_after_it_all_
     assert await contents(root) == [NOTE["content"]]
 
 
-@pytest.mark.req("AS-FLUSH-05", "AS-COMPACT-05", "AS-COMPACT-09")
+@pytest.mark.req("AS-FLUSH-05", "AS-COMPACT-05", "AS-COMPACT-09", "AS-CHAIN-01", "AS-COMPACT-16")
 @pytest.mark.parametrize("flush", [FlushConfig(flush_prompt=OWN), FlushConfig(flush_trigger="throttled(600)")])
 async def test_what_a_summary_may_not_learn_from_waits_in_the_inbox_before_it_is_asked_for(
     flush: FlushConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -378,6 +378,7 @@ async def test_closing_drains_what_waits_when_there_is_time(tmp_path: Path) -> N
     assert await contents(tmp_path / ".ricordo") == [NOTE["content"]]
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_a_model_that_stays_away_is_tried_again_and_at_last_the_rules_extract(tmp_path: Path) -> None:
     clock, root, reasons = HandClock(), tmp_path / ".ricordo", list[str]()
     model = ScriptedModel(lambda request: Fail(503) if is_flush(request) else Say("Noted."))

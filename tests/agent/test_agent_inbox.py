@@ -77,7 +77,7 @@ async def jobs(root: Path, clock: HandClock, user: str = "me") -> list[JobRecord
         await inbox.close()
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-COMPACT-16")
 @pytest.mark.req("DF-MW")
 async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_after_the_pause(tmp_path: Path) -> None:
     @tool
@@ -116,7 +116,7 @@ async def test_each_call_is_in_the_transcript_and_asked_for_once_and_the_model_a
         assert [record.state for record in await jobs(root, clock)] == ["waiting", "done"]
 
 
-@pytest.mark.req("DF-MW")
+@pytest.mark.req("DF-MW", "AS-BUG-14")
 async def test_a_turn_is_neither_changed_nor_held_up_by_what_is_learned_of_it(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
     asked = f"<uploaded_files>\n- /mnt/report.pdf\n</uploaded_files>\n{FACT}"
@@ -398,7 +398,7 @@ async def test_a_flush_that_takes_too_long_or_fails_for_good_says_so_though_noth
         assert await one.flush(), "it failed before"
 
 
-@pytest.mark.req("DF-C21")
+@pytest.mark.req("DF-C21", "AS-BUG-14")
 async def test_a_flush_is_whole_when_all_is_done_and_tells_when_it_is_not(tmp_path: Path) -> None:
     root, clock = tmp_path / ".ricordo", HandClock()
 

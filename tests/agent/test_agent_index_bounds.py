@@ -74,7 +74,7 @@ def reasons(events: Sequence[Event]) -> list[tuple[str | None, int]]:
     ]
 
 
-@pytest.mark.req("CC-INDEXCAP")
+@pytest.mark.req("CC-INDEXCAP", "AS-BUG-22")
 @pytest.mark.req("HE-C1-index")
 @pytest.mark.parametrize(("filling", "cap", "most"), [(0, "lines", 200), (20, "bytes", 25_000)])
 async def test_a_file_that_grew_is_shown_within_the_bound_that_comes_first_and_who_looks_is_told(

@@ -58,7 +58,7 @@ def finished(events: Sequence["Event"], *stages: str) -> list["Event"]:
     return [event for event in events if event.stage in stages and event.status == "finished"]
 
 
-@pytest.mark.req("AS-MEM-02")
+@pytest.mark.req("AS-MEM-02", "AS-BUG-04")
 @pytest.mark.parametrize(("alone", "turns"), [(False, 1_000), (True, 120)], ids=["recommended", "compaction alone"])
 async def test_a_thousand_turns_with_tools_never_send_more_than_the_window_holds(
     tmp_path: Path, alone: bool, turns: int
@@ -115,7 +115,7 @@ async def test_a_summary_that_frees_less_than_a_fifth_is_followed_by_dropping(tm
     assert dropped.counts["tokens_after"] <= 0.8 * before
 
 
-@pytest.mark.req("CC-PROGRESS")
+@pytest.mark.req("CC-PROGRESS", "AS-BUG-01", "AS-BUG-32")
 async def test_after_three_failed_summaries_in_a_row_no_further_one_is_asked_for_and_the_reason_is_told(
     tmp_path: Path,
 ) -> None:
@@ -133,7 +133,7 @@ async def test_after_three_failed_summaries_in_a_row_no_further_one_is_asked_for
     assert not paused[0]
 
 
-@pytest.mark.req("AS-TRIG-01", "GO-G28", "GO-D15")
+@pytest.mark.req("AS-TRIG-01", "GO-G28", "GO-D15", "AS-COMPACT-01", "AS-COMPACT-02")
 async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_compact(tmp_path: Path) -> None:
     events: list[Event] = []
     steps = 9
@@ -159,7 +159,7 @@ async def test_thresholds_are_checked_before_every_request_and_met_ones_alone_co
     assert max(sizes) < 10
 
 
-@pytest.mark.req("AS-TRIG-01")
+@pytest.mark.req("AS-TRIG-01", "AS-COMPACT-02")
 async def test_a_threshold_of_tokens_is_checked_between_two_tool_calls_of_one_turn(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         asked = len([each for each in model.requests if each.tools])
@@ -229,7 +229,7 @@ async def test_what_is_clipped_before_a_request_counts_for_it_already(tmp_path: 
     assert WORDS * 400 not in str(model.requests[0].messages)
 
 
-@pytest.mark.req("AS-TRUNC-05")
+@pytest.mark.req("AS-TRUNC-05", "AS-BUG-11")
 async def test_a_clipped_message_keeps_all_else_and_the_transcript_the_whole_of_it(tmp_path: Path) -> None:
     long = json.dumps({"text": WORDS * 120})
     asked = Message(
@@ -297,7 +297,7 @@ async def seen(root: Path, **options: object) -> tuple[Effects, AbstractSet[str]
     return Effects(compact=summing, evict=evicted, truncate=clipped), changed
 
 
-@pytest.mark.req("AS-COMPACT-15", "AS-EVICT-07", "AS-TRUNC-01")
+@pytest.mark.req("AS-COMPACT-15", "AS-EVICT-07", "AS-TRUNC-01", "AS-COMPACT-14")
 @pytest.mark.parametrize("truncate", [False, True], ids=["whole", "truncating"])
 @pytest.mark.parametrize("evict", [False, True], ids=["wide", "evicting"])
 @pytest.mark.parametrize("compact", [False, True], ids=["long", "compacting"])
@@ -325,7 +325,7 @@ KINDS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.req("HE-C3-kinds")
+@pytest.mark.req("HE-C3-kinds", "AS-BUG-32", "AS-COMPACT-15")
 async def test_there_are_five_kinds_of_reduction_each_named_in_its_events_and_each_alone(tmp_path: Path) -> None:
     for kind, options in KINDS.items():
         events: list[Event] = []

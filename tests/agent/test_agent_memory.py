@@ -42,7 +42,7 @@ def talking() -> ScriptedModel:
     return ScriptedModel(lambda request: Say(f"Reply {request.number}."))
 
 
-@pytest.mark.req("AS-MEM-01")
+@pytest.mark.req("AS-MEM-01", "AS-CURATED-03")
 async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     asked = replace(settings(root), consolidation=ConsolidationConfig(model="offline", signal_entries=1_000))
@@ -65,7 +65,7 @@ async def test_what_was_stated_once_is_in_the_prompt_of_the_next_session(tmp_pat
     assert FACT not in await prompted("three", user="somebody")
 
 
-@pytest.mark.req("AS-MEM-01")
+@pytest.mark.req("AS-MEM-01", "AS-CONS-06")
 async def test_a_fact_comes_into_the_prompt_without_anybody_asking_for_a_consolidation(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, "one") as one:
@@ -100,7 +100,7 @@ async def test_the_prompt_names_the_tools_there_are_and_shows_memory_unless_it_i
             assert "memory" not in prompt.lower()
 
 
-@pytest.mark.req("GO-G22")
+@pytest.mark.req("GO-G22", "AS-BUG-23", "AS-CURATED-03")
 async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -133,7 +133,7 @@ async def test_the_prompt_is_the_base_then_what_people_wrote_then_memory(
     assert written.read_text() == "Answer in short sentences.\n"
 
 
-@pytest.mark.req("HE-RULES")
+@pytest.mark.req("HE-RULES", "AS-CURATED-03")
 async def test_rules_are_in_every_session_of_their_project_and_in_no_other(tmp_path: Path) -> None:
     shop, library = tmp_path / "shop" / ".ricordo", tmp_path / "library" / ".ricordo"
     for root, project in ((shop, "shop"), (library, "library")):
@@ -253,7 +253,7 @@ async def test_a_summary_lets_what_was_remembered_meanwhile_enter_the_prompt(tmp
     assert all(FACT in prompt for prompt in prompts[first:])
 
 
-@pytest.mark.req("DF-C69")
+@pytest.mark.req("DF-C69", "AS-CURATED-03")
 async def test_what_a_person_lets_be_forgotten_leaves_the_prompt_at_once(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = talking()
@@ -277,6 +277,7 @@ async def test_what_was_recorded_is_learned_from(tmp_path: Path) -> None:
         assert FACT in ledgers(root)
 
 
+@pytest.mark.req("AS-COMPACT-16", "AS-CTX-01")
 async def test_nothing_is_learned_without_the_hooks(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, hooks=False) as one:
@@ -310,6 +311,7 @@ async def test_what_is_said_is_not_quoted_back_because_it_was_learned_before_the
         assert str(await one.send(text)).startswith("The staging database runs on port 5433.")
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_memory_that_can_not_be_read_is_not_shown_as_an_empty_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

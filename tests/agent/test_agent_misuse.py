@@ -25,6 +25,7 @@ def agent(root: Path, **options: object) -> HarnessAgent:
     return HarnessAgent(workspace=root, scope=SCOPE, **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [

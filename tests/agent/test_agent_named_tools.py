@@ -100,7 +100,7 @@ async def check(one: HarnessAgent) -> set[str]:
     return kinds | ({"path"} if PATHS.findall(named) else set())
 
 
-@pytest.mark.req("AS-EVICT-06", "AS-TRUNC-05")
+@pytest.mark.req("AS-EVICT-06", "AS-TRUNC-05", "AS-BUG-11", "AS-EVICT-02")
 @pytest.mark.parametrize(
     ("on", "own", "names"),
     [
@@ -138,6 +138,7 @@ async def test_a_window_that_names_evicted_results_is_read_by_whoever_goes_on_wi
             assert "path" in await check(one)
 
 
+@pytest.mark.req("AS-CTX-01")
 async def test_memory_names_no_tool_that_is_not_there(tmp_path: Path) -> None:
     async with agent(tmp_path, chosen("m")) as one:
         assert one.memory

@@ -109,7 +109,7 @@ async def answer(one: HarnessAgent, text: str, *, streamed: bool) -> str:
         return str(events.result)
 
 
-@pytest.mark.req("AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08", "AS-BUG-retry-duplicate")
+@pytest.mark.req("AS-OVER-01", "AS-OVER-03", "AS-OVER-06", "AS-BUG-08", "AS-BUG-retry-duplicate", "AS-BUG-07")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_but_a_configuration(
     tmp_path: Path, streamed: bool
@@ -141,7 +141,7 @@ async def test_an_overflow_is_made_good_by_one_forced_compaction_with_nothing_bu
     assert [message.text for message in await transcript(tmp_path)].count("And now?") == 1
 
 
-@pytest.mark.req("AS-OVER-02")
+@pytest.mark.req("AS-OVER-02", "AS-COMPACT-14")
 @pytest.mark.parametrize(
     ("truncate", "streamed"), [(None, False), (TruncateArgsConfig(), True)], ids=["whole", "clipped and streamed"]
 )
@@ -157,7 +157,7 @@ async def test_without_a_configuration_an_overflow_is_raised_as_it_is(
     assert (len(model.asked), model.summaries) == (1, 0)
 
 
-@pytest.mark.req("AS-OVER-05", "AS-OVER-01", "AS-OVER-03")
+@pytest.mark.req("AS-OVER-05", "AS-OVER-01", "AS-OVER-03", "AS-BUG-08")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_second_overflow_is_raised_with_what_the_provider_said_as_its_cause(
     tmp_path: Path, streamed: bool
@@ -250,7 +250,7 @@ async def _answered(script: list[Fail | Say]) -> tuple[str, list[Event], int]:
         return answer, events, len(server.requests)
 
 
-@pytest.mark.req("AS-OVER-04")
+@pytest.mark.req("AS-OVER-04", "AS-BUG-07")
 @pytest.mark.parametrize("status", [400, 500])
 @pytest.mark.parametrize("words", FITS)
 async def test_each_documented_phrase_in_any_case_is_an_overflow_and_made_good(words: str, status: int) -> None:
@@ -261,7 +261,7 @@ async def test_each_documented_phrase_in_any_case_is_an_overflow_and_made_good(w
     assert forced[0].counts["tokens_after"] <= forced[0].counts["target"]
 
 
-@pytest.mark.req("AS-OVER-04")
+@pytest.mark.req("AS-OVER-04", "AS-BUG-07")
 @pytest.mark.parametrize("case", OTHERS)
 async def test_what_is_no_overflow_is_raised_without_a_compaction(case: str) -> None:
     answer, events, requests = await _answered([OTHERS[case]])

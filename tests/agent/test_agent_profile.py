@@ -53,7 +53,7 @@ async def _known(root: Path) -> None:
         await profile.set_summary("topOfMind", "The launch.")
 
 
-@pytest.mark.req("DF-INJ", "DF-C69")
+@pytest.mark.req("DF-INJ", "DF-C69", "AS-BUG-23")
 async def test_the_profile_is_in_the_prompt_and_a_change_reaches_the_next_turn(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = talking()
@@ -187,6 +187,7 @@ async def test_a_profile_that_cannot_be_read_ends_no_turn_and_is_not_shown_as_em
     assert (root / PATH).read_text() == whole
 
 
+@pytest.mark.req("AS-BUG-24")
 async def test_what_a_profile_says_is_data_and_not_what_the_user_says(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as memory:

@@ -135,6 +135,7 @@ async def test_refreshed_at_each_step_the_prompt_itself_changes_and_nothing_is_t
     assert [told(request.messages) for request in model.requests] == [[], [], [], []]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_session_that_goes_on_in_a_new_process_has_the_change_in_its_prompt_alone(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()
     async with agent(model, root) as one:
@@ -150,6 +151,7 @@ async def test_a_session_that_goes_on_in_a_new_process_has_the_change_in_its_pro
     assert [role for role, _ in spoken(model.requests[0].messages)] == ["system", *["user", "assistant"] * 2, "user"]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_what_the_agent_remembers_is_not_told_back_to_it_and_what_another_does_is(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Call("remember", {"content": FACT}), Say("Kept."), Say("Yes."), Say("Bye.")])
@@ -162,6 +164,7 @@ async def test_what_the_agent_remembers_is_not_told_back_to_it_and_what_another_
     assert [told(request.messages) for request in model.requests] == [[], [], [], [LATER]]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_what_another_process_lets_be_forgotten_leaves_the_prompt_and_its_updates(tmp_path: Path) -> None:
     root, model = tmp_path / ".ricordo", talking()
     async with Memory.open(root, scope=SCOPE, settings=settings(root)) as other, agent(model, root) as one:
@@ -198,7 +201,7 @@ def _unmarked(value: JsonValue) -> JsonValue:
     return value
 
 
-@pytest.mark.req("GO-G26-cache", "GO-AT10")
+@pytest.mark.req("GO-G26-cache", "GO-AT10", "AS-BUG-23", "AS-CURATED-03")
 @pytest.mark.filterwarnings("ignore:Async generator '(openai|anthropic):ResourceWarning")
 @pytest.mark.parametrize("name", ["openai-chat:gpt-4o", "anthropic:claude-sonnet-5"])
 async def test_every_request_on_the_wire_begins_with_the_one_before_it(tmp_path: Path, name: str) -> None:

@@ -44,6 +44,7 @@ async def work(one: HarnessAgent) -> None:
     await one.send("And what do you think of them?")
 
 
+@pytest.mark.req("AS-COMPACT-10")
 async def test_files_that_were_read_last_are_read_anew_after_a_summary_and_go_with_an_undo(root: Path) -> None:
     async with agent(root, [*reading("a.py", "b.py"), *reading("c.py")]) as one:
         await work(one)

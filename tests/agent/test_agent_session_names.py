@@ -139,6 +139,7 @@ async def test_a_kill_between_the_two_steps_of_a_renaming_leaves_nothing_twice(t
     assert other.read_bytes() == whole, "what was written on under both names stays"
 
 
+@pytest.mark.req("AS-BUG-28")
 def test_an_id_that_no_file_can_have_is_refused() -> None:
     with pytest.raises(InvalidMessage):
         transcript_path("main", "../up")

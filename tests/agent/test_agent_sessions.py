@@ -52,7 +52,7 @@ async def test_the_session_tools_are_there_unless_they_are_switched_off(tmp_path
     assert {"remember", "recall"} <= {spec.name for spec in off.requests[-1].tools}
 
 
-@pytest.mark.req("AS-SESS-05")
+@pytest.mark.req("AS-SESS-05", "AS-BUG-11", "AS-COMPACT-06")
 async def test_after_a_compaction_the_tools_give_back_what_was_said(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     calls = {

@@ -315,7 +315,7 @@ async def test_while_planning_only_tools_that_read_and_organize_run(bench: Bench
     assert asked == ["Look around."]
 
 
-@pytest.mark.req("CC-PIN", "AS-STATE-03")
+@pytest.mark.req("CC-PIN", "AS-STATE-03", "AS-COMPACT-10")
 async def test_what_must_stay_is_carried_word_for_word_whatever_a_summary_says(bench: Bench) -> None:
     bench.summary = SUMMARY.replace("Talked", "Something else altogether")
     house, kept = "Answer in <English> & nothing else.", "We deploy only from main, never on a Friday."

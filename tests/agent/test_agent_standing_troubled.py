@@ -284,6 +284,7 @@ async def test_a_folder_in_the_place_of_the_tasks_is_told_as_what_can_not_be_rea
     assert [(check.count, check.detail.endswith(tasks_path("main", "s"))) for check in checks] == [(1, True)]
 
 
+@pytest.mark.req("AS-BUG-29")
 async def test_a_state_that_somebody_breaks_is_kept_aside_and_what_stands_is_written_anew(bench: Bench) -> None:
     file = place_of(bench.root) / state_path("main", "s")
     async with bench.agent() as agent:

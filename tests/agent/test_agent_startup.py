@@ -68,7 +68,7 @@ async def started(root: Path, opening: str = QUESTION) -> tuple[int, str]:
     return usage.memory, system(request)
 
 
-@pytest.mark.req("HE-C1", "HE-A1")
+@pytest.mark.req("HE-C1", "HE-A1", "AS-BUG-22")
 async def test_a_memory_of_ten_megabytes_takes_no_more_of_the_prompt_than_one_of_two_kilobytes(tmp_path: Path) -> None:
     small, large = tmp_path / "small" / ".ricordo", tmp_path / "large" / ".ricordo"
     assert 1_000 < filled(small, ledgers=0, topics=0, lines=30) < 3_000

@@ -96,7 +96,7 @@ async def test_a_session_goes_on_from_the_summary_and_the_tail_from_the_moment_t
     assert ids(again.asked[0])[:-1] == ids(window)
 
 
-@pytest.mark.req("AS-STATE-01")
+@pytest.mark.req("AS-STATE-01", "AS-COMPACT-09")
 async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller(tmp_path: Path) -> None:
     await talked(tmp_path)
     model = FakeModel(reply("Yes."))
@@ -110,7 +110,7 @@ async def test_a_state_that_can_not_be_kept_keeps_no_window_from_getting_smaller
         folder.unlink()
 
 
-@pytest.mark.req("AS-STATE-01", "AS-STATE-02")
+@pytest.mark.req("AS-STATE-01", "AS-STATE-02", "AS-COMPACT-10")
 async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
     path = place_of(tmp_path) / state_path("main", "s")
@@ -130,7 +130,7 @@ async def test_a_compaction_changes_the_window_of_a_state_and_nothing_else(tmp_p
         assert left.items() >= other.items()
 
 
-@pytest.mark.req("AS-STATE-02")
+@pytest.mark.req("AS-STATE-02", "AS-COMPACT-10")
 async def test_a_compaction_within_a_turn_changes_the_window_of_a_state_and_nothing_else(tmp_path: Path) -> None:
     await talked(tmp_path)
     path = place_of(tmp_path) / state_path("main", "s")

@@ -226,7 +226,7 @@ async def test_no_memory_has_no_place(tmp_path: Path) -> None:
             pass
 
 
-@pytest.mark.req("AS-INDEX-05")
+@pytest.mark.req("AS-INDEX-05", "AS-CTX-01")
 @pytest.mark.parametrize("given", ["none", "none:"])
 async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_path: Path, given: str) -> None:
     root, model = tmp_path / ".ricordo", ScriptedModel([Say("Hello.")])
@@ -247,6 +247,7 @@ async def test_with_memory_off_neither_the_tools_nor_the_prompt_know_of_it(tmp_p
     assert memory_files(root) == []
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_what_somebody_else_saves_is_told_after_the_newest_message(tmp_path: Path) -> None:
     root, where = tmp_path / ".ricordo", f"jsonl:{tmp_path / 'notes'}"
     model = ScriptedModel([Say("One."), Say("Two."), Call("remember", {"content": "Mine."}), Say("3."), Say("4.")])
@@ -265,6 +266,7 @@ async def test_what_somebody_else_saves_is_told_after_the_newest_message(tmp_pat
     assert not any("Mine." in text for text in told)
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_by_refresh_a_store_that_changed_writes_the_prompt_anew(tmp_path: Path) -> None:
     root, where = tmp_path / ".ricordo", f"jsonl:{tmp_path / 'notes'}"
     model = ScriptedModel([Say("One."), Say("Two.")])
@@ -454,7 +456,7 @@ def tool_names(model: ScriptedModel) -> list[str]:
     return [tool.name for tool in model.requests[0].tools]
 
 
-@pytest.mark.req("GO-G23")
+@pytest.mark.req("GO-G23", "AS-CTX-01")
 async def test_the_prompt_names_recall_beside_the_last_five_sessions_and_nothing_with_memory_off(
     tmp_path: Path,
 ) -> None:

@@ -25,6 +25,7 @@ def agent(folder: Path, model: ScriptedModel, scheme: str, heard: list[Event] | 
     )  # fmt: skip
 
 
+@pytest.mark.req("AS-CURATED-03")
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_store_that_does_not_change_is_read_in_the_first_turn_alone(tmp_path: Path, scheme: str) -> None:
@@ -44,6 +45,7 @@ async def test_a_store_that_does_not_change_is_read_in_the_first_turn_alone(tmp_
     assert all(FACT in system(request) for request in model.requests)
 
 
+@pytest.mark.req("AS-CURATED-03")
 @pytest.mark.anyio
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_what_somebody_else_forgets_opens_a_new_prompt_and_is_quoted_by_none(tmp_path: Path, scheme: str) -> None:
@@ -83,6 +85,7 @@ async def test_what_was_loaded_for_the_first_message_is_gone_too_once_it_is_forg
     assert [FACT in system(request) for request in model.requests] == [True, False]
 
 
+@pytest.mark.req("AS-CURATED-03")
 @pytest.mark.anyio
 async def test_saves_alone_leave_the_prompt_as_it_is_also_where_older_ones_give_way(tmp_path: Path) -> None:
     keeps = [Call("remember", {"content": f"Fact {number}: {'word ' * 90}"}) for number in range(60)]

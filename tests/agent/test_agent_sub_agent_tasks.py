@@ -370,6 +370,7 @@ async def test_what_a_sub_agent_said_last_is_told_when_it_was_stopped_at_its_lim
     assert long.result == "It is the tap, and it dr\n[Its answer was cut off before its end.]"
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_its_transcript_is_its_own_and_belongs_to_the_user_of_its_parent(bench: Spawning) -> None:
     bench.orders = {
         **bench.orders,

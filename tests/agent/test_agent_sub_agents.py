@@ -188,6 +188,7 @@ async def test_memory_that_is_off_in_a_parent_is_off_in_its_sub_agents_unless_th
     assert shown == [(set(), False, False), ({"recall"}, False, True), *[(MEMORY_TOOLS, True, True)] * 2]
 
 
+@pytest.mark.req("AS-BUG-30")
 async def test_a_sub_agent_has_the_tools_of_its_parent_but_those_of_one_session_or_those_that_are_named(
     tmp_path: Path,
 ) -> None:
@@ -282,6 +283,7 @@ def test_what_describes_no_sub_agent_is_refused_at_once(describe: Callable[[], o
         describe()
 
 
+@pytest.mark.req("AS-BUG-30")
 async def test_a_sub_agent_without_a_model_of_its_own_asks_its_parents_with_its_own_instructions(
     tmp_path: Path,
 ) -> None:

@@ -28,7 +28,7 @@ def answering(name: str) -> ScriptedModel:
     return ScriptedModel(answer, name=name)
 
 
-@pytest.mark.req("AS-COMPACT-12")
+@pytest.mark.req("AS-COMPACT-12", "AS-BUG-02", "AS-COMPACT-13")
 @pytest.mark.parametrize("named", ["", "a model", "own:small", "other:small at its own"])
 async def test_a_summary_is_asked_of_the_model_for_it_and_without_one_of_the_agents_own(
     tmp_path: Path, named: str, monkeypatch: pytest.MonkeyPatch

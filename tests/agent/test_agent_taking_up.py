@@ -62,7 +62,7 @@ def test_a_window_in_which_each_result_follows_its_call_stays(window: tuple[Mess
     assert valid(whole) == tuple(whole)
 
 
-@pytest.mark.req("AS-TRANS-03")
+@pytest.mark.req("AS-TRANS-03", "AS-BUG-12")
 @given(conversations(), st.integers(0, 12))
 def test_what_only_the_log_holds_is_taken_up(logged: tuple[Message, ...], at: int) -> None:
     kept = logged[:at]

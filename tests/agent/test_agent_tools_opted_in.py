@@ -50,6 +50,7 @@ def results(model: ScriptedModel) -> list[str]:
     return [each.text for message in model.requests[-1].messages for each in message.tool_results]
 
 
+@pytest.mark.req("AS-CTX-01")
 @pytest.mark.anyio
 @pytest.mark.parametrize("way", ["argument", "config.toml", "environment"])
 @pytest.mark.parametrize("names", [(), ("forget",), ("memory",), ("memory", "forget")])

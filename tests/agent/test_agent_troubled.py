@@ -105,6 +105,7 @@ async def _sent(one: HarnessAgent, text: str, *, streamed: bool) -> None:
             pass
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_model_that_hangs_is_left_after_its_time(tmp_path: Path, name: str) -> None:
     root = tmp_path / ".ricordo"
@@ -136,6 +137,7 @@ async def test_what_was_said_in_a_cancelled_turn_is_kept(tmp_path: Path) -> None
         assert [entry.content for entry in await one.memory.entries()] == ["We deploy only from main."]
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_a_stream_that_is_left_keeps_what_was_said_of_the_reply(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Say("One two three four five six seven eight nine."), Say("Yes.")])
@@ -221,6 +223,7 @@ async def test_what_no_provider_would_take_is_refused_before_it_is_recorded(tmp_
         assert str(await one.send("Hello?")) == "Here."
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_a_turn_that_can_not_be_recorded_says_so_and_asks_nobody(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     model = ScriptedModel([Say("Hello."), Say("Here.")])

@@ -66,7 +66,7 @@ def adds_up(report: ContextReport) -> bool:
     return sum(sections.values()) == report.tokens and (report.limit is None or report.tokens + room == report.limit)
 
 
-@pytest.mark.req("CC-UNDO")
+@pytest.mark.req("CC-UNDO", "AS-COMPACT-06")
 async def test_every_compaction_is_on_record_opens_the_original_and_is_taken_back(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:
@@ -137,6 +137,7 @@ async def test_an_undone_compaction_does_not_happen_again_at_once(tmp_path: Path
         assert one.window[: len(before)] == before
 
 
+@pytest.mark.req("AS-COMPACT-10")
 async def test_what_was_pinned_goes_through_a_compaction_word_for_word(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root) as one:
@@ -282,6 +283,7 @@ async def test_one_reply_corrects_the_estimate_of_a_request_and_of_all_that_it_h
     assert abs(after.tokens - before.tokens) > 0.1 * after.tokens
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_the_report_knows_what_was_said_by_whom(tmp_path: Path) -> None:
     async with agent(talking(), tmp_path / ".ricordo", memory_tools=False, memory_hooks=False) as one:
         empty = await one.get_context_usage()
@@ -294,6 +296,7 @@ async def test_the_report_knows_what_was_said_by_whom(tmp_path: Path) -> None:
     assert adds_up(full)
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_a_request_larger_than_the_window_is_said_to_be(tmp_path: Path) -> None:
     async with agent(talking(window=400), tmp_path / ".ricordo", compaction=None, memory_tools=False) as one:
         await one.record([said(LONG * 40)])
@@ -302,6 +305,7 @@ async def test_a_request_larger_than_the_window_is_said_to_be(tmp_path: Path) ->
     assert report.over == report.tokens - 400 > 0
 
 
+@pytest.mark.req("AS-BUG-21")
 @pytest.mark.parametrize("total", [0, 1, 7, 100, 12_345])
 @pytest.mark.parametrize("parts", [(1, 1, 1), (0, 5, 3), (10, 0, 0), (333, 333, 334)])
 def test_parts_of_a_whole_add_up_to_it(parts: Sequence[int], total: int) -> None:
@@ -311,6 +315,7 @@ def test_parts_of_a_whole_add_up_to_it(parts: Sequence[int], total: int) -> None
     assert apportioned((0, 0), total) == (0, 0)
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> None:
     async with agent(talking(), tmp_path / ".ricordo") as one:
         before = await one.system_prompt()
@@ -320,7 +325,7 @@ async def test_a_prompt_is_made_anew_when_that_is_asked_for(tmp_path: Path) -> N
         assert "deploy only from main" in await one.system_prompt(anew=True)
 
 
-@pytest.mark.req("AS-COMPACT-06", "AS-STATE-01")
+@pytest.mark.req("AS-COMPACT-06", "AS-STATE-01", "AS-BUG-11")
 @pytest.mark.parametrize("offload", [None, False])
 async def test_what_a_summary_stands_for_was_recorded_before_and_is_found_after(
     tmp_path: Path, offload: bool | None

@@ -84,6 +84,7 @@ async def test_a_root_that_can_only_be_read_lists_and_opens_what_is_on_record(
     assert before == {path: path.read_bytes() for path in (place_of(root) / "workspace").rglob("*") if path.is_file()}
 
 
+@pytest.mark.req("AS-BUG-29")
 async def test_after_a_state_was_set_aside_no_summary_stands_beside_the_conversation(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     await compacted(root, keep=6)

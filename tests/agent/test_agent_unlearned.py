@@ -33,6 +33,7 @@ def lose_inbox(root: Path) -> None:
         (root / name).write_bytes(b"this is no database\n" * 500)
 
 
+@pytest.mark.req("AS-BUG-14", "AS-COMPACT-16")
 async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lost(tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with agent(root, memory_hooks=False) as one:
@@ -45,6 +46,7 @@ async def test_a_session_without_hooks_is_not_learned_from_when_the_inbox_was_lo
     assert "Celery" not in ledgers(root)
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_who_opens_a_session_with_hooks_lets_it_be_learned_from_for_good(tmp_path: Path) -> None:
     for hooks, learns in ((False, False), (True, True), (False, True)):
         async with agent(tmp_path / "root", memory_hooks=hooks) as one:

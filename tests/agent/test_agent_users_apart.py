@@ -58,6 +58,7 @@ async def lived(root: Path) -> None:
     (place_of(root, "ann") / "workspace" / "MEMORY.md").write_text(f"- {SECRET}.\n", encoding="utf-8")
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_no_path_of_a_file_tool_leads_to_another_user(tmp_path: Path) -> None:
     root = tmp_path / "shop" / ".ricordo"
     root.parent.mkdir()

@@ -67,7 +67,7 @@ def counts(model: ScriptedModel) -> list[int]:
     return [sum(each.role != "system" for each in request.messages) for request in model.requests if request.tools]
 
 
-@pytest.mark.req("AS-COMPACT-14", "AS-EVICT-08", "AS-OVER-02")
+@pytest.mark.req("AS-COMPACT-14", "AS-EVICT-08", "AS-OVER-02", "AS-COMPACT-15")
 async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     begun(root, tmp_path / "data")
@@ -114,7 +114,7 @@ async def test_every_reduction_is_off_until_its_configuration_is_passed(tmp_path
     assert counts(recovering)[-1] < counts(recovering)[-2]
 
 
-@pytest.mark.req("AS-EVICT-08", "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03")
+@pytest.mark.req("AS-EVICT-08", "AS-EVICT-01", "AS-EVICT-02", "AS-EVICT-03", "AS-COMPACT-14")
 async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     script = [Call("wide", {"size": 80_000}), Call("wide", {"size": 80_001}), Call("wide", {"size": 300_000})]
@@ -130,7 +130,7 @@ async def test_eviction_is_switched_on_by_its_defaults_alone(tmp_path: Path) -> 
     assert [len(path.read_text()) for path in files] == [80_001, 300_000]
 
 
-@pytest.mark.req("AS-COMPACT-11")
+@pytest.mark.req("AS-COMPACT-11", "AS-COMPACT-01", "AS-COMPACT-03")
 async def test_compaction_keeps_the_numbers_it_was_given_whatever_the_window(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     config = CompactionConfig(trigger_messages=30, keep_messages=10)
@@ -162,7 +162,7 @@ async def test_compaction_keeps_the_numbers_it_was_given_whatever_the_window(tmp
     assert spoken(await transcript(root))[30 + 0][1].startswith("Again 0.")
 
 
-@pytest.mark.req("AS-BUG-32")
+@pytest.mark.req("AS-BUG-32", "AS-COMPACT-10")
 async def test_every_compaction_is_told_with_its_numbers(tmp_path: Path) -> None:
     events: list[Event] = []
     model = ScriptedModel([*[Say(LONG * 9)] * 12, Fail(400, overflow=True), Say("Fits.")])
@@ -272,6 +272,7 @@ async def test_the_transcript_holds_all_that_every_reduction_takes_out(tmp_path:
     assert len(logged) == 2 + 20 * 2 + 4 * 2
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_a_thought_that_was_cleared_from_the_window_is_opened_again_word_for_word(tmp_path: Path) -> None:
     ponder = f"I weigh the harbour against the station. {LONG * 99}"
     model = ScriptedModel([Say("The harbour.", thinking=ponder), Say("Yes.")])
@@ -290,6 +291,7 @@ def _picture(result: ToolResult) -> Media:
     return next(part for part in result.parts if isinstance(part, Media))
 
 
+@pytest.mark.req("AS-BUG-10")
 async def test_results_of_tools_that_fail_or_return_too_much_do_not_stay_in_the_window(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     calls = [Call("broken"), Call("wide", {"size": 5_000_000}), Call("picture"), Call("picture")]
@@ -330,7 +332,7 @@ async def test_a_window_is_made_smaller_on_demand_where_compaction_is_off(tmp_pa
     assert len(await transcript(root)) == 42
 
 
-@pytest.mark.req("AS-STATE-01")
+@pytest.mark.req("AS-STATE-01", "AS-COMPACT-10")
 async def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     async with agent(talking(), root, session=None) as one:
@@ -344,6 +346,7 @@ async def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
         assert (await again.send("Hello.")).messages[0].id not in {message.id for message in window}
 
 
+@pytest.mark.req("AS-BUG-32")
 async def test_a_listener_hears_every_stage(tmp_path: Path) -> None:
     events: list[Event] = []
     root = tmp_path / ".ricordo"
@@ -365,6 +368,7 @@ async def test_a_listener_hears_every_stage(tmp_path: Path) -> None:
     assert all(event.scope is None or event.scope.project == "shop" for event in events)
 
 
+@pytest.mark.req("AS-COMPACT-14")
 @pytest.mark.parametrize(
     ("config", "limit", "fired"),
     [("", None, 50), ("[compaction]\ntrigger_messages = 8\nkeep_messages = 2\n", None, 8), ("", 24_000, 0)],
@@ -401,6 +405,7 @@ async def test_a_recommended_agent_has_every_reduction_on(
         assert 9_000 < first.counts["tokens_before"] < 18_000, "it follows the window of 24,000 tokens less a quarter"
 
 
+@pytest.mark.req("AS-COMPACT-14", "AS-COMPACT-15")
 async def test_a_recommended_agent_leaves_off_what_the_settings_switch_off(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     begun(root, tmp_path / "data")
@@ -415,6 +420,7 @@ async def test_a_recommended_agent_leaves_off_what_the_settings_switch_off(tmp_p
     assert "compact" not in {event.stage for event in events}
 
 
+@pytest.mark.req("AS-CFG-01")
 async def test_an_agent_refuses_what_it_can_not_be_made_of(tmp_path: Path) -> None:
     with pytest.raises(ScopeRequired):
         HarnessAgent("offline", scope=None)
@@ -427,6 +433,7 @@ async def test_an_agent_refuses_what_it_can_not_be_made_of(tmp_path: Path) -> No
         HarnessAgent("offline", scope=SCOPE, session="sk-ant-api03-" + "q" * 90)
 
 
+@pytest.mark.req("AS-COMPACT-14")
 async def test_arguments_win_over_the_settings(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     given = Settings.load(None, {}, {"max_iters": 2, "data": tmp_path / "data", "cache": tmp_path / "cache"})

@@ -266,7 +266,7 @@ async def lived(root: Path, steps: Sequence[Step], summary: Summary) -> None:
     await life.end()
 
 
-@pytest.mark.req("AS-MEM-02")
+@pytest.mark.req("AS-MEM-02", "AS-BUG-04", "AS-BUG-11", "AS-COMPACT-08")
 @settings(max_examples=6, phases=PHASES)
 @given(st.lists(STEP, min_size=8, max_size=16), st.sampled_from(get_args(Summary)))
 async def test_whatever_happens_in_a_session_each_request_is_valid_and_fits_and_nothing_is_lost(

@@ -170,6 +170,7 @@ async def test_a_sliding_window_with_a_pinned_reply_begins_with_the_user(tmp_pat
         assert server.refusals == ()
 
 
+@pytest.mark.req("AS-BUG-08")
 @pytest.mark.parametrize("strategy", [Nothing(), SlidingWindow(keep_messages=40)], ids=["nothing", "sliding"])
 async def test_a_refused_request_of_hand_written_strategies_is_made_again_smaller(
     tmp_path: Path, strategy: Nothing | SlidingWindow
@@ -205,6 +206,7 @@ async def test_a_strategy_of_one_s_own_can_be_undone(tmp_path: Path) -> None:
         assert server.refusals == ()
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_a_wrong_correction_of_the_estimate_refuses_no_request(tmp_path: Path) -> None:
     usage = Usage(input=30_000, output=5)
     with strict(lambda _: Say("Yes.", usage=usage)) as server:
@@ -233,6 +235,7 @@ async def test_a_window_that_a_refusal_told_is_kept_to_in_this_session_and_forgo
             assert (await one.get_context_usage()).limit is None
 
 
+@pytest.mark.req("AS-BUG-22")
 async def test_what_people_wrote_takes_no_more_than_a_quarter_of_a_small_window(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs here.\n" + "Another rule of this project.\n" * 3_000)
     with strict(lambda _: Say("Yes."), window=8_192) as server:
@@ -249,6 +252,7 @@ async def test_what_people_wrote_takes_no_more_than_a_quarter_of_a_small_window(
     assert "the rest stands in AGENTS.md" in prompt
 
 
+@pytest.mark.req("AS-BUG-04")
 @pytest.mark.parametrize("by", ["instructions", "a pin"])
 async def test_what_is_always_sent_and_never_fits_is_refused_with_a_sentence_at_once(tmp_path: Path, by: str) -> None:
     long = "Keep to this, whatever happens to the rest of it. " * 900
@@ -266,7 +270,7 @@ async def test_what_is_always_sent_and_never_fits_is_refused_with_a_sentence_at_
             await one.send("Hello?")
 
 
-@pytest.mark.req("AS-BUG-06", "AS-MEM-02")
+@pytest.mark.req("AS-BUG-06", "AS-MEM-02", "AS-BUG-04")
 async def test_forty_results_at_once_fit_into_a_small_window(tmp_path: Path) -> None:
     strings: list[JsonValue] = [f"item {number}" for number in range(200)]
 
@@ -336,6 +340,7 @@ async def test_thoughts_of_earlier_turns_are_cleared_and_those_of_the_tools_at_w
     assert "Thought of request 3." not in last
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_what_was_cleared_can_be_opened_without_the_session_tools(tmp_path: Path) -> None:
     def answered(request: RecordedRequest) -> ScriptItem:
         found = [result.text for message in request.messages for result in message.tool_results]
@@ -357,7 +362,7 @@ async def test_what_was_cleared_can_be_opened_without_the_session_tools(tmp_path
     assert "result 0" in last
 
 
-@pytest.mark.req("AS-EVICT-06")
+@pytest.mark.req("AS-EVICT-06", "AS-BUG-11", "AS-EVICT-02")
 async def test_an_evicted_result_can_be_read_beside_a_program_s_own_read_file(tmp_path: Path) -> None:
     @tool
     def read_file(path: str) -> str:
@@ -382,7 +387,7 @@ async def test_an_evicted_result_can_be_read_beside_a_program_s_own_read_file(tm
     assert "result 7" in last
 
 
-@pytest.mark.req("AS-BUG-04")
+@pytest.mark.req("AS-BUG-04", "AS-BUG-11")
 async def test_a_shortened_message_names_what_opens_it(tmp_path: Path) -> None:
     giant = "".join(f"paragraph {number} of the long text. " for number in range(3_000))
 

@@ -27,6 +27,7 @@ def _calls(path: Path) -> Path:
     return path
 
 
+@pytest.mark.req("AS-BUG-28")
 def test_nobody_sees_the_sessions_of_another_user() -> None:
     ricordo("ingest", chat(Path("monday.jsonl"), session="monday"), "--user", "ana")
     ricordo("ingest", chat(Path("tuesday.jsonl"), session="tuesday"), "--user", "ben")

@@ -62,6 +62,7 @@ def compacted(messages: Sequence[Message], *, keep: int = 4, config: CompactionC
     return anyio.run(compact.reduce, window)
 
 
+@pytest.mark.req("AS-COMPACT-10")
 @pytest.mark.parametrize(
     ("budget", "carried"),
     [
@@ -79,6 +80,7 @@ def test_what_says_next_to_nothing_is_carried_where_the_other_requests_leave_roo
     assert [each.text for each in found] == carried
 
 
+@pytest.mark.req("AS-COMPACT-10")
 @pytest.mark.anyio
 async def test_what_is_carried_whole_is_not_shown_to_whoever_condenses_the_rest() -> None:
     shown: list[Message] = []
@@ -145,6 +147,7 @@ def test_the_message_is_the_sections_then_what_was_asked_then_what_is_in_force_a
     assert text.count("Never touch production.") == 1
 
 
+@pytest.mark.req("AS-COMPACT-10")
 @settings(max_examples=15)
 @given(st.lists(st.tuples(nasty.filter(str.strip), st.booleans()), min_size=1, max_size=4), st.data())
 def test_what_is_let_go_is_carried_no_longer_and_all_else_word_for_word(
@@ -174,6 +177,7 @@ def test_what_is_let_go_is_carried_no_longer_and_all_else_word_for_word(
     assert instructions(again.messages[:1]) == left
 
 
+@pytest.mark.req("AS-COMPACT-10")
 def test_system_messages_at_the_head_stay_where_they_are_and_a_long_pin_is_never_cut() -> None:
     long = "All of this holds. " * 2_000
     messages = [rule("First of all."), *talk(30), pinned(said(long, id="p1")), *talk(10, 50)]
@@ -210,13 +214,14 @@ def test_a_record_that_was_changed_by_hand_breaks_nothing(damaged: dict[str, obj
     assert body_of(changed)
 
 
+@pytest.mark.req("AS-COMPACT-10")
 def test_ids_of_a_summary_depend_on_what_it_carries() -> None:
     plain = compacted(with_ids(talk(30), session="s1")).messages[0]
     other = compacted(with_ids([*talk(26), rule("Be kind."), *talk(4, 26)], session="s1")).messages[0]
     assert plain.id != other.id
 
 
-@pytest.mark.req("CC-PIN")
+@pytest.mark.req("CC-PIN", "AS-COMPACT-10")
 def test_what_fits_together_is_carried_whole_and_long_ones_are_cut_only_where_it_does_not() -> None:
     long = "Move the fixtures, and keep their names as they are in the list below. " * 30
     spoken = [said("Begin.", id="a"), said(long, id="b"), said("Then tell me.", id="c")]

@@ -49,7 +49,7 @@ def changed(before: tuple[Message, ...], found: Reduction) -> list[int]:
     return [at for at, (old, new) in enumerate(zip(before, found.messages, strict=True)) if old != new]
 
 
-@pytest.mark.req("CC-CLEAR")
+@pytest.mark.req("CC-CLEAR", "AS-BUG-11")
 async def test_all_but_the_five_newest_results_become_handles_that_bring_them_back_exactly() -> None:
     # what is never cleared does not count as one of the five
     excluded = (call("m", name="memory_get"), result("m", output(9)), call("e"), result("e", output(10), is_error=True))
@@ -228,6 +228,7 @@ async def test_a_result_in_a_message_without_an_id_says_that_it_cannot_be_opened
     assert "its message has no id" in found.messages[2].tool_results[0].text
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_only_the_message_that_it_was_made_of_brings_a_handle_back() -> None:
     before = steps(7)
     found = await cleared(before)
@@ -250,6 +251,7 @@ def _thinking(turns: int, *, results: bool = False) -> tuple[Message, ...]:
     return tuple(with_ids(said, session="s1"))
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_old_thoughts_go_before_results_and_those_of_the_turn_that_goes_on_stay() -> None:
     window = Window(messages=_thinking(6, results=True)[:-1])
     size = sum(measured(window.messages, 1.0))

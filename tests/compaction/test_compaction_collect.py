@@ -90,7 +90,7 @@ async def test_a_file_goes_once_the_window_has_let_go_of_it_and_the_transcript_s
     assert await collect(files, Today()) == Collected()
 
 
-@pytest.mark.req("AS-EVICT-06")
+@pytest.mark.req("AS-EVICT-06", "AS-BUG-31")
 async def test_a_file_that_a_compaction_can_bring_back_or_another_agent_shows_stays(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     for agent, session in (("main", "undone"), ("main", "shared")):
@@ -109,6 +109,7 @@ async def test_a_file_that_a_compaction_can_bring_back_or_another_agent_shows_st
     assert [path.parent.name for path in evicted(tmp_path)] == ["shared"]
 
 
+@pytest.mark.req("AS-BUG-31")
 async def test_a_state_that_was_set_aside_still_holds_what_it_shows(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     window = await lived(files)
@@ -120,6 +121,7 @@ async def test_a_state_that_was_set_aside_still_holds_what_it_shows(tmp_path: Pa
     assert await collect(files, Today()) == Collected()
 
 
+@pytest.mark.req("AS-BUG-31")
 @pytest.mark.parametrize("young", ["file", "transcript", "state"])
 async def test_what_is_young_stays_and_so_does_all_of_a_session_in_use(tmp_path: Path, young: str) -> None:
     files = LocalFiles(tmp_path)
@@ -139,6 +141,7 @@ async def test_what_is_young_stays_and_so_does_all_of_a_session_in_use(tmp_path:
     assert (await collect(files, later)).count == 1
 
 
+@pytest.mark.req("AS-BUG-31")
 @pytest.mark.parametrize("missing", ["transcript", "state"])
 async def test_files_whose_session_can_not_be_told_are_left_alone(tmp_path: Path, missing: str) -> None:
     files = LocalFiles(tmp_path)
@@ -153,6 +156,7 @@ async def test_files_whose_session_can_not_be_told_are_left_alone(tmp_path: Path
     assert evicted(tmp_path) == before
 
 
+@pytest.mark.req("AS-BUG-31")
 @pytest.mark.parametrize("session", ["S1", "a.cursor", "x.log", "2026-11-21-08h00-abc123"])
 async def test_a_session_is_told_by_its_files_whatever_it_is_called(tmp_path: Path, session: str) -> None:
     files = LocalFiles(tmp_path)
@@ -165,7 +169,7 @@ async def test_a_session_is_told_by_its_files_whatever_it_is_called(tmp_path: Pa
     assert (await collect(files, Today())).count == 1
 
 
-@pytest.mark.req("AS-EVICT-03")
+@pytest.mark.req("AS-EVICT-03", "AS-BUG-31")
 async def test_another_folder_is_collected_too(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     window = await lived(files)
@@ -177,6 +181,7 @@ async def test_another_folder_is_collected_too(tmp_path: Path) -> None:
     assert (await collect(files, Today(), eviction_path="/wide/")).count == 1
 
 
+@pytest.mark.req("AS-BUG-31")
 @given(
     ages=st.lists(st.integers(0, 20), max_size=6),
     mentioned=st.sets(st.integers(0, 5)),

@@ -28,6 +28,7 @@ from scripted_summaries import SUMMARY, Scripted, both, earlier, ids, noted, sec
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.req("AS-COMPACT-13", "AS-COMPACT-05")
 async def test_one_request_yields_the_summary_and_the_lessons() -> None:
     messages = talk(4)
     model = Scripted(both(SUMMARY, noted("Message number 0 says"), noted("Message number 3 says", "Other.")))
@@ -52,6 +53,7 @@ async def test_lessons_are_asked_for_only_where_something_waits_and_both_parts_a
     assert "lessons" not in model.asked[0].replace("lessons learned", "")
 
 
+@pytest.mark.req("AS-BUG-01", "AS-COMPACT-13")
 @pytest.mark.parametrize(
     "answer",
     [
@@ -69,6 +71,7 @@ async def test_malformed_lessons_do_not_cost_the_summary(answer: str) -> None:
     assert len(model.asked) == 1
 
 
+@pytest.mark.req("AS-BUG-01")
 @pytest.mark.parametrize("second", [SUMMARY, "Here you go!", ModelUnavailable("down"), ModelOverflow()])
 async def test_a_malformed_summary_does_not_cost_the_lessons(second: str | Exception) -> None:
     model = Scripted(both("Here you go!", noted("Message number 0 says")), second)
@@ -80,6 +83,7 @@ async def test_a_malformed_summary_does_not_cost_the_lessons(second: str | Excep
     assert model.schemas == [FORM, None], "lessons that are there are not asked for again"
 
 
+@pytest.mark.req("AS-BUG-05")
 async def test_each_part_is_asked_for_the_lessons_of_its_own_messages_and_one_failure_leaves_all_to_others() -> None:
     messages = talk(300, words="wide " * 100)
 
@@ -108,6 +112,7 @@ async def test_each_part_is_asked_for_the_lessons_of_its_own_messages_and_one_fa
     assert (await ModelSummary(lying)(messages, limit_tokens=1_000, pending=ids(messages))).lessons is None
 
 
+@pytest.mark.req("AS-BUG-05")
 async def test_lessons_of_messages_that_were_left_out_are_left_to_others() -> None:
     messages = talk(900, words="wide " * 100)
     model = Scripted(both(SUMMARY), window=5_000)
@@ -124,6 +129,7 @@ _answers = st.one_of(
 )
 
 
+@pytest.mark.req("AS-BUG-01", "AS-COMPACT-07", "AS-COMPACT-10")
 @given(messages=conversations(5), first=_answers, second=_answers, lessons=st.booleans(), at=st.integers(0, 9))
 def test_whatever_a_model_answers_a_summary_comes_back_with_four_sections_or_the_digest(
     messages: tuple[Message, ...], first: str | Exception, second: str | Exception, lessons: bool, at: int
@@ -159,6 +165,7 @@ class Moving:
         return self.time.date()
 
 
+@pytest.mark.req("AS-BUG-01")
 async def test_after_three_failures_the_model_is_left_alone_until_it_is_time_for_one_trial() -> None:
     clock, told = Moving(), list[str]()
     model = Scripted("Here you go!", "no", ModelUnavailable("down"), "Error: 500", "", "", "", SUMMARY)
@@ -202,6 +209,7 @@ class Telling(Hiding):
     hides = ReplyInvalid("The reply broke off.", said=SUMMARY)
 
 
+@pytest.mark.req("AS-CHAIN-03")
 @pytest.mark.parametrize("kind", [FakeModel, Hiding, Telling])
 async def test_a_cancellation_is_no_failure_of_the_model(kind: type[FakeModel]) -> None:
     hanging = [Hanging() for _ in range(3)]

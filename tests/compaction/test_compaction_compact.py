@@ -113,7 +113,7 @@ async def test_a_budget_of_tokens_chooses_the_tail_and_overrides_the_count() -> 
     assert more.messages[1:] == messages[-30:]
 
 
-@pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
+@pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08", "AS-COMPACT-03")
 async def test_a_single_long_loop_of_tools_is_cut_between_complete_groups() -> None:
     loop: list[Message] = [said("Find the failing test and fix it.")]
     for step in range(30):
@@ -240,7 +240,7 @@ async def test_a_message_larger_than_the_window_is_shortened_and_says_where_it_s
     assert again.messages == found.messages
 
 
-@pytest.mark.req("AS-CHAIN-01", "AS-CHAIN-02")
+@pytest.mark.req("AS-CHAIN-01", "AS-CHAIN-02", "AS-COMPACT-10")
 async def test_a_second_summary_takes_in_the_first_and_only_what_was_said_is_handed_on() -> None:
     handed: list[Sequence[Message]] = []
 
@@ -267,7 +267,7 @@ async def test_a_second_summary_takes_in_the_first_and_only_what_was_said_is_han
     assert [mark_of(message) for message in merged.messages].count("summary") == 1
 
 
-@pytest.mark.req("DF-C70", "AS-COMPACT-09")
+@pytest.mark.req("DF-C70", "AS-COMPACT-09", "AS-CHAIN-01")
 async def test_the_hook_sees_what_goes_in_order_after_acceptance_and_stops_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -349,6 +349,7 @@ async def test_nothing_goes_that_the_transcript_does_not_hold() -> None:
     assert written.asked == []
 
 
+@pytest.mark.req("AS-BUG-03")
 @pytest.mark.parametrize("overhead", [0, 700, 1_400, 3_000])
 @pytest.mark.parametrize(
     "config",
@@ -377,6 +378,7 @@ async def test_a_summary_that_a_long_prompt_calls_for_waits_until_it_takes_off_a
     assert largest < max(1_500 - overhead, 0) + 1_500
 
 
+@pytest.mark.req("AS-BUG-03")
 async def test_a_summary_as_long_as_the_last_one_is_no_gain_and_is_not_asked_for() -> None:
     config = CompactionConfig(trigger_messages=0, trigger_tokens=1_500, keep_tokens=220)
     first = await compacted(talk(15), config, few := Written(), overhead=9_000)
@@ -395,6 +397,7 @@ async def test_a_summary_as_long_as_the_last_one_is_no_gain_and_is_not_asked_for
     assert found.report.tokens_after <= 0.85 * found.report.tokens_before
 
 
+@pytest.mark.req("AS-COMPACT-11", "AS-COMPACT-03")
 async def test_a_window_too_small_for_the_kept_messages_keeps_fewer() -> None:
     messages = talk(40, words="wide " * 300)
     found = await compacted(messages, limit=10_000)
@@ -403,7 +406,7 @@ async def test_a_window_too_small_for_the_kept_messages_keeps_fewer() -> None:
     assert found.messages[-1] == messages[-1]
 
 
-@pytest.mark.req("AS-OVER-01")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-06")
 async def test_an_overflow_halves_the_window_whatever_was_believed_of_its_size() -> None:
     messages = talk(12, words="wide " * 300)
     found = await compacted(messages, forced="overflow")
@@ -458,6 +461,7 @@ async def test_what_was_said_can_not_leave_the_block_of_the_summary() -> None:
     assert first == evil
 
 
+@pytest.mark.req("AS-COMPACT-10")
 async def test_system_messages_at_the_head_stay_and_recalled_memory_is_not_summed_up() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="sys")
     memory = marked(said("The tide is high at the zebra crossing.", id="mem"), "memory")

@@ -84,13 +84,14 @@ def turns(count: int) -> tuple[Message, ...]:
     return tuple(with_ids(spoken, session="s1"))
 
 
-@pytest.mark.req("AS-TRUNC-02")
+@pytest.mark.req("AS-TRUNC-02", "AS-CFG-01", "AS-COMPACT-07")
 @pytest.mark.parametrize(("kind", "values", "named"), INVALID)
 def test_an_invalid_value_is_refused_by_the_name_of_its_field(kind: type, values: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidSetting, match=f"^{named} "):
         kind(**values)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize("config", [CompactionConfig(), TruncateArgsConfig(), ToolResultEvictionConfig()])
 def test_no_field_of_a_configuration_can_be_changed(config: object) -> None:
     for each in fields(config):  # type: ignore[arg-type]
@@ -98,6 +99,7 @@ def test_no_field_of_a_configuration_can_be_changed(config: object) -> None:
             setattr(config, each.name, getattr(config, each.name))
 
 
+@pytest.mark.req("AS-CFG-01")
 def test_the_names_that_stay_are_copied_so_that_a_set_changed_later_changes_nothing() -> None:
     names = {"a"}
     config = ToolResultEvictionConfig(excluded_tool_names=names)  # type: ignore[arg-type]
@@ -127,7 +129,9 @@ async def test_thirty_messages_fire_and_ten_stay_whatever_the_window() -> None:
         assert given == [[*turns(30)[:20]]] * 2, "learned from, and in the transcript"
 
 
-@pytest.mark.req("AS-COMPACT-17", "AS-COMPACT-clamp")
+@pytest.mark.req(
+    "AS-COMPACT-17", "AS-COMPACT-clamp", "AS-COMPACT-01", "AS-COMPACT-02", "AS-COMPACT-03", "AS-COMPACT-04"
+)
 async def test_presets_are_the_documented_numbers() -> None:
     assert CompactionConfig.classic() == CompactionConfig()
     classic = thresholds(CompactionConfig.classic(), 200_000)
@@ -151,7 +155,7 @@ async def test_presets_are_the_documented_numbers() -> None:
         await Compact(dynamic, DigestSummary()).reduce(Window(messages=turns(4), limit=200_000))
 
 
-@pytest.mark.req("AS-COMPACT-17")
+@pytest.mark.req("AS-COMPACT-17", "AS-BUG-02")
 async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_below() -> None:
     compact = Compact(CompactionConfig.dynamic(), DigestSummary())
     messages = turns(800)
@@ -163,6 +167,7 @@ async def test_dynamic_fires_at_the_window_less_its_reserve_and_not_one_token_be
     assert reached.report.status == "done"
 
 
+@pytest.mark.req("AS-BUG-02", "AS-COMPACT-11")
 def test_a_share_is_one_of_the_window_and_tokens_are_themselves() -> None:
     config = CompactionConfig(trigger_tokens=Share(0.5), keep_tokens=Share(0.1))
     found = thresholds(config, 40_000)
@@ -170,6 +175,7 @@ def test_a_share_is_one_of_the_window_and_tokens_are_themselves() -> None:
     assert thresholds(CompactionConfig(trigger_tokens=Tokens(7_000)), None).tokens == 7_000
 
 
+@pytest.mark.req("AS-BUG-02", "AS-COMPACT-01", "AS-COMPACT-02")
 async def test_a_part_of_the_window_is_a_trigger_like_the_others_and_rests_where_the_window_is_not_known() -> None:
     messages = turns(40)
     used = sum(measured(messages, 1.0))
@@ -192,6 +198,7 @@ async def test_a_part_of_the_window_is_a_trigger_like_the_others_and_rests_where
     assert counted.report.reason == "40 messages"
 
 
+@pytest.mark.req("AS-BUG-03")
 async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_unless_it_must_get_smaller() -> None:
     compact = Compact(CompactionConfig(), DigestSummary())
 
@@ -207,7 +214,7 @@ async def test_a_window_that_was_brought_back_waits_for_a_fifth_more_messages_un
     assert await reduced(61, undone=0) == "done"
 
 
-@pytest.mark.req("AS-TRIG-01")
+@pytest.mark.req("AS-TRIG-01", "AS-COMPACT-01", "AS-COMPACT-02", "AS-BUG-32")
 async def test_a_report_says_whether_messages_or_tokens_were_too_many() -> None:
     messages = turns(60)
     used = sum(measured(messages, 1.0))

@@ -14,6 +14,7 @@ REDACTOR = Redactor(bytes(32))
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 
 
+@pytest.mark.req("AS-BUG-04", "AS-EVICT-02")
 @pytest.mark.parametrize("at", range(0, 1_400, 35))
 def test_no_half_of_a_secret_is_left_wherever_a_long_text_is_cut(at: int) -> None:
     text = " ".join([*["word"] * at, TOKEN, *["word"] * (1_400 - at)])

@@ -62,6 +62,7 @@ def test_an_echo_is_said_once() -> None:
     assert "Noted:" not in digest(session(TALK))
 
 
+@pytest.mark.req("AS-BUG-01")
 def test_every_line_names_the_messages_it_rests_on_by_the_end_of_their_ids() -> None:
     messages = session(TALK)
     found = digest(messages)
@@ -71,12 +72,14 @@ def test_every_line_names_the_messages_it_rests_on_by_the_end_of_their_ids() -> 
     assert "We deploy only from main. [m7]" in digest(named)
 
 
+@pytest.mark.req("AS-BUG-01")
 def test_what_has_no_reply_is_open_only_where_the_talk_has_ended() -> None:
     messages = session([*TALK, said("Which branch shall I push?", role="assistant")])
     assert "Which branch shall I push?" in digest(messages, ended=True).partition("## NEXT STEPS")[2]
     assert "Which branch" not in digest(messages).partition("## NEXT STEPS")[2]
 
 
+@pytest.mark.req("AS-BUG-01", "AS-CHAIN-01")
 def test_rules_outlive_many_digests_and_a_correction_reaches_back_into_them() -> None:
     window: list[Message] = [
         said("We deploy only from main. We decided to use MySQL for the orders database.", id="m0")
@@ -98,6 +101,7 @@ def test_rules_outlive_many_digests_and_a_correction_reaches_back_into_them() ->
     assert after.count("We decided to use MySQL") == 1
 
 
+@pytest.mark.req("AS-CHAIN-01")
 def test_what_the_user_asked_to_remember_outlives_many_digests() -> None:
     window: list[Message] = [said("Please remember that the schema of the stock counter is curlew.", id="m0")]
     for number in range(8):
@@ -118,6 +122,7 @@ def test_recalled_memory_is_not_in_a_digest_and_what_the_harness_told_is() -> No
     assert "three penguins" in found
 
 
+@pytest.mark.req("AS-BUG-01")
 def test_what_a_reading_tool_answers_is_no_failure_of_it() -> None:
     reads = [
         call("c1", name="read_file", arguments='{"path": "errors.py"}'),

@@ -45,6 +45,7 @@ def ids(messages: tuple[Message, ...]) -> list[str]:
     return [message.id for message in messages]
 
 
+@pytest.mark.req("AS-COMPACT-08")
 async def test_the_oldest_groups_go_whole_until_the_rest_fits_and_a_notice_says_where_they_are() -> None:
     before = work(10)
     target = size(before) // 2
@@ -132,7 +133,7 @@ async def test_dropping_can_be_switched_off() -> None:
     assert (found.report.status, found.report.reason) == ("skipped", "dropping is off")
 
 
-@pytest.mark.req("CC-PIN", "AS-BUG-04")
+@pytest.mark.req("CC-PIN", "AS-BUG-04", "AS-BUG-06")
 async def test_what_is_left_and_still_too_long_is_shortened_but_never_what_is_pinned() -> None:
     pin = pinned(said("Keep this. " * 400, id="pin"))
     before = (pin, *work(1, request="Read this: " + WORDS * 40))
@@ -154,6 +155,7 @@ async def test_nothing_goes_when_the_notice_would_take_more_than_it_makes_room_f
     assert "are left, more than the 12 that fit" in found.report.note
 
 
+@pytest.mark.req("AS-COMPACT-08")
 async def test_a_pending_call_and_an_empty_conversation_are_left_alone() -> None:
     before = (*work(3), *with_ids([call("open", text=WORDS), said(WORDS)], session="s2"))
     found = await dropped(before, 1)

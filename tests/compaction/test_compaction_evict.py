@@ -72,7 +72,7 @@ async def test_the_placeholder_shows_both_ends_the_path_and_the_tool_that_reads_
     assert WIDE[-2_001:] not in shown
 
 
-@pytest.mark.req("AS-EVICT-03")
+@pytest.mark.req("AS-EVICT-03", "AS-EVICT-02")
 async def test_another_folder_of_the_workspace_can_be_set() -> None:
     files = InMemoryFiles()
     await evicted(asked("bash", WIDE), files)
@@ -102,7 +102,7 @@ async def test_tools_that_bound_their_answers_are_left_alone_unless_the_set_is_r
         assert (await evicted(asked(name, WIDE))).report.status == "done"
 
 
-@pytest.mark.req("AS-EVICT-05", "AS-EVICT-08")
+@pytest.mark.req("AS-EVICT-05", "AS-EVICT-08", "AS-EVICT-01")
 async def test_output_of_the_shell_is_evicted_by_default() -> None:
     assert not {"shell", "bash", "execute", "shell_execute"} & DEFAULT_EXCLUDED
     for name in ("bash", "shell", "execute", "shell_execute"):
@@ -111,7 +111,7 @@ async def test_output_of_the_shell_is_evicted_by_default() -> None:
         assert len(found.messages[-1].tool_results[0].text) < 10_000
 
 
-@pytest.mark.req("AS-EVICT-10", "AS-BUG-create-only")
+@pytest.mark.req("AS-EVICT-10", "AS-BUG-create-only", "AS-BUG-11")
 async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_takes_nothing_away() -> None:
     files = InMemoryFiles()
     first = await evicted(asked("bash", WIDE, call_id="call_0"), files)
@@ -132,7 +132,7 @@ async def test_files_are_named_by_content_so_once_is_enough_and_a_reused_id_take
         assert path in message.tool_results[0].text
 
 
-@pytest.mark.req("AS-EVICT-11")
+@pytest.mark.req("AS-EVICT-11", "AS-EVICT-02")
 async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_never_again() -> None:
     files = InMemoryFiles()
     config = ToolResultEvictionConfig(max_result_chars=300, preview_chars=100)
@@ -146,7 +146,7 @@ async def test_what_only_looks_like_a_placeholder_is_evicted_and_a_real_one_neve
     assert (await evicted(fake, files, config)).messages != fake
 
 
-@pytest.mark.req("AS-EVICT-09")
+@pytest.mark.req("AS-EVICT-09", "AS-BUG-11", "AS-EVICT-02")
 async def test_everything_but_the_text_of_a_wide_result_stays() -> None:
     picture = Media(media_type="image/png", uri="https://example.org/a.png", description="a chart")
     wide = ToolResult(call_id="c1", name="bash", is_error=True, parts=(Text(text=WIDE), picture, Text(text="and more")))
@@ -175,6 +175,7 @@ async def test_no_secret_of_a_wide_result_reaches_the_file_or_the_preview() -> N
     assert stored == KEY.clean(f"token {secret}\n{WIDE}")
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_a_picture_stays_until_a_model_has_seen_it() -> None:
     data = bytes(range(256)) * 400
     uri = "data:image/png;base64," + base64.b64encode(data).decode()
@@ -189,6 +190,7 @@ async def test_a_picture_stays_until_a_model_has_seen_it() -> None:
     assert file.path.removeprefix("workspace") in found.messages[2].tool_results[0].text
 
 
+@pytest.mark.req("AS-BUG-11", "AS-EVICT-02")
 async def test_a_picture_beside_a_wide_text_stays_until_it_was_seen_and_then_goes_to_a_file_of_its_own() -> None:
     data = bytes(range(256)) * 400
     picture = Media(media_type="image/png", uri="data:image/png;base64," + base64.b64encode(data).decode())
@@ -210,6 +212,7 @@ async def test_a_picture_beside_a_wide_text_stays_until_it_was_seen_and_then_goe
     assert (await evicted((await evicted(spoken, files)).messages, files)).report.status == "skipped"
 
 
+@pytest.mark.req("AS-BUG-11", "AS-EVICT-02")
 async def test_a_medium_that_is_text_is_evicted_at_once_and_without_secrets() -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     uri = "data:text/csv;base64," + base64.b64encode(f"{secret}\n{WIDE}".encode()).decode()
@@ -222,13 +225,14 @@ async def test_a_medium_that_is_text_is_evicted_at_once_and_without_secrets() ->
     assert WIDE in stored
 
 
+@pytest.mark.req("AS-EVICT-01", "AS-BUG-06")
 async def test_a_forced_window_evicts_smaller_results_too() -> None:
     messages = asked("bash", WIDE[:20_000])
     assert (await evicted(messages)).messages == messages
     assert (await evicted(messages, forced="overflow")).report.status == "done"
 
 
-@pytest.mark.req("AS-EVICT-10")
+@pytest.mark.req("AS-EVICT-10", "AS-BUG-11")
 async def test_a_file_that_somebody_changed_is_neither_overwritten_nor_trusted() -> None:
     files = InMemoryFiles()
     first = await evicted(asked("bash", WIDE), files)
@@ -275,7 +279,7 @@ async def test_one_result_that_can_not_be_written_keeps_no_other_one_in_the_wind
     assert found.report.status == "failed"
 
 
-@pytest.mark.req("AS-EVICT-10")
+@pytest.mark.req("AS-EVICT-10", "AS-BUG-11")
 @pytest.mark.may_block("the test forks")
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_kill_at_any_step_leaves_a_whole_file_or_none_and_the_window_untouched(tmp_path: Path) -> None:

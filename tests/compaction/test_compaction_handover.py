@@ -87,6 +87,7 @@ async def reduced(
     return await compact.reduce(Window(messages=talk(), agent="main", session="s1", focus="the port"))
 
 
+@pytest.mark.req("AS-COMPACT-05")
 @pytest.mark.parametrize(
     ("found", "calls", "note"),
     [
@@ -113,6 +114,7 @@ async def test_lessons_are_accepted_whatever_the_summary_and_what_brings_none_is
     assert note in done.report.note
 
 
+@pytest.mark.req("AS-BUG-01")
 async def test_what_the_summary_has_to_say_of_itself_is_told_and_its_bound_is_what_it_stands_for() -> None:
     writes = Writes(Summary(text=BODY, notes=("one part was left out",)))
     done = await reduced(Learns(), writes)
@@ -123,7 +125,7 @@ async def test_what_the_summary_has_to_say_of_itself_is_told_and_its_bound_is_wh
     assert "not smaller" in (await reduced(Learns(), longer)).report.note
 
 
-@pytest.mark.req("AS-COMPACT-05", "AS-FLUSH-05")
+@pytest.mark.req("AS-COMPACT-05", "AS-FLUSH-05", "AS-COMPACT-09")
 @pytest.mark.parametrize("combined", [True, False], ids=["combined", "separate"])
 async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_that_is_off(combined: bool) -> None:
     order: list[str] = []
@@ -158,6 +160,7 @@ async def test_the_prefix_is_handed_on_before_the_request_and_nothing_is_when_th
     assert off.messages == found.messages
 
 
+@pytest.mark.req("AS-COMPACT-05", "AS-COMPACT-16")
 async def test_where_others_learn_already_nothing_is_learned_here_and_nobody_is_told_twice() -> None:
     put: list[Sequence[Message]] = []
 
@@ -169,6 +172,7 @@ async def test_where_others_learn_already_nothing_is_learned_here_and_nobody_is_
     assert (learns.calls, writes.pending, put) == (["take"], [()], [])
 
 
+@pytest.mark.req("AS-COMPACT-05")
 @pytest.mark.parametrize(
     ("raising", "calls"),
     [
@@ -185,6 +189,7 @@ async def test_trouble_with_learning_is_a_note_and_the_summary_is_made(raising: 
     assert "StorageFull" in found.report.note
 
 
+@pytest.mark.req("AS-COMPACT-06", "AS-COMPACT-09")
 async def test_what_was_taken_is_released_when_the_transcript_does_not_hold_it_or_an_error_breaks_off() -> None:
     async def full(_messages: Sequence[Message]) -> None:
         raise StorageFull
@@ -282,6 +287,7 @@ async def test_a_cancellation_is_raised_as_one_however_it_is_wrapped_and_what_wa
     assert learns.calls == (["take", "release", "released"] if taken else [])
 
 
+@pytest.mark.req("AS-CHAIN-03")
 async def test_a_time_that_ran_out_is_an_error_and_no_cancellation() -> None:
     async def late() -> Summary:
         try:
@@ -296,6 +302,7 @@ async def test_a_time_that_ran_out_is_an_error_and_no_cancellation() -> None:
     assert "ModelUnavailable" in found.report.note
 
 
+@pytest.mark.req("AS-COMPACT-05")
 async def test_what_a_person_pinned_is_told_only_to_be_learned_from_and_instructions_never_are() -> None:
     rule = Message(role="system", parts=(Text(text="Answer in English."),), id="rule")
     pins = (pinned(said("Never touch production.", id="p1")), pinned(said("Ask before deleting.", id="p2")))
@@ -312,6 +319,7 @@ async def test_what_a_person_pinned_is_told_only_to_be_learned_from_and_instruct
     assert mark_of(found.messages[0]) == "summary"
 
 
+@pytest.mark.req("AS-COMPACT-06", "AS-COMPACT-10")
 async def test_ids_of_what_goes_make_its_handle_and_where_nothing_keeps_it_the_report_says_so() -> None:
     messages = tuple(with_ids(talk(), session="s1"))
     window = Window(messages=messages, agent="main", session="s1")

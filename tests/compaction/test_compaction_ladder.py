@@ -67,7 +67,7 @@ def tokens(messages: Sequence[Message]) -> int:
     return sum(measured(messages, 1.0))
 
 
-@pytest.mark.req("AS-TRUNC-04")
+@pytest.mark.req("AS-TRUNC-04", "AS-BUG-10", "AS-BUG-32")
 async def test_each_step_acts_on_what_the_one_before_left_and_every_one_reports() -> None:
     steps = [Step(act="truncate", keep=8), Step(act="compact", keep=4), Step(act="drop", keep=3)]
     left, reports = await descend(window(), steps)
@@ -104,6 +104,7 @@ async def test_after_a_summary_for_too_many_messages_that_freed_too_little_whole
     assert (drop.seen[0].forced, drop.seen[0].target, drop.seen[0].shortens) == ("progress", 1_600, False)
 
 
+@pytest.mark.req("AS-COMPACT-09")
 async def test_a_reduction_that_can_not_be_noted_is_not_taken_unless_the_provider_refused_the_window() -> None:
     async def noted(before: Window, reduction: Reduction) -> None:
         assert (len(before.messages), len(reduction.messages), len(reduction.dropped)) == (10, 4, 6)
@@ -119,6 +120,7 @@ async def test_a_reduction_that_can_not_be_noted_is_not_taken_unless_the_provide
     assert "can't be undone" in report.note
 
 
+@pytest.mark.req("AS-COMPACT-09")
 async def test_only_what_takes_something_away_is_noted_and_before_the_next_step() -> None:
     heard: list[str] = []
 
@@ -137,6 +139,7 @@ async def test_only_what_takes_something_away_is_noted_and_before_the_next_step(
     assert heard == ["truncate", "compact", "noted compact", "drop"]
 
 
+@pytest.mark.req("AS-BUG-10")
 async def test_a_summary_and_dropping_do_nothing_when_the_steps_before_them_were_enough() -> None:
     asked: list[Sequence[Message]] = []
 
@@ -168,7 +171,7 @@ def oversized() -> dict[str, tuple[Message, ...]]:
     return {name: tuple(with_ids(messages, session="s1")) for name, messages in shapes.items()}
 
 
-@pytest.mark.req("AS-MEM-02")
+@pytest.mark.req("AS-MEM-02", "AS-BUG-04", "AS-BUG-06")
 @pytest.mark.parametrize("compacts", [True, False], ids=["with a summary", "with dropping alone"])
 @pytest.mark.parametrize("shape", oversized())
 async def test_a_refused_window_of_any_shape_comes_to_fit_its_target(shape: str, compacts: bool) -> None:
@@ -185,13 +188,14 @@ async def test_a_refused_window_of_any_shape_comes_to_fit_its_target(shape: str,
     assert (tokens(left.messages) <= 3_000, len(left.messages), reports) == (True, len(messages), ())
 
 
+@pytest.mark.req("AS-BUG-04")
 async def test_what_is_not_refused_is_not_cut() -> None:
     messages = oversized()["only one message"]
     left, _ = await descend(Window(messages=messages, forced="asked", target=10), [])
     assert left.messages == messages
 
 
-@pytest.mark.req("CC-PROGRESS")
+@pytest.mark.req("CC-PROGRESS", "AS-BUG-01", "AS-BUG-32")
 async def test_too_little_progress_escalates_once_and_three_failures_open_the_breaker_with_its_reason() -> None:
     asked: list[int] = []
     share = 1
@@ -231,6 +235,7 @@ async def test_too_little_progress_escalates_once_and_three_failures_open_the_br
     assert all("3 failures in a row" in note for note in notes[6:])
 
 
+@pytest.mark.req("AS-CHAIN-03")
 async def test_a_cancellation_while_noting_is_raised_as_such_however_it_is_wrapped() -> None:
     reached = anyio.Event()
 

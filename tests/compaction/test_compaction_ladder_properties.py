@@ -175,7 +175,7 @@ async def checked(strategy: Strategy, window: Window) -> Reduction:
     return found
 
 
-@pytest.mark.req("AS-COMPACT-08", "AS-EVICT-09")
+@pytest.mark.req("AS-COMPACT-08", "AS-EVICT-09", "AS-BUG-04", "AS-BUG-11")
 @settings(max_examples=80)
 @given(cases, situations, plans)
 def test_after_any_sequence_the_window_is_valid_for_both_providers_ordered_smaller_and_told(

@@ -95,6 +95,7 @@ def test_an_unknown_kind_is_a_fact_a_repeated_note_one_and_many_are_too_many() -
     assert len(lessons_in([note("Too much" + "!" * at) for at in range(40)], TALK) or ()) == MOST_LESSONS
 
 
+@pytest.mark.req("AS-CHAIN-01")
 def test_tools_summaries_memory_and_notices_are_nothing_to_learn_from() -> None:
     assert [learnable(each) for each in TALK] == [True, True]
     assert learnable(marked(TALK[1], "cut"))
@@ -126,6 +127,7 @@ def test_whatever_a_model_notes_a_finding_quotes_its_message(
         assert 0 < found.confidence <= 1
 
 
+@pytest.mark.req("AS-COMPACT-13")
 @given(
     summary=any_text(), lessons=_values, around=st.sampled_from(["{}", "```json\n{}\n```", "Sure!\n{}\nThat is all."])
 )

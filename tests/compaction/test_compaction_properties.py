@@ -117,7 +117,7 @@ def assert_sound(window: Window, found: Reduction) -> None:
         assert found.report.tokens_after < found.report.tokens_before
 
 
-@pytest.mark.req("AS-COMPACT-08")
+@pytest.mark.req("AS-COMPACT-08", "AS-COMPACT-03", "AS-COMPACT-10", "AS-BUG-11")
 @given(windows, compactions)
 def test_compaction_of_any_conversation_is_valid_ordered_smaller_and_told(
     window: Window, config: CompactionConfig
@@ -148,6 +148,7 @@ def test_no_cut_parts_parallel_calls_from_their_results(
         assert orphan_results(side) == set()
 
 
+@pytest.mark.req("AS-BUG-03")
 @given(windows, compactions)
 def test_compacting_a_second_time_without_new_messages_changes_nothing(
     window: Window, config: CompactionConfig
@@ -179,7 +180,7 @@ def test_truncation_of_any_conversation_shortens_arguments_and_nothing_else(
     assert second.messages == found.messages or window.forced or found.report.status == "skipped"
 
 
-@pytest.mark.req("AS-EVICT-10", "AS-EVICT-06", "AS-EVICT-09")
+@pytest.mark.req("AS-EVICT-10", "AS-EVICT-06", "AS-EVICT-09", "AS-BUG-11")
 @given(windows, evictions)
 def test_whatever_is_evicted_can_be_read_back_byte_for_byte_and_is_not_evicted_again(
     window: Window, config: ToolResultEvictionConfig
@@ -225,6 +226,7 @@ def content_of(result: ToolResult, item: int | None) -> bytes:
     return base64.b64decode(medium.uri.partition(",")[2])
 
 
+@pytest.mark.req("AS-BUG-01")
 @given(conversations(), st.integers(1, 600))
 def test_a_digest_is_within_its_budget_the_same_each_time_and_empty_only_for_silence(
     messages: tuple[Message, ...], limit: int

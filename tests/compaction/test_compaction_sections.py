@@ -31,6 +31,7 @@ _each = st.lists(_lines, max_size=4).map(tuple)
 _sections = st.builds(lambda *lines: Sections(lines=lines), _each, _each, _each, _each)
 
 
+@pytest.mark.req("AS-COMPACT-07")
 @given(sections=_sections)
 def test_what_is_written_is_read_back(sections: Sections) -> None:
     assert parse(render(sections)) == sections
@@ -45,6 +46,7 @@ def test_no_text_makes_a_line_that_can_not_be_written(text: str) -> None:
     assert (parse(text) is None) == bool(missing(text))
 
 
+@pytest.mark.req("AS-BUG-01", "AS-COMPACT-07")
 @pytest.mark.parametrize(
     "text",
     [
@@ -58,6 +60,7 @@ def test_the_four_headings_are_known_in_every_dress(text: str) -> None:
     assert parse(text) == Sections(lines=(("Port it.",), ("- Done.",), (), ("- Test it.",)))
 
 
+@pytest.mark.req("AS-BUG-01")
 def test_a_sentence_that_begins_like_a_heading_is_none() -> None:
     text = render(Sections(lines=((), ("Summary writing is slow.", "Artifacts: none were made."), (), ())))
     assert parse(text) == Sections(lines=((), ("Summary writing is slow.", "Artifacts: none were made."), (), ()))

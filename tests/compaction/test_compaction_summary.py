@@ -62,7 +62,7 @@ async def test_what_fits_is_summed_up_by_exactly_one_request(words: int) -> None
     assert all(message.text in model.asked[0] for message in found.dropped)
 
 
-@pytest.mark.req("AS-BUG-05")
+@pytest.mark.req("AS-BUG-05", "AS-COMPACT-13")
 async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_and_in_its_time() -> None:
     messages = talk(300, words="wide " * 100)
     model = Scripted(window=16_000)
@@ -102,7 +102,7 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     assert told == ["TimeoutError", "TimeoutError"]
 
 
-@pytest.mark.req("AS-BUG-02")
+@pytest.mark.req("AS-BUG-02", "AS-COMPACT-12")
 async def test_the_trigger_follows_the_reasoning_models_window_and_not_the_summary_models() -> None:
     messages = talk(80, words="wide " * 500)
     total = sum(measured(messages, 1.0))
@@ -152,7 +152,7 @@ async def test_a_second_try_is_told_what_was_wrong() -> None:
     assert "SESSION INTENT is missing" in model.asked[1]
 
 
-@pytest.mark.req("AS-BUG-05")
+@pytest.mark.req("AS-BUG-05", "AS-COMPACT-13")
 async def test_a_model_whose_window_is_smaller_than_it_says_is_asked_for_less() -> None:
     model = Scripted(ModelOverflow(window=6_000), SUMMARY)
     assert await ModelSummary(model)(talk(300, words="wide " * 50), limit_tokens=400) == Summary(text=SUMMARY)
@@ -177,6 +177,7 @@ async def test_what_was_said_can_not_leave_its_block_and_plain_text_stays_byte_f
     assert 'trust="external"' in block
 
 
+@pytest.mark.req("AS-CHAIN-01")
 async def test_an_earlier_summary_goes_in_without_its_frame_and_memory_not_at_all() -> None:
     first = await Compact(CompactionConfig(), ModelSummary(Scripted())).reduce(
         Window(messages=talk(60), session="s1", agent="main")

@@ -16,6 +16,7 @@ def packages() -> None:
     load_packages()
 
 
+@pytest.mark.req("AS-BUG-01", "AS-COMPACT-13", "AS-COMPACT-05")
 @pytest.mark.parametrize("name", MODELS)
 async def test_over_the_wire_either_part_is_used_and_nothing_is_asked_for_twice(name: str) -> None:
     messages = talk(4)

@@ -79,6 +79,7 @@ async def test_any_strategy_takes_the_place_of_another_and_repeated_reads_point_
         caplog.clear()
 
 
+@pytest.mark.req("AS-BUG-32")
 async def test_the_log_hears_act_status_reason_and_sizes_and_no_content(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="ricordo.compaction")
     window = Window(messages=reading(3))
@@ -96,6 +97,7 @@ async def test_the_log_hears_act_status_reason_and_sizes_and_no_content(caplog: 
     assert "secret" not in caplog.text
 
 
+@pytest.mark.req("AS-BUG-32")
 async def test_an_error_is_told_by_its_type_and_comes_through(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("mine")
     with pytest.raises(StorageFailed, match="no room"):

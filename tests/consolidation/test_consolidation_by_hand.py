@@ -90,6 +90,7 @@ READING_ANEW = pytest.mark.parametrize("anew", [without_cursor, with_a_damaged_c
 Anew = Callable[[Root], Awaitable[None]]
 
 
+@pytest.mark.req("AS-BUG-19")
 @READING_ANEW
 async def test_an_edit_in_memory_outlives_a_reading_of_all_ledgers(anew: Anew) -> None:
     root = Root()
@@ -102,6 +103,7 @@ async def test_an_edit_in_memory_outlives_a_reading_of_all_ledgers(anew: Anew) -
     assert (await root.run()).skipped == NOTHING_NEW
 
 
+@pytest.mark.req("AS-CONS-01")
 @READING_ANEW
 async def test_an_edit_in_the_ledger_is_taken_over_after_a_reading_of_all_ledgers(anew: Anew) -> None:
     root = Root()
@@ -113,6 +115,7 @@ async def test_an_edit_in_the_ledger_is_taken_over_after_a_reading_of_all_ledger
     assert "12 items" in await root.text()
 
 
+@pytest.mark.req("AS-CONS-01")
 async def test_what_changed_in_the_ledger_is_taken_over_when_all_is_read_again() -> None:
     root = Root()
     await root.save(LIMIT)
@@ -122,6 +125,7 @@ async def test_what_changed_in_the_ledger_is_taken_over_when_all_is_read_again()
     assert "12 items" in await root.text()
 
 
+@pytest.mark.req("AS-CONS-05")
 @READING_ANEW
 async def test_a_deleted_bullet_stays_deleted_when_all_ledgers_are_read_anew(anew: Anew) -> None:
     root = Root()
@@ -151,6 +155,7 @@ async def test_what_a_person_put_back_by_undo_is_not_taken_for_deleted() -> None
     assert RULE in await root.text()
 
 
+@pytest.mark.req("AS-CONS-05", "AS-CONS-04")
 async def test_an_undone_run_is_not_done_again_because_the_cursor_is_lost() -> None:
     root = Root()
     await root.save(LIMIT)

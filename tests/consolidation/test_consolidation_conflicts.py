@@ -103,16 +103,19 @@ def test_another_subject_or_an_undecided_pair_stays(old: str, new: str) -> None:
     assert not says_the_same(entry(new), entry(old), duplicate=0.8)
 
 
+@pytest.mark.req("AS-CONS-02")
 @pytest.mark.parametrize(("one", "other"), THE_SAME)
 def test_the_same_in_nearly_the_same_words_is_said_once(one: str, other: str) -> None:
     assert says_the_same(entry(one), entry(other), duplicate=0.8)
 
 
+@pytest.mark.req("AS-CONS-02")
 @pytest.mark.parametrize(("one", "other"), NOT_THE_SAME)
 def test_another_number_another_order_or_a_denial_is_not_the_same(one: str, other: str) -> None:
     assert not says_the_same(entry(one), entry(other), duplicate=0.8)
 
 
+@pytest.mark.req("AS-CONS-02")
 @given(TEXTS, TEXTS)
 def test_saying_the_same_is_mutual_and_never_a_replacement(one: str, other: str) -> None:
     left, right = entry(one), entry(other)

@@ -53,6 +53,7 @@ def test_every_memory_is_asked_about_in_whole_lines_however_small_the_window(win
     assert (MORE_NOTE in requests[0].text) == (len(requests) > 1)
 
 
+@pytest.mark.req("AS-CONS-01")
 def test_what_has_no_room_where_only_news_are_asked_about_is_said_to_be_left_out() -> None:
     given, [new] = entries(80)[:79], entries(80)[79:]
     asked = replace(material(given, deep=False), fresh=[Fresh(entry=new)])

@@ -113,7 +113,7 @@ async def curated(root: Root, *entries: Entry, topic: tuple[Entry, ...] = ()) ->
     root.heard.clear()
 
 
-@pytest.mark.req("HE-C3")
+@pytest.mark.req("HE-C3", "AS-CONS-02")
 async def test_a_dream_leaves_one_copy_of_a_duplicate_and_one_side_of_a_contradiction() -> None:
     root = Root()
     old, new = (
@@ -179,7 +179,7 @@ async def test_lines_of_people_and_pinned_ones_stay_in_a_dream() -> None:
     assert b"from main only" not in after
 
 
-@pytest.mark.req("CC-DREAMCOPY")
+@pytest.mark.req("CC-DREAMCOPY", "AS-CURATED-01")
 async def test_a_preview_changes_nothing_and_an_applied_dream_is_taken_back_whole() -> None:
     root = Root()
     old, new = (
@@ -422,6 +422,7 @@ async def in_no_turn(work: object) -> None:
     await work()  # type: ignore[operator]
 
 
+@pytest.mark.req("AS-CONS-06")
 async def test_within_a_turn_nobody_waits_for_it() -> None:
     turns = TurnsAtWork()
     with anyio.fail_after(5), turns.turn("s"):
@@ -435,6 +436,7 @@ async def test_within_a_turn_nobody_waits_for_it() -> None:
     assert turns_in("/other/root") is not mine
 
 
+@pytest.mark.req("AS-BUG-16")
 async def test_a_run_is_cut_off_in_each_phase_and_the_next_one_does_all_of_it() -> None:
     for phase in ALL:
         root = Root()

@@ -22,6 +22,7 @@ _ID = re.compile(r"\^(\w{26})$", re.MULTILINE)
 LEDGER = "workspace/memory/2026-11-21.md"
 
 
+@pytest.mark.req("AS-BUG-16")
 def test_a_dream_that_is_killed_in_a_phase_is_dreamt_by_the_next_process_as_if_nothing_had_been(tmp_path: Path) -> None:
     unharmed, *cases = driven(_DRIVER, tmp_path, *_BEFORE, *_AFTER)
     assert not unharmed["killed"]

@@ -155,7 +155,7 @@ def answer(
 NOTHING = answer()
 
 
-@pytest.mark.req("AS-CONS-02")
+@pytest.mark.req("AS-CONS-02", "AS-CURATED-01")
 async def test_two_lines_of_the_ledger_that_say_the_same_become_one_in_curated_memory() -> None:
     root = Root()
     left, right = [await root.note(text) for text in TWICE]
@@ -171,7 +171,7 @@ async def test_two_lines_of_the_ledger_that_say_the_same_become_one_in_curated_m
     assert all(text in ledger for text in TWICE)
 
 
-@pytest.mark.req("AS-CONS-01")
+@pytest.mark.req("AS-CONS-01", "AS-CONS-02")
 async def test_a_request_holds_curated_memory_and_only_what_no_run_has_read() -> None:
     root = Root(NOTHING)
     await root.note("We deploy only from main.")
@@ -278,6 +278,7 @@ async def test_an_answer_of_no_use_is_rejected_and_memory_and_cursor_stay(said: 
     assert "of no use 3 times" in done.note
 
 
+@pytest.mark.req("AS-BUG-15")
 @pytest.mark.parametrize(
     "trouble", [ModelUnavailable("down"), SpendingLimitReached("spent"), ModelOverflow("long"), "hangs"]
 )
@@ -311,6 +312,7 @@ async def test_what_a_run_cost_is_told_and_counted() -> None:
     assert (await root.meter.spent()).requests == 1
 
 
+@pytest.mark.req("AS-BUG-15")
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -334,6 +336,7 @@ async def test_a_line_that_says_more_less_or_other_than_its_parents_is_refused(l
     assert await root.lines() == [f"- {text}" for text in reversed(TWICE)]
 
 
+@pytest.mark.req("AS-BUG-15")
 async def test_lines_of_people_stay_to_the_byte_whatever_a_model_proposes() -> None:
     root = Root(NOTHING)
     saved = await root.note("Marta is allergic to peanuts.", by="user", confidence=1.0)
@@ -421,6 +424,7 @@ async def test_words_such_as_tomorrow_get_their_day_in_a_merged_line() -> None:
     assert await root.lines() == ["- People count what is in the warehouse for the audit tomorrow (2026-11-22)."]
 
 
+@pytest.mark.req("AS-BUG-15")
 async def test_unknown_parents_and_items_of_no_shape_are_refused_and_the_rest_is_done() -> None:
     root = Root()
     left, right = [await root.note(text) for text in TWICE]
@@ -452,7 +456,7 @@ async def test_what_is_saved_while_the_model_writes_is_in_memory_afterwards_and_
     assert len(root.model.asked) == 1
 
 
-@pytest.mark.req("AS-CONS-01")
+@pytest.mark.req("AS-CONS-01", "AS-CONS-03")
 async def test_a_long_batch_is_asked_for_in_several_requests_within_the_limit() -> None:
     from ricordo.tokens import estimate_text
 
@@ -475,6 +479,7 @@ async def test_records_cannot_leave_their_block_nor_stand_for_a_place_of_the_pro
     assert "{ledger} {memory} {max_memory_tokens}" in root.model.asked[0]
 
 
+@pytest.mark.req("AS-CONS-01", "AS-CONS-03", "AS-CFG-01")
 async def test_a_custom_prompt_is_used_with_both_records_in_it() -> None:
     prompt = "Tidy up to {max_memory_tokens} tokens ({max_memory_characters} characters), 100% of it.\n{ledger}"
     root = Root(NOTHING, config=ConsolidationConfig(consolidation_prompt=prompt, max_memory_tokens=500))
@@ -484,6 +489,7 @@ async def test_a_custom_prompt_is_used_with_both_records_in_it() -> None:
     assert "MEMORY.md is empty" in root.model.asked[0]
 
 
+@pytest.mark.req("AS-CFG-01", "AS-CONS-03")
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -499,6 +505,7 @@ def test_a_prompt_that_does_not_tell_the_budget_is_refused_by_its_field(prompt: 
         ConsolidationConfig(consolidation_prompt=prompt)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -526,6 +533,7 @@ async def test_a_model_groups_what_has_no_room_under_names_that_stand_in_it() ->
     assert "workspace/memory/topics/greenhouse.md" in await root.contents()
 
 
+@pytest.mark.req("AS-BUG-15")
 async def test_an_invalid_reply_is_read_all_the_same() -> None:
     root = Root()
     left, right = [await root.note(text) for text in TWICE]

@@ -87,6 +87,7 @@ HAND = st.lists(
 ).map(lambda lines: "\n".join(lines).encode("utf-8", "replace"))
 
 
+@pytest.mark.req("AS-CONS-04")
 @given(entries=ENTRIES, hand=HAND, config=st.sampled_from([CONFIG, SMALL]))
 def test_whatever_is_said_a_run_has_no_faults_and_a_second_one_nothing_to_do(
     entries: list[Entry], hand: bytes, config: ConsolidationConfig
@@ -156,6 +157,7 @@ def test_curated_entries_read_back_as_they_were_said(entries: list[Entry]) -> No
             )
 
 
+@pytest.mark.req("AS-CONS-03")
 def test_the_most_useful_stand_first_and_the_rest_goes_to_topics() -> None:
     saved = [entry(number, f"Rule {number} of the house is kept.", "convention", "user") for number in range(5)]
     facts = [entry(10 + number, f"Ana told story number {number} about Porto.", confidence=0.9) for number in range(40)]
@@ -352,7 +354,7 @@ def test_a_proposal_that_loses_something_is_found_faulty() -> None:
     ]
 
 
-@pytest.mark.req("AS-TRIG-04")
+@pytest.mark.req("AS-TRIG-04", "AS-CONS-04", "AS-CONS-06")
 def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_ago() -> None:
     config = ConsolidationConfig(signal_entries=3, min_gap=1800.0)
     assert not due(NOW, None, 2, config)
@@ -362,6 +364,7 @@ def test_a_run_is_due_when_there_is_enough_new_and_the_last_one_is_long_enough_a
     assert due(NOW, NOW + timedelta(days=1), 3, config)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     "name", ["max_lines", "max_memory_tokens", "max_bytes", "min_gap", "duplicate", "index_characters"]
 )

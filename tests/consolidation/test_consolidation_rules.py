@@ -122,6 +122,7 @@ def test_a_ledger_line_that_lost_its_rule_takes_none_from_curated_memory() -> No
     assert b"Never force-push to main." in (made.documents[MEMORY] or b"")
 
 
+@pytest.mark.req("AS-BUG-15")
 @pytest.mark.parametrize("lost", [b"", render_entry(entry(1, "Never force-push.")).encode()])
 def test_a_proposal_that_would_switch_a_rule_off_is_rejected(lost: bytes) -> None:
     before = b"# Memory\n\n## Facts\n\n" + render_entry(entry(1, "Never force-push.", rule=RULE)).encode()

@@ -87,7 +87,7 @@ class Root:
         await undo(self.files, self.changes, item, who="user")
 
 
-@pytest.mark.req("AS-CONS-04")
+@pytest.mark.req("AS-CONS-04", "AS-CONS-01", "AS-CONS-05")
 async def test_a_run_curates_what_is_new_and_the_next_one_does_nothing() -> None:
     root = Root()
     saved = await root.save(OLD, kind="decision")
@@ -131,6 +131,7 @@ async def test_signals_within_half_an_hour_make_one_run() -> None:
     assert (await root.consolidator.consolidate()).kept == 9
 
 
+@pytest.mark.req("AS-CURATED-01")
 async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
     root = Root()
     await root.save(OLD, kind="decision")
@@ -141,6 +142,7 @@ async def test_a_preview_tells_what_a_run_would_do_and_writes_nothing() -> None:
     assert (await root.contents())[MEMORY] == preview.documents[MEMORY]
 
 
+@pytest.mark.req("AS-CONS-04", "AS-CONS-05")
 async def test_undo_restores_every_byte_and_the_run_is_not_repeated_until_it_is_asked_for() -> None:
     root = Root()
     await root.save(OLD, kind="decision")
@@ -165,7 +167,7 @@ async def test_undo_restores_every_byte_and_the_run_is_not_repeated_until_it_is_
     assert sorted(await root.memory()) == [f"- {text}" for text in ("The office closes at six.", NEW)]
 
 
-@pytest.mark.req("AS-BUG-17")
+@pytest.mark.req("AS-BUG-17", "AS-CONS-05")
 async def test_a_missing_memory_is_made_from_all_ledgers_and_one_that_cannot_be_read_stops_the_run() -> None:
     async def closed(verb: str, path: str) -> None:
         if shut and verb == "read" and path == MEMORY:
@@ -224,6 +226,7 @@ async def test_an_edited_line_is_new_and_no_other_and_a_copied_file_is_not() -> 
     assert await root.memory() == ["- The limit is 12 items."]
 
 
+@pytest.mark.req("AS-CONS-01")
 async def test_a_deleted_bullet_stays_deleted() -> None:
     root = Root()
     await root.save("We deploy only from main.")
@@ -235,6 +238,7 @@ async def test_a_deleted_bullet_stays_deleted() -> None:
     assert await root.memory() == ["- mine", "- The office closes at six."]
 
 
+@pytest.mark.req("AS-CONS-01", "AS-CONS-04")
 async def test_a_long_backlog_is_read_in_batches_and_none_is_passed_over() -> None:
     root = Root(config=ConsolidationConfig(batch_entries=3))
     for number in range(8):
@@ -258,6 +262,7 @@ async def test_what_is_saved_during_a_run_is_in_memory_after_it(moment: tuple[st
     assert (await root.run()).skipped == NOTHING_NEW
 
 
+@pytest.mark.req("AS-BUG-17", "AS-CONS-01")
 async def test_ledgers_that_cannot_be_read_do_not_keep_a_run_from_ending() -> None:
     async def closed(verb: str, path: str) -> None:
         if verb == "read" and path == "workspace/memory/2026-11-20.md":
@@ -281,7 +286,7 @@ async def test_a_hand_edit_during_a_run_survives_it(moment: tuple[str, str, int]
     assert await root.memory() == ["- by hand", "- We deploy only from main."]
 
 
-@pytest.mark.req("HE-O-audit-forget", "GO-I10")
+@pytest.mark.req("HE-O-audit-forget", "GO-I10", "AS-BUG-19")
 @pytest.mark.parametrize("moment", [AT_CURSOR, AT_CHECK])
 async def test_what_is_forgotten_during_a_run_does_not_come_back(moment: tuple[str, str, int]) -> None:
     async def forgotten(root: Root) -> None:
@@ -349,6 +354,7 @@ async def _disturbed(moment: tuple[str, str, int], act: Callable[[Root], Awaitab
     return root
 
 
+@pytest.mark.req("AS-CONS-04", "AS-BUG-19")
 async def test_of_two_runs_at_once_one_does_it_and_nothing_is_doubled(tmp_path: Path) -> None:
     roots = [Root(LocalFiles(tmp_path, disk=Disk())) for _ in range(2)]
     await roots[0].save("We deploy only from main.")
@@ -389,7 +395,7 @@ class MortalDisk(StepDisk):
         super().__init__(reached)
 
 
-@pytest.mark.req("AS-BUG-16")
+@pytest.mark.req("AS-BUG-16", "AS-CURATED-01")
 async def test_a_run_that_dies_at_any_step_leaves_all_or_nothing_and_the_next_one_completes_it(tmp_path: Path) -> None:
     whole = await _prepared(tmp_path / "whole", Disk())
     before = await whole.contents()
@@ -508,7 +514,7 @@ async def test_a_description_that_a_person_wrote_stays_whatever_is_forgotten() -
     assert b"1. [More facts](memory/topics/more-facts.md): What I must not forget" in after[MEMORY]
 
 
-@pytest.mark.req("AS-BUG-19")
+@pytest.mark.req("AS-BUG-19", "AS-CONS-01", "AS-CONS-04")
 async def test_where_somebody_saves_all_the_time_what_was_read_is_curated_and_the_rest_by_the_next_run() -> None:
     class Saving(AtOnce):
         async def rest(self) -> None:

@@ -59,6 +59,7 @@ def test_what_is_exact_and_of_these_days_or_secret_stays_in_its_ledger_and_no_ot
     assert not is_worthwhile(fact("The limit is 20 a minute.", 0.59, "decision"), CONFIG)
 
 
+@pytest.mark.req("AS-CFG-01")
 def test_how_sure_an_exact_fact_has_to_be_is_a_setting_and_never_raises_what_a_plain_one_needs() -> None:
     entry = fact("The limit is 20 a minute.", 0.6)
     assert not is_worthwhile(entry, ConsolidationConfig(exact_confidence=0.61))

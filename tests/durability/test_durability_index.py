@@ -30,6 +30,7 @@ def check(told: list[Case]) -> None:
         assert case["sound"], where
 
 
+@pytest.mark.req("AS-BUG-26")
 @pytest.mark.parametrize("scenario", CHOSEN)
 def test_a_kill_in_a_rebuild_or_a_merge_of_segments_costs_no_answer(scenario: str, tmp_path: Path) -> None:
     check(driven(DRIVER, scenario, tmp_path, *CHOSEN[scenario]))

@@ -18,6 +18,7 @@ from ricordo.workspace.transcript import Transcript
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.req("AS-BUG-13", "AS-BUG-14")
 async def test_what_is_not_to_be_learned_from_is_no_part_of_the_backlog_nor_is_what_can_not_be_told(
     tmp_path: Path,
 ) -> None:

@@ -79,6 +79,7 @@ async def appended_but_not_settled() -> InMemoryFiles:
     return files
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_a_block_that_was_not_appended_is_written_by_the_next_flush() -> None:
     files = InMemoryFiles()
     await say(files, *FACTS)
@@ -87,6 +88,7 @@ async def test_a_block_that_was_not_appended_is_written_by_the_next_flush() -> N
     assert await remembered(files) == LEARNED
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_what_was_undone_before_the_cursor_was_settled_stays_away() -> None:
     files = await appended_but_not_settled()
     stored = await files.read(LEDGER)
@@ -175,7 +177,7 @@ async def test_what_was_undone_stays_away_when_the_cursor_is_damaged_too() -> No
     assert await remembered(files) == []
 
 
-@pytest.mark.req("AS-FLUSH-03")
+@pytest.mark.req("AS-FLUSH-03", "AS-BUG-13")
 async def test_an_extraction_that_takes_long_keeps_no_other_session_waiting(tmp_path: Path) -> None:
     sessions = [f"s{number}" for number in range(40)]
     for session in sessions:
@@ -202,7 +204,7 @@ async def test_an_extraction_that_takes_long_keeps_no_other_session_waiting(tmp_
     assert await remembered(impatient) == [FACTS[0]] * len(sessions)
 
 
-@pytest.mark.req("AS-FLUSH-04")
+@pytest.mark.req("AS-FLUSH-04", "AS-BUG-13")
 async def test_a_flush_reads_no_more_of_a_long_log_than_of_a_short_one() -> None:
     files = InMemoryFiles()
     await say(files, *(f"This is message {number:05}." for number in range(2000)))
@@ -214,6 +216,7 @@ async def test_a_flush_reads_no_more_of_a_long_log_than_of_a_short_one() -> None
     assert await remembered(files) == [FACTS[0]]
 
 
+@pytest.mark.req("AS-BUG-13")
 @pytest.mark.parametrize("kept", [0, 1, 5, 30])
 async def test_a_log_that_was_cut_or_edited_is_read_from_its_beginning(kept: int) -> None:
     files = InMemoryFiles()

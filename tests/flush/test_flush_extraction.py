@@ -200,6 +200,7 @@ def test_nothing_comes_of_nothing() -> None:
     assert extract([]) == ()
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize("name", ["min_confidence", "assistant_trust", "max_entry_chars", "max_sentence_chars"])
 def test_a_setting_out_of_range_is_refused_by_name(name: str) -> None:
     with pytest.raises(InvalidSetting, match=name):

@@ -72,7 +72,7 @@ async def remembered(files: FileStore) -> list[str]:
     return sorted(located.entry.content for located in await read_memory(files))
 
 
-@pytest.mark.req("AS-FLUSH-03")
+@pytest.mark.req("AS-FLUSH-03", "AS-BUG-13", "AS-COMPACT-05")
 async def test_lessons_are_entries_with_their_source_and_the_rest_of_the_log_is_left_to_the_next_flush() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
@@ -88,6 +88,7 @@ async def test_lessons_are_entries_with_their_source_and_the_rest_of_the_log_is_
     assert await flusher(files).pending("main", "s", ids) == ()
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_no_lessons_at_all_move_the_cursor_too() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)
@@ -96,6 +97,7 @@ async def test_no_lessons_at_all_move_the_cursor_too() -> None:
     assert await remembered(files) == []
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_what_was_extracted_meanwhile_is_left_out_and_the_cursor_never_goes_back() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS[:2])
@@ -110,6 +112,7 @@ async def test_what_was_extracted_meanwhile_is_left_out_and_the_cursor_never_goe
     assert await flusher(files).pending("main", "s", [*ids, *more]) == ()
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_whoever_moves_the_cursor_first_learns_alone() -> None:
     files = InMemoryFiles()
     ids = await say(files, *FACTS)

@@ -247,6 +247,7 @@ async def test_prose_thoughts_and_fences_around_the_answer_do_no_harm(around: st
     assert await desk.contents() == [DEPLOY["content"], ANA["content"]]
 
 
+@pytest.mark.req("AS-CURATED-02")
 async def test_half_an_answer_is_asked_for_again_and_a_second_half_leaves_it_to_the_rules() -> None:
     whole = lessons(DEPLOY, ANA)
     model = ScriptedModel([Say(whole[:-30]), Say(whole)])
@@ -316,6 +317,7 @@ async def test_a_request_that_overflows_is_made_smaller() -> None:
     assert await desk.contents() == BY_RULES
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_three_hundred_long_messages_are_read_in_parts_each_settled_by_itself() -> None:
     def script(request: RecordedRequest) -> ScriptItem:
         text = asked(request)
@@ -334,6 +336,7 @@ async def test_three_hundred_long_messages_are_read_in_parts_each_settled_by_its
     assert [entry.content for entry in flushed.entries] == await desk.contents()
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_a_part_that_fails_leaves_the_parts_before_it_done() -> None:
     model = ScriptedModel([Say(lessons()), Fail(503), Say(lessons())])
     desk = NotingDesk(model, FlushConfig(max_input_tokens=2_500))
@@ -344,6 +347,7 @@ async def test_a_part_that_fails_leaves_the_parts_before_it_done() -> None:
     assert 0 < left < 4
 
 
+@pytest.mark.req("AS-BUG-13")
 @pytest.mark.parametrize("at", range(4))
 @pytest.mark.parametrize("torn", [False, True])
 async def test_a_kill_at_any_write_extracts_each_message_once_in_effect(at: int, torn: bool) -> None:
@@ -392,6 +396,7 @@ async def test_the_block_goes_to_the_day_of_writing_and_a_clock_that_jumps_back_
     assert (await desk.flush()).messages == 0
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_no_lock_is_held_while_the_model_works_so_who_is_faster_is_first() -> None:
     files = InMemoryFiles()
     fast = NotingDesk(ScriptedModel([Say(lessons(DEPLOY))]), files=files)
@@ -423,6 +428,7 @@ async def test_what_was_remembered_by_a_tool_or_stands_in_memory_is_not_learned_
     assert len(await desk.entries()) == 2
 
 
+@pytest.mark.req("AS-BUG-13", "AS-CURATED-02")
 async def test_tools_and_recalled_memory_are_not_shown_and_nothing_else_makes_no_request() -> None:
     block = fence([Quoted(text="Port 9 is recalled.", source="ledger", trust=Trust.USER)])
     quiet = [
@@ -443,7 +449,7 @@ async def test_tools_and_recalled_memory_are_not_shown_and_nothing_else_makes_no
     assert await desk.contents() == [DEPLOY["content"]]
 
 
-@pytest.mark.req("FC-JUNK")
+@pytest.mark.req("FC-JUNK", "AS-BUG-13")
 async def test_a_hundred_sessions_that_only_repeat_a_recalled_fact_leave_one_entry_of_it() -> None:
     def script(request: RecordedRequest) -> ScriptItem:
         text = asked(request)
@@ -492,6 +498,7 @@ class Profile:
             raise self.error
 
 
+@pytest.mark.req("AS-CURATED-02")
 async def test_one_request_serves_every_section_and_each_gets_its_part() -> None:
     profile = Profile()
     model = ScriptedModel([Say(lessons(DEPLOY, profile={"work": "deploys"}))])

@@ -28,14 +28,14 @@ def test_a_gap_is_read_back_as_it_was_given(seconds: float) -> None:
     assert (config.min_gap, config.is_on) == (seconds, True)
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-CFG-01")
 @pytest.mark.parametrize("gap", [None, -1, -0.1, float("nan"), float("inf"), "60", True])
 def test_no_gap_and_a_negative_one_are_refused(gap: Any) -> None:
     with pytest.raises(InvalidSetting, match="gap"):
         throttled(gap)
 
 
-@pytest.mark.req("AS-FLUSH-05")
+@pytest.mark.req("AS-FLUSH-05", "AS-CFG-01")
 @pytest.mark.parametrize("prompt", ["Note {messages}", "{memory} {ledger} {messages}", 'Say {"a": 1} of {messages}'])
 def test_a_prompt_needs_a_place_for_the_messages(prompt: str) -> None:
     assert FlushConfig(flush_prompt=prompt).has_own_request
@@ -43,6 +43,7 @@ def test_a_prompt_needs_a_place_for_the_messages(prompt: str) -> None:
         FlushConfig(flush_prompt=prompt.replace("{messages}", "them"))
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -254,6 +254,7 @@ def test_a_long_message_keeps_its_head_and_its_tail() -> None:
     assert 900 < len(short) <= 1_000
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize("change", [{"max_message_chars": 10}, {"signal_window": 0}], ids=str)
 def test_a_setting_that_leaves_nothing_is_refused(change: dict[str, int]) -> None:
     with pytest.raises(InvalidSetting):

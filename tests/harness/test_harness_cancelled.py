@@ -137,6 +137,7 @@ async def test_cancelled_while_tools_run_keeps_what_they_had_answered_and_says_w
     assert pair(kept.messages).pending == ()
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("cancelled", WAYS)
 @pytest.mark.parametrize("append", [1, 2, 3, 4])
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -161,6 +162,7 @@ async def test_cancelled_while_something_is_recorded_ends_it_first_and_leaves_no
     assert len(model.asked) == (0 if append == 1 else 1 if append < 4 else 2)
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_cancelled_by_a_time_limit_is_a_cancellation_and_not_an_error_of_the_model() -> None:
     kept, heard = Kept(), list[Event]()
@@ -174,6 +176,7 @@ async def test_cancelled_by_a_time_limit_is_a_cancellation_and_not_an_error_of_t
     assert ended == [("model", "failed", "cancelled"), ("turn", "failed", "cancelled")]
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancellation_is_raised_though_the_record_can_not_take_the_last_words() -> None:
     given = 0
@@ -191,6 +194,7 @@ async def test_a_cancellation_is_raised_though_the_record_can_not_take_the_last_
     assert given == 2
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_second_cancellation_does_not_cut_the_last_words() -> None:
     kept = Kept(holds=2)
@@ -207,6 +211,7 @@ async def test_a_second_cancellation_does_not_cut_the_last_words() -> None:
     assert kept.said()[-1] == ("assistant", "so far", "cut")
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 async def test_a_turn_that_is_cancelled_before_it_begins_does_nothing() -> None:
     kept, model = Kept(), FakeModel(reply("never"))

@@ -63,7 +63,7 @@ def conversation(
     return Conversation(scope=SCOPE, run=harness.run, keeper=keeper)
 
 
-@pytest.mark.req("AS-COMPACT-09", "AS-TRIG-01")
+@pytest.mark.req("AS-COMPACT-09", "AS-TRIG-01", "AS-COMPACT-06")
 async def test_one_compaction_takes_its_steps_in_order_and_the_request_comes_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

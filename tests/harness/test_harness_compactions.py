@@ -30,6 +30,7 @@ async def kept() -> Kept:
     return await Kept().open()
 
 
+@pytest.mark.req("AS-BUG-11", "AS-COMPACT-06")
 async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept) -> None:
     await kept.say("one", "two", "three", "four")
     before = kept.window
@@ -43,6 +44,7 @@ async def test_a_compaction_is_on_record_and_opens_what_it_took_away(kept: Kept)
     assert (opened.messages, opened.missing) == ((await read_log(kept.files, TRANSCRIPT)).messages[:3], 0)
 
 
+@pytest.mark.req("AS-BUG-11")
 async def test_what_was_shortened_before_it_went_is_opened_whole(kept: Kept) -> None:
     await kept.say("a very long text", "two", "three")
     shortened = replace(kept.window[0], parts=(Text(text="a very [...]"),))

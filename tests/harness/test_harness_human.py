@@ -63,6 +63,7 @@ async def test_a_pipe_by_that_name_is_not_waited_for(tmp_path: Path) -> None:
         assert await agents_file(tmp_path) is None
 
 
+@pytest.mark.req("AS-BUG-22")
 async def test_a_file_that_is_too_long_is_cut_at_the_end_of_a_line_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("one\ntwo\nthree\n" * 10)
     found = await agents_file(tmp_path, longest=11)
@@ -107,6 +108,7 @@ async def test_a_root_without_rules_has_none() -> None:
     assert await rules(InMemoryFiles()) == ()
 
 
+@pytest.mark.req("AS-BUG-22")
 async def test_each_rule_is_cut_and_those_past_the_total_are_only_named() -> None:
     files = await with_rules(a=b"12345678\n" * 4, b=b"12345678\n" * 4, c=b"short")
     found = await rules(files, longest=20, total=25)

@@ -93,6 +93,7 @@ async def test_no_more_calls_run_at_once_than_are_allowed() -> None:
     assert most == 3
 
 
+@pytest.mark.req("AS-BUG-23")
 async def test_each_request_extends_the_last_one_byte_for_byte() -> None:
     model = FakeModel(calling(call("echo")), calling(call("echo")), reply("done"))
     await Harness(model, tools=[FunctionTool("echo", echo)], instructions="base").run(turn())
@@ -125,7 +126,7 @@ async def test_usage_is_added_up_and_a_step_without_a_price_leaves_the_cost_unkn
     assert (await Harness(unpriced, tools=tools).run(turn())).cost is None
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-12", "AS-BUG-11")
 async def test_what_was_given_is_recorded_before_the_model_is_asked_and_the_rest_as_it_comes() -> None:
     recorded: list[Message] = []
     seen: list[list[str]] = []
@@ -270,6 +271,7 @@ async def test_with_a_listener_everything_is_told_in_the_order_in_which_it_happe
     assert "".join(event.text for event in heard[4:] if isinstance(event, TextDelta)) == str(result)
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_a_stream_that_ends_without_a_whole_reply_is_an_error_and_what_was_said_is_kept() -> None:
     class Torn(FakeModel):
         async def stream(self, messages, *, tools=(), schema=None):  # type: ignore[no-untyped-def]
@@ -309,6 +311,7 @@ async def test_when_the_model_fails_the_users_message_and_what_had_streamed_are_
     ]
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_an_error_of_the_model_is_raised_as_it_is_when_the_record_fails_too() -> None:
     heard: list[Event] = []
     given = 0
@@ -330,6 +333,7 @@ async def test_an_error_of_the_model_is_raised_as_it_is_when_the_record_fails_to
     assert ("record", "failed", "StorageFull") in [(event.stage, event.status, event.error) for event in heard]
 
 
+@pytest.mark.req("AS-BUG-12")
 async def test_what_a_listener_raises_ends_the_turn_as_itself_and_leaves_no_call_open() -> None:
     kept: list[Message] = []
 

@@ -18,6 +18,7 @@ PREAMBLE = "<memory>\nremembered\n</memory>"
 TOOLS = ("remember", "recall", "memory_search", "memory_get", "session_search", "session_list", "session_history")
 
 
+@pytest.mark.req("AS-BUG-23", "AS-CURATED-03")
 def test_the_parts_come_in_their_order() -> None:
     prompt = system_prompt(base=BASE, written=instructions((AGENTS, *RULES)), guidance=GUIDANCE, preamble=PREAMBLE)
     places = [prompt.index(part) for part in (BASE, AGENTS.text, "Rule A.", "Rule B.", GUIDANCE, PREAMBLE)]
@@ -26,6 +27,7 @@ def test_the_parts_come_in_their_order() -> None:
     assert prompt.endswith(PREAMBLE)
 
 
+@pytest.mark.req("AS-CTX-01")
 @pytest.mark.parametrize("kept", [*itertools.product([False, True], repeat=5)])
 def test_a_missing_part_leaves_no_trace(kept: tuple[bool, ...]) -> None:
     base, agents, rules, guidance, preamble = kept
@@ -91,6 +93,7 @@ def test_the_order_in_which_tools_are_registered_changes_no_byte(tools: list[str
     assert memory_guidance(tools) == memory_guidance(TOOLS)
 
 
+@pytest.mark.req("AS-BUG-23", "AS-CTX-01")
 def test_the_model_is_told_where_session_files_lie_only_when_it_can_open_them() -> None:
     told = memory_guidance(["recall", "read_file"], sessions=".harness/")
     assert "below `.harness/`: `read_file` opens them." in told

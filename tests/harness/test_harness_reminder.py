@@ -268,6 +268,7 @@ WORDS = any_text(20) | st.sampled_from(
 )
 
 
+@pytest.mark.req("AS-BUG-24")
 @examples(max_examples=40)
 @given(words=st.lists(WORDS, min_size=6, max_size=6), active=st.booleans())
 def test_nothing_that_others_wrote_leaves_the_block_or_becomes_a_part_of_it(words: list[str], active: bool) -> None:

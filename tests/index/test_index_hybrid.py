@@ -150,6 +150,7 @@ async def test_lines_that_move_and_files_that_are_renamed_need_nothing_embedded_
         assert (found.path, found.line_number) == ("workspace/memory/topics/house.md", 2)
 
 
+@pytest.mark.req("AS-BUG-26")
 async def test_what_is_gone_is_never_found_by_its_vector_which_is_forgotten(tmp_path: Path) -> None:
     home(tmp_path)
     embedder = Concepts()

@@ -399,7 +399,7 @@ async def test_an_edit_that_changes_neither_size_nor_time_within_a_tick_is_found
     await index.close()
 
 
-@pytest.mark.req("AS-INDEX-02")
+@pytest.mark.req("AS-INDEX-02", "AS-BUG-26")
 async def test_rows_that_did_not_change_stay_and_move_with_their_lines(tmp_path: Path) -> None:
     place(tmp_path, MEMORY, "- The wombat.\n- The quokka.\n")
     index = await opened(tmp_path)
@@ -429,6 +429,7 @@ async def test_a_block_just_appended_is_found_without_reading_the_file(tmp_path:
     await index.close()
 
 
+@pytest.mark.req("AS-BUG-26")
 async def test_messages_appended_one_by_one_are_indexed_as_if_read_at_once(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path)
     live = await KeywordIndex.open(tmp_path / INDEX, files)

@@ -42,17 +42,20 @@ def test_a_query_of_stop_words_has_no_words() -> None:
     assert query_words("what is it?").groups == ()
 
 
+@pytest.mark.req("AS-BUG-25")
 def test_a_huge_query_is_cut_to_what_can_be_looked_for() -> None:
     words = query_words(" ".join(f"word{number}" for number in range(100_000)))
     assert 0 < len(words.groups) <= 48
 
 
+@pytest.mark.req("AS-BUG-25")
 def test_no_term_holds_what_would_part_or_end_it_in_the_full_text_table() -> None:
     words = query_words("l'hôtel \"rock 'n' roll\" o'clock a\0b")
     assert words.terms
     assert not any(set(term) & set(" \t\n\"'\0") for term in words.terms)
 
 
+@pytest.mark.req("AS-BUG-25")
 def test_a_bare_day_of_the_month_is_no_term_of_a_date() -> None:
     dated = Chunk(
         path="workspace/memory/2026-11-21.md", line_number=17, end_line=17, content="Nothing.", sort="ledger",

@@ -122,6 +122,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.req("AS-BUG-26")
 async def test_a_locked_index_answers_from_the_files_and_says_so(tmp_path: Path) -> None:
     zoo(tmp_path, 3)
     index = await opened(tmp_path)
@@ -176,7 +177,7 @@ async def test_where_no_index_can_be_every_search_reads_the_files(tmp_path: Path
     await index.close()
 
 
-@pytest.mark.req("AS-INDEX-04")
+@pytest.mark.req("AS-INDEX-04", "AS-BUG-25")
 async def test_a_scan_ranks_like_the_index(tmp_path: Path) -> None:
     zoo(tmp_path)
     index, scan = await opened(tmp_path), await KeywordIndex.open(tmp_path, LocalFiles(tmp_path))
@@ -238,6 +239,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return run_warm(["python", "-c", script, *arguments])
 
 
+@pytest.mark.req("AS-BUG-26")
 @pytest.mark.parametrize("taken", [None, 0, 2])
 def test_a_process_killed_between_two_documents_leaves_a_sound_index_that_is_behind(
     tmp_path: Path, taken: int | None

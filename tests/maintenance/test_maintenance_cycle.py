@@ -75,7 +75,7 @@ def root() -> Root:
     return Root()
 
 
-@pytest.mark.req("AS-MAINT-03")
+@pytest.mark.req("AS-MAINT-03", "AS-BUG-18")
 async def test_a_ledger_of_more_than_ninety_days_goes_to_the_archive_unchanged(root: Root) -> None:
     old, ninety = await root.ledger(91), await root.ledger(90, "We use uv.")
     await root.files.create("workspace/memory/notes.md", b"- By hand.\n")
@@ -114,7 +114,7 @@ async def test_a_ledger_that_was_never_consolidated_stays_and_an_archived_one_is
     assert (await root.files.read("workspace/MEMORY.md")).data == curated
 
 
-@pytest.mark.req("AS-MAINT-03")
+@pytest.mark.req("AS-MAINT-03", "AS-BUG-18")
 async def test_a_day_that_the_archive_has_already_is_added_to_its_end(root: Root) -> None:
     path = await root.ledger(100)
     await root.files.create(archive_path(path), b"- Archived before.\n")
@@ -135,7 +135,7 @@ async def test_what_expired_comes_back_by_undo_and_none_keeps_for_ever(root: Roo
     assert await root.changes.content(change.files[1].before) == before
 
 
-@pytest.mark.req("AS-MAINT-04")
+@pytest.mark.req("AS-MAINT-04", "AS-BUG-18")
 async def test_an_old_session_file_is_announced_then_trashed_then_deleted_each_on_record(root: Root) -> None:
     old, young = await root.session(174), await root.session(20)
     await root.files.create("workspace/agents/main/sessions/s174.log.jsonl", b"")

@@ -46,6 +46,7 @@ async def seen(one: HarnessAgent, text: str) -> Task:
     return task
 
 
+@pytest.mark.req("AS-CONS-06")
 async def test_a_consolidation_on_request_is_a_dream_that_says_what_it_came_to(root: Path) -> None:
     await saved(root)
     async with agent(root) as one:

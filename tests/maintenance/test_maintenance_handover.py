@@ -171,7 +171,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     await index.close()
 
 
-@pytest.mark.req("AS-FLUSH-03", "AS-INDEX-02")
+@pytest.mark.req("AS-FLUSH-03", "AS-INDEX-02", "AS-COMPACT-05", "AS-COMPACT-09")
 async def test_accepted_lessons_are_in_ledger_and_index_and_leave_the_workers_nothing(bench: Bench) -> None:
     taken = await bench.taken()
     [leased] = await bench.jobs()
@@ -191,6 +191,7 @@ async def test_accepted_lessons_are_in_ledger_and_index_and_leave_the_workers_no
     assert await bench.remembered() == [LESSON]
 
 
+@pytest.mark.req("AS-COMPACT-09", "AS-COMPACT-05")
 async def test_what_is_released_is_extracted_by_a_worker_and_lessons_come_too_late(bench: Bench) -> None:
     taken = await bench.taken()
     await taken.release()
@@ -203,6 +204,7 @@ async def test_what_is_released_is_extracted_by_a_worker_and_lessons_come_too_la
     assert await bench.remembered() == RULES
 
 
+@pytest.mark.req("AS-BUG-13")
 async def test_where_all_was_learned_nobody_is_asked(bench: Bench) -> None:
     messages = await bench.say(*FACTS)
     await bench.flush.flusher.flush("main", "s")
@@ -222,6 +224,7 @@ async def test_while_another_works_on_the_session_the_messages_wait_for_the_work
     assert await bench.remembered() == RULES
 
 
+@pytest.mark.req("AS-COMPACT-05")
 async def test_an_inbox_that_is_full_stops_no_compaction_and_is_told(bench: Bench) -> None:
     messages = await bench.say(*FACTS)
     bench.inbox.full = True
@@ -295,6 +298,7 @@ async def test_a_full_disk_leaves_the_lessons_for_a_later_flush_to_write(bench: 
     assert bench.read == []
 
 
+@pytest.mark.req("AS-CHAIN-03")
 async def test_a_cancellation_between_ledger_and_inbox_waits_for_both(bench: Bench) -> None:
     taken = await bench.taken()
     task = asyncio.ensure_future(taken.accept([bench.lesson()]))
@@ -311,6 +315,7 @@ async def test_a_cancellation_between_ledger_and_inbox_waits_for_both(bench: Ben
     assert await bench.remembered() == [LESSON]
 
 
+@pytest.mark.req("AS-CHAIN-03")
 async def test_a_cancellation_that_meets_the_handover_leaves_no_lease_behind(bench: Bench) -> None:
     messages = await bench.say(*FACTS)
     task = asyncio.ensure_future(bench.handover(messages))

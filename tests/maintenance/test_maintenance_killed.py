@@ -54,6 +54,7 @@ async def after(root: Path) -> None:
         assert (inbox.ok, inbox.count) == (True, 0)
 
 
+@pytest.mark.req("AS-BUG-14", "AS-BUG-13")
 def test_a_session_whose_extraction_was_killed_often_is_learned_from_once_by_the_next_process(tmp_path: Path) -> None:
     root = tmp_path / ".ricordo"
     killed(root, "deploying")

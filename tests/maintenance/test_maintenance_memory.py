@@ -129,7 +129,7 @@ def test_a_kill_between_recording_and_extracting_is_healed_by_who_merely_opens_a
     assert (root.parent / "log").read_text() == "m1\nm1\n"
 
 
-@pytest.mark.req("DF-B24")
+@pytest.mark.req("DF-B24", "AS-BUG-14", "AS-BUG-13")
 def test_after_a_kill_all_that_waited_is_extracted_once_from_where_each_session_stood(
     root: Path, opened: Opened
 ) -> None:
@@ -166,6 +166,7 @@ def test_after_a_kill_all_that_waited_is_extracted_once_from_where_each_session_
     assert (root.parent / "log").read_text() == log
 
 
+@pytest.mark.req("AS-BUG-13")
 def test_processes_that_find_the_same_work_extract_each_session_once(root: Path, opened: Opened) -> None:
     sessions = [f"s{number}" for number in range(12)]
     anyio.run(remembered, opened)
@@ -234,6 +235,7 @@ async def test_closing_waits_for_no_extraction_beyond_its_limit(root: Path, open
     assert (job.state, job.outcome) == ("waiting", None)
 
 
+@pytest.mark.req("AS-BUG-14")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_an_ingest_that_is_cancelled_leaves_its_work_to_be_done(
     root: Path, opened: Opened, blocked: Blocked, monkeypatch: pytest.MonkeyPatch
@@ -285,6 +287,7 @@ async def test_a_root_that_cannot_be_written_to_still_opens_recalls_and_keeps_it
     assert len(await remembered(opened)) == 2
 
 
+@pytest.mark.req("AS-BUG-14", "AS-BUG-13")
 async def test_a_damaged_inbox_is_told_anew_what_was_not_extracted(root: Path, opened: Opened) -> None:
     async with opened() as memory:
         await memory.ingest([said("I prefer tea over coffee.")], session="done")

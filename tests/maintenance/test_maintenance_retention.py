@@ -125,7 +125,7 @@ async def test_what_goes_is_what_was_listed_and_a_pinned_or_used_memory_stays() 
     assert (await retain(files, changes, rules, now=NOW, key=KEY)).memories == []
 
 
-@pytest.mark.req("AS-BUG-31", "HE-T1", "AS-MAINT-04")
+@pytest.mark.req("AS-BUG-31", "HE-T1", "AS-MAINT-04", "AS-BUG-28")
 @pytest.mark.anyio
 @pytest.mark.parametrize("folder", [None, "/kept/wide"])
 async def test_a_transcript_goes_with_all_that_belongs_to_it_and_leaves_no_row_behind(

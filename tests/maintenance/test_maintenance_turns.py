@@ -128,6 +128,7 @@ async def test_a_run_that_is_cancelled_while_it_stands_still_ends_and_writes_not
     assert await desk.files.info(MEMORY) is None
 
 
+@pytest.mark.req("AS-CONS-06")
 async def test_a_chat_that_never_rests_does_not_keep_a_run_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(monkeypatch, patience=0.0, share=0.5)
     desk.go_on.set()
@@ -164,6 +165,7 @@ def test_in_a_quiet_moment_nothing_stands_still(monkeypatch: pytest.MonkeyPatch)
     Patience(TurnsAtWork(), seconds=30.0, share=0.05).give_way()
 
 
+@pytest.mark.req("AS-CONS-06")
 async def test_what_cannot_be_ended_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "_SLICE", 0.0)
     monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it stood still"))

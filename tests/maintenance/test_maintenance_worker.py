@@ -142,6 +142,7 @@ async def forever() -> None:
     await anyio.sleep(math.inf)
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_draining_does_what_is_due_and_tells_how_many(bench: Bench) -> None:
     await bench.put("a", "b")
     await bench.inbox.put(Job(kind="flush", session="later", after=NOW + timedelta(seconds=30)))
@@ -178,6 +179,7 @@ async def test_a_job_that_goes_on_failing_ends_as_failed(bench: Bench) -> None:
     assert await bench.worker().drain(seconds=30) == Drained()
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_what_does_not_end_in_time_goes_back_at_once(bench: Bench) -> None:
     bench.acts = {"a": forever}
     await bench.put("a", "b")
@@ -207,6 +209,7 @@ async def test_as_many_jobs_are_done_at_a_time_as_there_are_workers(bench: Bench
     assert sorted(bench.flushed) == names
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_a_job_that_hangs_holds_up_no_other_worker_that_is_woken_for_new_work(bench: Bench) -> None:
     bench.acts["hangs"] = forever
     await bench.put("hangs")
@@ -223,6 +226,7 @@ async def test_a_job_that_hangs_holds_up_no_other_worker_that_is_woken_for_new_w
     assert await bench.states() == {"hangs": "waiting", "new": "done"}
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker_ends(bench: Bench) -> None:
     later = bench.clock.now() + timedelta(seconds=30)
     worker = bench.worker()
@@ -232,6 +236,7 @@ async def test_what_was_asked_for_here_does_not_wait_for_a_pause_when_the_worker
     assert await bench.states() == {"ours": "done", "theirs": "waiting"}
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_a_cancelled_drain_gives_its_job_back(bench: Bench) -> None:
     began = anyio.Event()
 
@@ -321,6 +326,7 @@ async def test_ten_flushes_within_half_an_hour_ask_for_no_consolidation_and_the_
     assert bench.consolidated == 1
 
 
+@pytest.mark.req("AS-CONS-06")
 async def test_what_was_learned_is_consolidated_when_the_worker_ends(bench: Bench) -> None:
     async with bench.worker(consolidating=True).at_work(closing_seconds=30):
         await bench.put("s1")
@@ -330,7 +336,7 @@ async def test_what_was_learned_is_consolidated_when_the_worker_ends(bench: Benc
     assert bench.consolidated == 1
 
 
-@pytest.mark.req("AS-MAINT-01")
+@pytest.mark.req("AS-MAINT-01", "AS-BUG-14")
 async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_up_the_end(bench: Bench) -> None:
     seen: list[list[str]] = []
 
@@ -350,7 +356,7 @@ async def test_tidying_comes_last_and_neither_its_failure_nor_its_hanging_holds_
         pass
 
 
-@pytest.mark.req("AS-MAINT-01")
+@pytest.mark.req("AS-MAINT-01", "AS-CONS-06", "AS-BUG-14")
 async def test_serving_does_what_comes_when_it_is_woken_and_when_it_is_due(bench: Bench) -> None:
     pace = Pace(shortest_pause=0.01, longest_pause=math.inf)
     worker = bench.worker(pace=pace)
@@ -384,7 +390,7 @@ async def serve_for(worker: Worker, bench: Bench, hours: int) -> None:
         group.cancel_scope.cancel()
 
 
-@pytest.mark.req("AS-TRIG-03", "AS-MAINT-01")
+@pytest.mark.req("AS-TRIG-03", "AS-MAINT-01", "AS-CONS-06")
 async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) -> None:
     await bench.put("first")
     begun = bench.clock.now()
@@ -393,7 +399,7 @@ async def test_a_full_cycle_runs_every_six_hours_whoever_is_alive(bench: Bench) 
     assert [(when - begun).total_seconds() / 3600 for when in bench.maintained] == [6, 12, 18, 24]
 
 
-@pytest.mark.req("AS-TRIG-03")
+@pytest.mark.req("AS-TRIG-03", "AS-CONS-06")
 async def test_an_interval_of_ones_own_counts_from_the_last_cycle_and_a_clock_set_back_does_not_stop_it(
     bench: Bench,
 ) -> None:
@@ -478,6 +484,7 @@ async def test_an_error_of_the_block_comes_out_as_it_was_raised(bench: Bench, er
     assert raised.value is error
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_what_waits_is_worked_off_while_the_block_runs_and_after_it(bench: Bench) -> None:
     await bench.put("a")
     async with bench.worker().at_work(closing_seconds=30):
@@ -503,7 +510,7 @@ def test_the_pause_after_a_failure_grows_to_an_hour(attempts: int) -> None:
     assert backoff(100) == timedelta(hours=1)
 
 
-@pytest.mark.req("AS-TRIG-04")
+@pytest.mark.req("AS-TRIG-04", "AS-CONS-06")
 @given(st.integers(0, 3), st.one_of(st.none(), st.integers(0, 3600)))
 def test_a_signal_counts_when_something_was_written_and_the_last_is_long_enough_ago(
     entries: int, since: int | None

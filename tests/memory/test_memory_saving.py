@@ -309,6 +309,7 @@ async def test_the_preamble_holds_what_was_remembered_at_once_and_not_what_was_o
         assert "We deploy only from main." in await memory.preamble()
 
 
+@pytest.mark.req("AS-BUG-22")
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sizes=st.lists(st.integers(1, 3000), max_size=25),

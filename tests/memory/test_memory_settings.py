@@ -72,6 +72,7 @@ async def test_the_environment_wins_over_config_toml_and_settings_of_the_caller_
         assert estimate_text(await memory.preamble()) > 300
 
 
+@pytest.mark.req("AS-CONS-06")
 async def test_a_root_whose_consolidation_is_off_gets_no_curated_memory(config: Path, opened: Opened) -> None:
     write(config, "consolidation = false\n")
     async with opened() as memory:

@@ -91,6 +91,7 @@ async def test_names_that_look_alike_are_different_users(tmp_path: Path, other: 
         assert str(ann.folder).casefold() != str(ben.folder).casefold()
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_the_same_session_id_is_another_session_for_another_user(tmp_path: Path) -> None:
     async with Memory.open(tmp_path / "r", scope=of("ann")) as ann, Memory.open(tmp_path / "r", scope=of("ben")) as ben:
         async with anyio.create_task_group() as group:

@@ -12,6 +12,7 @@ from ricordo.errors import InvalidMessage
 from ricordo.messages import Message, Text, Thinking, ToolCall, ToolResult, Unknown, Usage, decode, encode
 
 
+@pytest.mark.req("AS-BUG-11")
 @given(messages())
 def test_every_message_reads_back_as_it_was(message: Message) -> None:
     assert decode(encode(message)) == message
@@ -33,6 +34,7 @@ def test_a_line_read_and_written_again_has_the_same_bytes(message: Message) -> N
     assert decode(line.decode()) == decode(line)
 
 
+@pytest.mark.req("AS-BUG-11")
 def test_a_megabyte_of_mixed_text_reads_back() -> None:
     body = "naïve 記憶 \x00 \ud83d \U0001f600\n" * 50_000
     message = Message(role="tool", parts=(ToolResult(call_id="c", parts=(Text(text=body),)),))
@@ -123,6 +125,7 @@ def test_a_line_that_is_no_message_is_refused_with_its_reason(line: bytes, reaso
         decode(line)
 
 
+@pytest.mark.req("AS-BUG-11")
 def test_every_kind_of_part_has_a_form_of_its_own() -> None:
     message = Message(
         role="assistant",

@@ -53,7 +53,7 @@ def _histories(draw: st.DrawFn) -> list[Message]:
     return [message for number in range(draw(st.integers(0, 6))) for message in draw(_steps(number))]
 
 
-@pytest.mark.req("GO-G28", "GO-D15")
+@pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
 @given(_histories(), st.data())
 def test_no_cut_parts_a_call_from_its_result_here_or_still_to_come(history: list[Message], data: st.DataObject) -> None:
     now = history[: data.draw(st.integers(0, len(history)))]
@@ -65,6 +65,7 @@ def test_no_cut_parts_a_call_from_its_result_here_or_still_to_come(history: list
         assert not orphans(history[point:])
 
 
+@pytest.mark.req("AS-COMPACT-08")
 @given(_histories())
 def test_every_place_where_nothing_is_parted_is_a_cut_point(history: list[Message]) -> None:
     spans = [(call.message, result.message) for call, result in pair(history).answered]
@@ -72,6 +73,7 @@ def test_every_place_where_nothing_is_parted_is_a_cut_point(history: list[Messag
     assert list(cut_points(history)) == free
 
 
+@pytest.mark.req("AS-COMPACT-08")
 @given(_histories(), st.integers(-3, 40))
 def test_a_safe_cut_is_the_nearest_cut_point_that_is_not_later(history: list[Message], wanted: int) -> None:
     found = safe_cut(history, wanted)
@@ -80,6 +82,7 @@ def test_a_safe_cut_is_the_nearest_cut_point_that_is_not_later(history: list[Mes
     assert not [point for point in cut_points(history) if found < point <= wanted]
 
 
+@pytest.mark.req("AS-COMPACT-08")
 @given(_histories(), st.data())
 def test_groups_cover_the_conversation_once_and_each_is_whole(history: list[Message], data: st.DataObject) -> None:
     now = history[: data.draw(st.integers(0, len(history)))]
@@ -88,19 +91,20 @@ def test_groups_cover_the_conversation_once_and_each_is_whole(history: list[Mess
     assert not [group for group in found if orphans(now[group.start : group.stop])]
 
 
-@pytest.mark.req("GO-G28", "GO-D15")
+@pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
 def test_one_long_tool_loop_without_user_turns_can_be_cut() -> None:
     history = [_said("user"), *(m for i in range(100) for m in (_calls(f"c{i}"), _results(f"c{i}")))]
     assert cut_points(history) == (0, *range(1, 202, 2))
     assert safe_cut(history, 100) == 99
 
 
-@pytest.mark.req("GO-G28", "GO-D15")
+@pytest.mark.req("GO-G28", "GO-D15", "AS-COMPACT-08")
 def test_several_consecutive_results_to_parallel_calls_stay_with_them() -> None:
     history = [_said("user"), _calls("a", "b", "c"), _results("b"), _results("a"), _results("c"), _said("assistant")]
     assert cut_points(history) == (0, 1, 5, 6)
 
 
+@pytest.mark.req("AS-COMPACT-08")
 def test_nothing_after_a_pending_call_is_cut_off() -> None:
     history = [_said("user"), _calls("a", "b"), _results("a"), _said("user", "hurry")]
     assert cut_points(history) == (0, 1)
@@ -109,27 +113,32 @@ def test_nothing_after_a_pending_call_is_cut_off() -> None:
     assert [(group.start, group.stop) for group in groups(history)] == [(0, 1), (1, 4)]
 
 
+@pytest.mark.req("AS-COMPACT-08")
 def test_calls_that_a_provider_split_into_several_messages_are_pending_together() -> None:
     assert cut_points([_said("user"), _calls("a"), _calls("b")]) == (0, 1)
 
 
+@pytest.mark.req("AS-COMPACT-08")
 def test_a_call_that_was_never_answered_does_not_bind_the_rest_of_the_conversation() -> None:
     history = [_calls("a"), _said("user", "never mind"), _said("assistant"), _said("user")]
     assert pair(history).abandoned == (Place(message=0, part=1),)
     assert cut_points(history) == (0, 1, 2, 3, 4)
 
 
+@pytest.mark.req("AS-COMPACT-08")
 def test_an_id_that_is_used_again_pairs_with_its_nearest_call() -> None:
     turn = [_calls("call_0"), _results("call_0")]
     assert cut_points([*turn, _said("user"), *turn]) == (0, 2, 3, 5)
 
 
+@pytest.mark.req("AS-COMPACT-08")
 def test_a_second_result_to_one_call_is_no_orphan() -> None:
     history = [_calls("a"), _results("a"), _results("a")]
     assert orphans(history) == ()
     assert cut_points(history) == (0, 3)
 
 
+@pytest.mark.req("AS-COMPACT-08")
 def test_results_without_a_call_before_them_are_orphans_and_bind_nothing() -> None:
     history = [_results("x"), _said("user"), _results("late"), _calls("late"), _results("late")]
     assert orphans(history) == (Place(message=0, part=0), Place(message=2, part=0))

@@ -91,7 +91,7 @@ def ended(heard: Sequence[Event]) -> list[tuple[str, str, str | None]]:
     return [(event.stage, event.status, event.reason) for event in heard if event.status != "started"]
 
 
-@pytest.mark.req("AS-TRIG-01")
+@pytest.mark.req("AS-TRIG-01", "AS-BUG-10")
 async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() -> None:
     truncate, compact = Halving(act="truncate", over=5, keep=4), Halving(over=3, keep=2)
     sent = Sent([reply("ok")])
@@ -101,6 +101,7 @@ async def test_reductions_run_in_their_order_each_on_what_the_last_one_left() ->
     assert response.window == sent.requests[0].window
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_are_to_be_corrected() -> None:
     strategy = Halving()
     measure = Measure(limit=8_000, ratio=1.5)
@@ -111,6 +112,7 @@ async def test_a_reduction_is_told_what_surrounds_the_window_and_how_estimates_a
     assert window.forced == ""
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
     strategy, measure = Halving(), Measure()
     long = request(400)
@@ -126,6 +128,7 @@ async def test_what_the_provider_reports_corrects_the_next_estimate() -> None:
     assert measure.ratio == after.ratio
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_each_request_is_measured_as_it_is_and_none_as_the_one_before() -> None:
     measure = Measure()
     whole = request(6)
@@ -214,13 +217,14 @@ async def test_around_a_request_due_forced_and_idle_runs_are_all_reported() -> N
     assert [event.status for event in heard].count("started") == 7
 
 
+@pytest.mark.req("AS-BUG-32")
 async def test_a_reduction_that_can_not_do_its_work_does_not_end_the_turn() -> None:
     sent = Sent([reply("ok")])
     await CompactWindow([Halving(raises=StorageFull())])(request(6), sent)
     assert sent.requests[0].window == request(6).window
 
 
-@pytest.mark.req("AS-OVER-01")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-08", "AS-BUG-32")
 async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_window_the_provider_named() -> None:
     strategy = Halving(keep=2)
     sent = Sent([ModelOverflow(window=5_000, size=9_000), reply("ok")])
@@ -232,7 +236,7 @@ async def test_an_overflow_is_made_good_once_with_a_forced_reduction_to_the_wind
     assert len(response.window) == 2
 
 
-@pytest.mark.req("AS-OVER-05", "AS-OVER-01")
+@pytest.mark.req("AS-OVER-05", "AS-OVER-01", "AS-BUG-08")
 async def test_a_second_overflow_is_raised_and_the_first_one_can_be_found_from_it() -> None:
     first, second = ModelOverflow("first"), ModelOverflow("second")
     second.__cause__ = ValueError("the provider's own")
@@ -259,7 +263,7 @@ class Ending:
         return Reduction(messages=left, report=Report(act=self.act, status=status, handle="c1"))
 
 
-@pytest.mark.req("AS-OVER-01")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-08")
 @pytest.mark.parametrize("retries", [2, 3])
 async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_can_be_found(retries: int) -> None:
     strategy, heard = Ending(), []  # type: ignore[var-annotated]
@@ -285,7 +289,7 @@ async def test_each_retry_has_a_deeper_target_and_at_the_end_the_first_overflow_
     assert all(event.counts["tokens_after"] < event.counts["tokens_before"] for event in told)
 
 
-@pytest.mark.req("AS-OVER-01")
+@pytest.mark.req("AS-OVER-01", "AS-BUG-06")
 @pytest.mark.parametrize(
     ("overflow", "known", "least", "most"),
     [
@@ -335,7 +339,7 @@ async def test_a_reduction_is_told_how_large_the_window_was_when_one_was_undone(
     assert strategy.seen[0].undone == 40
 
 
-@pytest.mark.req("AS-OVER-02")
+@pytest.mark.req("AS-OVER-02", "AS-COMPACT-14", "AS-BUG-08")
 @pytest.mark.parametrize(
     "make",
     [
@@ -355,7 +359,7 @@ async def test_an_overflow_that_nothing_is_done_about_is_raised_as_it_is(make: C
     assert len(sent.requests) == 1
 
 
-@pytest.mark.req("AS-OVER-04")
+@pytest.mark.req("AS-OVER-04", "AS-BUG-07")
 async def test_other_errors_of_the_model_cause_no_reduction() -> None:
     strategy = Halving()
     with pytest.raises(ModelUnavailable):
@@ -384,7 +388,7 @@ async def run(made: Harness, listener: TurnListener | None = None) -> TurnResult
     return await made.run(turn)
 
 
-@pytest.mark.req("AS-OVER-06", "AS-BUG-retry-duplicate")
+@pytest.mark.req("AS-OVER-06", "AS-BUG-retry-duplicate", "AS-BUG-08")
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_in_a_loop_an_overflow_adds_what_the_user_said_once_and_the_turn_goes_on_from_the_smaller_window(
     streamed: bool,
@@ -436,7 +440,7 @@ async def test_an_overflow_in_the_middle_of_a_streamed_reply_is_raised_and_nothi
     assert [message.text for message in kept] == ["why?", "beca"]
 
 
-@pytest.mark.req("AS-OVER-06")
+@pytest.mark.req("AS-OVER-06", "AS-COMPACT-10")
 async def test_a_window_that_was_made_smaller_stays_so_for_the_later_requests_of_the_turn() -> None:
     async def act(_arguments: object, _context: object) -> str:
         return "ok"

@@ -31,6 +31,7 @@ class Sent:
         return Response(reply=reply("ok"), window=request.window)
 
 
+@pytest.mark.req("AS-CURATED-03", "AS-BUG-23")
 async def test_the_prompt_is_made_from_the_first_request_and_kept_for_the_session() -> None:
     made: list[Request] = []
 
@@ -45,6 +46,7 @@ async def test_the_prompt_is_made_from_the_first_request_and_kept_for_the_sessio
     assert [first.step for first in made] == [1]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_refresh_opens_a_new_prefix_for_the_session_that_is_named() -> None:
     count = 0
 
@@ -64,6 +66,7 @@ async def test_a_refresh_opens_a_new_prefix_for_the_session_that_is_named() -> N
     assert sent.systems == ["1", "2", "3", "2", "4"]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_no_scope_is_sent_the_memory_of_another_one() -> None:
     async def make(first: Request) -> str:
         return str(first.turn.scope)
@@ -75,6 +78,7 @@ async def test_no_scope_is_sent_the_memory_of_another_one() -> None:
     assert sent.systems == ["user=me", "user=other", "user=me"]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_prompt_that_could_not_be_made_is_tried_again() -> None:
     tries = 0
 

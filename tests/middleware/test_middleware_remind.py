@@ -216,6 +216,7 @@ async def test_a_request_that_is_only_measured_gets_its_reminder_and_tells_of_no
     assert await remind.reminded(request) == request
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_the_reminder_counts_as_what_nothing_can_shorten() -> None:
     measure, window = Measure(), (say("Go on with it."),)
     bare = Request(turn=turn(), system="Be.", window=window)
@@ -231,6 +232,7 @@ async def test_the_reminder_counts_as_what_nothing_can_shorten() -> None:
     assert sizes == [sizes[0]] * 4, "a reminder changes nothing but the overhead"
 
 
+@pytest.mark.req("AS-BUG-21")
 async def test_what_a_provider_counts_is_compared_with_all_that_was_sent() -> None:
     window = tuple(say("Some words of it. " * 50) for _ in range(4))
     request = Request(turn=turn(), system="Be.", window=window, reminder=reminder_message("word " * 2_000))

@@ -74,7 +74,7 @@ async def fail(_turn: Turn) -> TurnResult:
     raise ModelUnavailable("gone")
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-COMPACT-16")
 async def test_at_the_end_of_a_turn_a_job_names_its_session_and_user_and_no_content() -> None:
     inbox = Inbox()
     assert await flushing(inbox)(TURN, answer) is RESULT
@@ -97,7 +97,7 @@ async def test_a_job_waits_for_a_pause_and_never_for_long_and_tells_who_watches_
     assert told == inbox.jobs_put
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-12")
 async def test_a_turn_that_failed_is_extracted_too_and_fails_as_it_did() -> None:
     inbox = Inbox()
     with pytest.raises(ModelUnavailable, match="gone"):
@@ -105,6 +105,7 @@ async def test_a_turn_that_failed_is_extracted_too_and_fails_as_it_did() -> None
     assert len(inbox.jobs_put) == 1
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("native", [False, True])
 async def test_a_turn_that_is_cancelled_is_extracted_too_and_stays_cancelled(native: bool) -> None:
@@ -126,6 +127,7 @@ async def test_a_turn_that_is_cancelled_is_extracted_too_and_stays_cancelled(nat
     assert len(inbox.jobs_put) == 1
 
 
+@pytest.mark.req("AS-BUG-12")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancellation_waits_until_the_job_is_there() -> None:
     held = anyio.Event()
@@ -140,6 +142,7 @@ async def test_a_cancellation_waits_until_the_job_is_there() -> None:
     assert len(inbox.jobs_put) == 1
 
 
+@pytest.mark.req("AS-BUG-14")
 async def test_an_inbox_that_can_not_be_written_to_ends_no_turn_and_is_reported() -> None:
     heard: list[Event] = []
     flush = flushing(Inbox(refuses=StorageBusy()), Emitter(SystemClock(), (heard.append,)))
@@ -149,6 +152,7 @@ async def test_an_inbox_that_can_not_be_written_to_ends_no_turn_and_is_reported(
         await flush(TURN, fail)
 
 
+@pytest.mark.req("AS-COMPACT-09", "AS-COMPACT-05", "AS-CHAIN-01")
 async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_somebody_said() -> None:
     inbox = Inbox()
     hook = partial(flushing(inbox).before_drop, SCOPE, "main", "s1")
@@ -161,7 +165,7 @@ async def test_what_a_compaction_drops_is_named_from_the_first_to_the_last_that_
     assert inbox.jobs_put == [Job(kind="flush", agent="main", session="s1", user="me", first="m1", last="m3")]
 
 
-@pytest.mark.req("AS-TRIG-02")
+@pytest.mark.req("AS-TRIG-02", "AS-BUG-14", "AS-CONS-06")
 @pytest.mark.parametrize("handler", [answer, fail])
 async def test_after_each_turn_whoever_works_in_the_background_is_woken(handler: TurnHandler) -> None:
     order: list[str] = []

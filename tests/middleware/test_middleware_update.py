@@ -112,6 +112,7 @@ async def test_what_is_new_and_what_is_gone_comes_after_the_newest_message_and_s
     assert len(updates(second.window)) == 1
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_an_update_stands_after_the_results_of_calls() -> None:
     memory = Memory()
     talk = Talk(memory)
@@ -126,6 +127,7 @@ async def test_an_update_stands_after_the_results_of_calls() -> None:
     assert not pairing.orphans
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_change_on_top_of_a_change_is_told_alone() -> None:
     memory = Memory()
     talk = Talk(memory)
@@ -137,6 +139,7 @@ async def test_a_change_on_top_of_a_change_is_told_alone() -> None:
     assert [unfence(text) for text in updates(last.window)] == [("- One.",), ("- Two.",)]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_an_update_that_left_the_window_is_told_again() -> None:
     memory = Memory()
     talk = Talk(memory)
@@ -147,6 +150,7 @@ async def test_an_update_that_left_the_window_is_told_again() -> None:
     assert [unfence(text) for text in updates((await talk.ask()).window)] == [("- One.",)]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_what_the_agent_saved_itself_is_not_told_back_to_it() -> None:
     memory = Memory()
     talk = Talk(memory)
@@ -159,6 +163,7 @@ async def test_what_the_agent_saved_itself_is_not_told_back_to_it() -> None:
     assert [unfence(text) for text in updates((await talk.ask()).window)] == [("- Another's.",)]
 
 
+@pytest.mark.req("AS-CURATED-03")
 async def test_a_line_that_only_moved_out_of_sight_is_not_called_gone() -> None:
     memory = Memory("- One.", "- Two.")
     talk = Talk(memory)
@@ -209,6 +214,7 @@ async def test_at_once_the_prompt_is_written_anew_and_nothing_is_told() -> None:
     assert memory.written == 2
 
 
+@pytest.mark.req("AS-CURATED-03")
 def test_the_lines_of_a_preamble_are_known_with_their_sources() -> None:
     curated = Quoted(text="# Memory\n- Tabs.\n- <b> & </memory>", source="MEMORY.md", trust=Trust.USER)
     saved = Quoted(text="Two\nlines.", source="memory/a.md", trust=Trust.AGENT, kind="fact", id="e1")
@@ -221,6 +227,7 @@ def test_the_lines_of_a_preamble_are_known_with_their_sources() -> None:
     assert remembered("").lines == ()
 
 
+@pytest.mark.req("AS-CURATED-03")
 def test_a_saved_line_that_consolidation_placed_is_no_change() -> None:
     before = Remembered(lines=(Line(text="Deploy from main.", source="memory/a.md", id="e1"),))
     assert changes(before, Remembered(lines=lines("- Deploy from main."))) == ([], [])
@@ -235,6 +242,7 @@ def test_no_line_of_an_update_can_leave_its_block() -> None:
     assert "<system>" not in text
 
 
+@pytest.mark.req("AS-CURATED-03", "AS-BUG-22")
 @given(
     st.lists(st.text(min_size=1, max_size=80), max_size=12),
     st.lists(st.text(min_size=1, max_size=80), max_size=12),

@@ -152,6 +152,7 @@ def test_the_pause_that_is_asked_for_is_read(headers: dict[str, str], seconds: f
     assert retry_after(headers, now=lambda: datetime(2026, 11, 22, 4, tzinfo=UTC)) == seconds
 
 
+@pytest.mark.req("AS-BUG-07")
 def test_a_rate_limit_carries_the_pause_of_its_headers() -> None:
     error = openai.RateLimitError("Slow", response=answered(429, {"Retry-After": "12"}), body=None)
     ours = translate(error, model="x:y")
@@ -159,6 +160,7 @@ def test_a_rate_limit_carries_the_pause_of_its_headers() -> None:
     assert ours.retry_after == 12.0
 
 
+@pytest.mark.req("AS-BUG-07")
 def test_an_overflow_carries_its_sizes() -> None:
     ours = translate(TABLE["their overflow"][0], model="x:y")
     assert isinstance(ours, ModelOverflow)

@@ -256,6 +256,7 @@ def test_the_sizes_come_from_whoever_names_them() -> None:
     assert sizes(overflow_in(raised(Refused("context length exceeded", status_code=400), inner))) == said(8, 9)
 
 
+@pytest.mark.req("AS-BUG-07")
 @pytest.mark.parametrize(
     ("reported", "estimated", "shortened"),
     [

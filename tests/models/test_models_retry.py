@@ -266,6 +266,7 @@ def test_pauses_stay_within_their_bounds_and_come_to_an_end(
     assert tries.failures <= attempts
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     "wrong", [{"attempts": 0}, {"first_delay": -1.0}, {"longest_delay": -1.0}, {"total_delay": -1.0}, {"jitter": 1.5}]
 )

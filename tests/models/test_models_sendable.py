@@ -177,7 +177,7 @@ async def test_a_conversation_in_which_nobody_speaks_is_refused_before_a_byte_is
 
 
 @pytest.mark.anyio
-@pytest.mark.req("DF-B19")
+@pytest.mark.req("DF-B19", "AS-BUG-07")
 @pytest.mark.parametrize("name", MODELS[:2])
 async def test_more_messages_than_a_provider_takes_are_an_overflow_before_a_byte_is_sent(name: str) -> None:
     window = [user("Hello?"), assistant("Yes.")] * 1_100

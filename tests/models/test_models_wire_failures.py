@@ -113,7 +113,7 @@ async def test_a_failure_is_one_of_our_errors_and_shows_no_key(
         assert raised.value.__cause__ is not None
 
 
-@pytest.mark.req("AS-OVER-04", "AS-OVER-05")
+@pytest.mark.req("AS-OVER-04", "AS-OVER-05", "AS-BUG-07")
 @pytest.mark.anyio
 @pytest.mark.parametrize(("shape", "name"), [(shape, name) for shape, names in SHAPES.items() for name in names])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -132,7 +132,7 @@ async def test_every_shape_of_overflow_is_known_and_never_asked_again(
         assert model.window == 8_192
 
 
-@pytest.mark.req("AS-OVER-04")
+@pytest.mark.req("AS-OVER-04", "AS-BUG-07", "AS-BUG-08")
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("shape", "name"),
@@ -198,6 +198,7 @@ async def test_an_empty_reply_is_asked_for_once_more(name: str) -> None:
         await reach(server, name, retry=replace(NOW, attempts=9)).complete(ASK)
 
 
+@pytest.mark.req("AS-BUG-07")
 @pytest.mark.anyio
 async def test_a_prompt_that_ollama_shortened_silently_is_an_overflow() -> None:
     long = Message(role="user", parts=(Text(text="many words of a long talk " * 2_000),))

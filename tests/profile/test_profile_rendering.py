@@ -129,6 +129,7 @@ def test_summaries_leave_half_of_the_room_to_facts() -> None:
     assert {"workContext", "personalContext", "recentMonths"} <= {*found.shown}
 
 
+@pytest.mark.req("AS-BUG-22")
 @settings(max_examples=40)
 @given(profiles(), st.integers(60, 400), st.none() | st.text(max_size=8))
 def test_the_block_is_within_any_budget(profile: Profile, most: int, query: str | None) -> None:
@@ -207,6 +208,7 @@ def test_relevance_is_a_share_for_any_text(contents: list[str], query: str) -> N
     assert all(0 <= score <= 1 for score in scores)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     "given_values",
     [

@@ -358,7 +358,7 @@ async def _a_kept_fact_is_not_reviewed_again() -> None:
     assert "Review." in model.asked[2]
 
 
-@pytest.mark.req("DF-C38")
+@pytest.mark.req("DF-C38", "AS-BUG-24")
 async def test_the_profile_and_the_conversation_can_not_leave_their_blocks() -> None:
     clock = HandClock()
     store = InMemoryProfileStore(clock)
@@ -527,6 +527,7 @@ async def test_a_prompt_that_leaves_no_room_is_refused() -> None:
         ProfileConfig(max_prompt_tokens=100)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -11,6 +11,7 @@ from ricordo.runtime.reductions import Reductions
 PLAIN = Settings(root=None, user="me", data=Path("data"), cache=Path("cache"))
 
 
+@pytest.mark.req("AS-BUG-10")
 @pytest.mark.parametrize(
     ("window", "reserved", "trigger", "least"),
     [(8_000, 2_000, 4_000, 500), (24_000, 6_000, 12_000, 1_500), (200_000, 20_000, 40_000, 5_000)],
@@ -30,6 +31,7 @@ def test_each_step_starts_before_the_one_after_it_in_a_window_of_any_size(
     assert found.dedupe_reads is not None
 
 
+@pytest.mark.req("AS-COMPACT-11")
 def test_without_a_known_window_and_where_something_was_chosen_nothing_is_scaled() -> None:
     unknown = Reductions().recommended(PLAIN, None)
     assert (unknown.compaction, unknown.clear_results) == (CompactionConfig.classic(), ClearResultsConfig())

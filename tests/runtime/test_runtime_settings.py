@@ -209,6 +209,7 @@ def test_empty_and_foreign_variables_say_nothing(load: Load) -> None:
     assert load("", {"RICORDO_MAX_ITERS": "", "RICORDO_OF_ANOTHER_TOOL": "x", "MAX_ITERS": "3"}).origins == {}
 
 
+@pytest.mark.req("AS-CFG-01")
 def test_an_argument_that_is_no_setting_is_refused(load: Load) -> None:
     with pytest.raises(InvalidSetting, match=r"argument: max_iter is no setting; did you mean max_iters\?"):
         load(max_iter=3)
@@ -312,6 +313,7 @@ def test_a_directory_of_patterns_with_a_fault_is_refused_with_the_name_of_the_fi
         load("", given)
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize("value", ["6", "'6'", "'soon'", "'-6h'", "'6 years'", "true", "'0s'", "'600w'"])
 def test_what_is_no_duration_is_refused_with_its_place(value: str, load: Load) -> None:
     assert "config.toml:2: maintenance.interval" in refused(load, f"[maintenance]\ninterval = {value}")

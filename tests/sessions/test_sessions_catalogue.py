@@ -47,6 +47,7 @@ async def test_sessions_are_listed_newest_first_with_their_times() -> None:
     assert [info.session for info in await list_sessions(files, agent="main")] == ["new", "old"]
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_a_session_is_found_by_the_beginning_of_its_id_when_that_is_enough() -> None:
     files = InMemoryFiles()
     for session in ("alpha-1", "alpha-2", "alpha", "beta"):
@@ -65,6 +66,7 @@ def test_an_id_that_could_be_a_path_is_no_session(session: str) -> None:
         transcript_path("main", session)
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_a_session_that_can_not_be_is_invalid_to_write_and_not_found_to_read(tmp_path: Path) -> None:
     secret = "AKIA" + "Q7ZP4MX2WT6RB3KD"
     async with Memory.open(tmp_path / "root", scope=SHOP) as memory:
@@ -104,7 +106,7 @@ def transcripts(root: Path) -> dict[str, bytes]:
 Opening = Callable[[], AbstractAsyncContextManager[Memory]]
 
 
-@pytest.mark.req("HE-T1")
+@pytest.mark.req("HE-T1", "AS-BUG-31")
 async def test_deleting_a_session_removes_no_memory_and_forgetting_removes_no_line(tmp_path: Path) -> None:
     root = tmp_path / "root"
     async with Memory.open(root, scope=SHOP) as memory:

@@ -210,6 +210,7 @@ async def test_midnight_is_where_the_user_lives() -> None:
     assert await meter.spent() == Spent()
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize(
     "given", [{"daily_tokens": -1}, {"daily_cost": -0.5}, {"daily_cost": float("nan")}, {"reply_tokens": 0}]
 )

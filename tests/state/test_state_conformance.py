@@ -26,7 +26,7 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> StateStore:
     return FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))
 
 
-@pytest.mark.req("AS-STATE-02", "AS-STATE-06", "AS-STATE-07", "AS-STATE-03")
+@pytest.mark.req("AS-STATE-02", "AS-STATE-06", "AS-STATE-07", "AS-STATE-03", "AS-BUG-29")
 @pytest.mark.parametrize("check", STATE_STORE_CHECKS, ids=lambda check: check.__name__.strip("_"))
 async def test_a_store_of_states_does_what_it_has_to(check: StateStoreCheck, states: StateStore) -> None:
     await check(states)

@@ -60,6 +60,7 @@ def test_any_state_is_read_as_it_was_written(state: AgentState) -> None:
     assert decode(encode(state), agent="main", session="s1") == state
 
 
+@pytest.mark.req("AS-BUG-29")
 @given(st.one_of(st.binary(max_size=60), json_values().map(lambda value: json.dumps(value).encode())))
 def test_any_bytes_are_a_state_or_named_as_none(data: bytes) -> None:
     try:
@@ -270,6 +271,7 @@ FULL = AgentState(
 )
 
 
+@pytest.mark.req("AS-BUG-29")
 @pytest.mark.parametrize(
     ("damage", "lost"),
     [
@@ -305,12 +307,14 @@ def test_of_a_damaged_state_what_is_whole_stands_and_unknown_rules_let_nothing_a
         assert decode(encode(found), agent="main", session="s1") == found, "and it can be kept"
 
 
+@pytest.mark.req("AS-BUG-29")
 def test_what_was_damaged_twice_has_the_rule_for_it_once() -> None:
     once = salvaged(b"{", agent="main", session="s1")
     fields = json.loads(encode(once)) | {"plan": 1}
     assert salvaged(json.dumps(fields).encode(), agent="main", session="s1").standing == UNKNOWN
 
 
+@pytest.mark.req("AS-BUG-29")
 @given(st.one_of(st.binary(max_size=60), json_values().map(lambda value: json.dumps(value).encode())))
 def test_any_bytes_that_are_no_state_leave_one_that_lets_nothing_act_unasked(data: bytes) -> None:
     found = salvaged(data, agent="main", session="s1")

@@ -147,6 +147,7 @@ async def test_a_saving_that_always_comes_second_is_given_up_and_forgets_nothing
     assert saved.turns == 6
 
 
+@pytest.mark.req("AS-BUG-29")
 async def test_what_another_process_made_is_taken_from_a_document_that_broke_after_it() -> None:
     files = InMemoryFiles()
     states = FileStates(files, Redactor(bytes(32)), Grants(files, "granted"))

@@ -55,6 +55,7 @@ async def test_a_recall_has_its_limit_its_order_and_no_case(scheme: str, check: 
     await held(scheme, check, tmp_path)
 
 
+@pytest.mark.req("AS-BUG-22", "AS-BUG-24")
 @for_every_store("I4", "fence")
 async def test_the_preamble_has_its_budget_and_its_fence(scheme: str, check: StoreCheck, tmp_path: Path) -> None:
     await held(scheme, check, tmp_path)

@@ -72,7 +72,7 @@ def said(text: str) -> Message:
     return Message(role="user", parts=(Text(text=text),))
 
 
-@pytest.mark.req("AS-LEDGER-03")
+@pytest.mark.req("AS-LEDGER-03", "AS-CURATED-03")
 async def test_a_save_is_in_the_prompt_at_once_and_once_when_it_is_curated(root: Root) -> None:
     async with root.opened() as memory:
         await memory.remember("We deploy only from main.", kind="convention")

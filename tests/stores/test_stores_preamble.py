@@ -31,7 +31,7 @@ TEXTS = st.one_of(
 )
 
 
-@pytest.mark.req("AS-LEDGER-03")
+@pytest.mark.req("AS-LEDGER-03", "AS-BUG-22")
 @given(curated=st.lists(TEXTS, max_size=30), saved=st.lists(TEXTS, max_size=30), budget=st.integers(1, 3000))
 def test_no_budget_is_exceeded_whatever_is_said(curated: list[str], saved: list[str], budget: int) -> None:
     document = "".join(f"{text}\n" for text in curated).encode("utf-8", "replace")
@@ -82,6 +82,7 @@ def test_no_text_can_close_the_fence_or_open_another(attack: str) -> None:
     assert text.count("<memory-item ") == text.count("</memory-item>") == 2
 
 
+@pytest.mark.req("AS-BUG-24")
 def test_the_prompt_shows_the_text_without_its_fields() -> None:
     kept = Entry(content="One.\n\nTwo #not-a-tag.", id="a" * 26, time=NOW, tags=("x",), kind="lesson")
     document = f"# Memory\n\n{render_entry(kept)}prose\n".encode()

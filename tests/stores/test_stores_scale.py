@@ -45,7 +45,7 @@ def address(scheme: str, folder: Path) -> str:
     return f"{scheme}:{folder / scheme}{'?embedder=hashing' if scheme == 'vector' else ''}"
 
 
-@pytest.mark.req("GO-G4-scale", "GO-I4")
+@pytest.mark.req("GO-G4-scale", "GO-I4", "AS-BUG-23")
 @pytest.mark.parametrize("turns", [2, pytest.param(50, marks=[pytest.mark.soak, pytest.mark.timeout(600)])])
 @pytest.mark.parametrize("scheme", [scheme for scheme in SCHEMES if scheme not in {"none", "ring", "mock"}])
 async def test_after_thirty_sessions_a_preamble_is_within_its_budget_and_the_same_each_time(

@@ -45,7 +45,7 @@ PARTS = st.one_of(
 )
 
 
-@pytest.mark.req("CC-INDEXCAP")
+@pytest.mark.req("CC-INDEXCAP", "AS-BUG-22")
 @given(
     parts=st.lists(PARTS, max_size=25), times=st.integers(1, 30), room=st.one_of(st.integers(0, 1_500), st.just(AMPLE))
 )

@@ -8,6 +8,7 @@ from ricordo.errors import InvalidSetting
 from ricordo.tokens import Share, Tokens, resolve
 
 
+@pytest.mark.req("AS-COMPACT-17")
 def test_a_share_is_of_the_window_and_rounded_down() -> None:
     assert resolve(Share(0.8), 128_000) == 102_400
     assert resolve(Share(0.5), 3) == 1
@@ -27,6 +28,7 @@ def test_a_limit_is_never_outside_the_window(budget: Tokens | Share, window: int
     assert 0 <= resolve(budget, window) <= window
 
 
+@pytest.mark.req("AS-CFG-01")
 @pytest.mark.parametrize("count", [-1, 0.8, True, "5"])
 def test_a_count_that_is_no_whole_number_is_refused(count: int) -> None:
     with pytest.raises(InvalidSetting, match="Tokens"):

@@ -47,6 +47,7 @@ def test_a_whole_request_is_estimated_and_then_corrected_by_its_report(density: 
     assert calibration.correct("m", again.input) == pytest.approx(usage.input, rel=0.1)
 
 
+@pytest.mark.req("AS-BUG-21")
 @given(st.lists(st.tuples(_sizes, _ratios), max_size=4), _sizes, st.floats(0.65, 1.5))
 def test_a_later_report_near_what_was_expected_is_taken_over_too(
     earlier: list[tuple[int, float]], estimated: int, surprise: float
@@ -62,6 +63,7 @@ def test_a_later_report_near_what_was_expected_is_taken_over_too(
     assert after.correct("m", estimated) == pytest.approx(reported, rel=0.1, abs=2)
 
 
+@pytest.mark.req("AS-BUG-21")
 @given(_sizes, st.integers(-(10**12), 10**12))
 def test_an_absurd_first_report_stays_within_the_bounds(estimated: int, reported: int) -> None:
     calibration = Calibration().observe("m", estimated=estimated, reported=reported)
@@ -69,6 +71,7 @@ def test_an_absurd_first_report_stays_within_the_bounds(estimated: int, reported
     assert estimated // 4 <= corrected <= max(4 * estimated, estimated + 3_000) + 1
 
 
+@pytest.mark.req("AS-BUG-21")
 def test_one_absurd_report_after_sound_ones_moves_the_estimate_by_at_most_half() -> None:
     sound = Calibration().observe("m", estimated=50_000, reported=55_000)
     for absurd in (1, 10**9):
@@ -76,6 +79,7 @@ def test_one_absurd_report_after_sound_ones_moves_the_estimate_by_at_most_half()
         assert 27_000 <= moved <= 82_500
 
 
+@pytest.mark.req("AS-BUG-21")
 def test_the_estimate_recovers_from_an_absurd_report() -> None:
     calibration = Calibration().observe("m", estimated=50_000, reported=10**9)
     for _ in range(4):
@@ -83,17 +87,20 @@ def test_the_estimate_recovers_from_an_absurd_report() -> None:
     assert calibration.correct("m", 50_000) == pytest.approx(55_000, rel=0.1)
 
 
+@pytest.mark.req("AS-BUG-21")
 @pytest.mark.parametrize(("estimated", "reported"), [(0, 100), (-5, 100), (100, 0), (100, -1)])
 def test_a_report_without_tokens_teaches_nothing(estimated: int, reported: int) -> None:
     assert Correction().updated(estimated=estimated, reported=reported) == Correction()
 
 
+@pytest.mark.req("AS-BUG-21")
 def test_the_hidden_frame_of_a_tiny_request_does_not_inflate_a_long_history() -> None:
     calibration = Calibration().observe("m", estimated=10, reported=1_500)
     assert calibration.correct("m", 10) == 1_500
     assert calibration.correct("m", 50_000) < 55_000
 
 
+@pytest.mark.req("AS-BUG-21")
 def test_models_are_corrected_apart() -> None:
     calibration = Calibration().observe("dense", estimated=10_000, reported=20_000)
     assert calibration.correct("dense", 10_000) == 20_000
@@ -104,6 +111,7 @@ def test_nothing_stays_nothing() -> None:
     assert Calibration().observe("m", estimated=10, reported=40).correct("m", 0) == 0
 
 
+@pytest.mark.req("AS-BUG-21")
 @given(st.lists(st.tuples(st.sampled_from("ab"), _sizes, _sizes), max_size=5))
 def test_a_calibration_reads_back_as_it_was(reports: list[tuple[str, int, int]]) -> None:
     calibration = Calibration()
@@ -112,6 +120,7 @@ def test_a_calibration_reads_back_as_it_was(reports: list[tuple[str, int, int]])
     assert Calibration.from_json(calibration.to_json()) == calibration
 
 
+@pytest.mark.req("AS-BUG-21")
 @pytest.mark.parametrize(
     "value",
     [

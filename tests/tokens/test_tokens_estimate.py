@@ -52,6 +52,7 @@ def test_the_estimate_is_close_to_a_tokenizer_in_every_script() -> None:
         assert _ratio(sample) >= 0.75, sample
 
 
+@pytest.mark.req("AS-BUG-20")
 def test_every_sample_of_code_has_a_reference() -> None:
     assert {path.stem for path in SAMPLES.glob("code*.txt")} == set(CODE_REFERENCE)
 
@@ -94,6 +95,7 @@ def test_every_other_text_has_at_least_one(text: str) -> None:
     assert estimate_text(text) >= 1
 
 
+@pytest.mark.req("AS-BUG-20")
 @given(any_text(), any_text())
 def test_two_texts_together_take_about_what_they_take_apart(first: str, second: str) -> None:
     together, apart = estimate_text(first + second), estimate_text(first) + estimate_text(second)
@@ -101,11 +103,13 @@ def test_two_texts_together_take_about_what_they_take_apart(first: str, second: 
     assert together >= apart - 6
 
 
+@pytest.mark.req("AS-BUG-21", "AS-BUG-20")
 @given(messages())
 def test_every_message_has_an_estimate_that_covers_its_text(message: Message) -> None:
     assert estimate_message(message) >= 4 + sum(estimate_text(p.text) for p in message.parts if isinstance(p, Text))
 
 
+@pytest.mark.req("AS-BUG-21")
 def test_every_part_of_a_message_counts() -> None:
     empty = estimate_message(Message(role="assistant"))
     words = "seven words that are said right here"
@@ -139,11 +143,13 @@ def test_every_part_of_a_request_counts() -> None:
     assert full.total == full.input + 500
 
 
+@pytest.mark.req("AS-BUG-21")
 def test_an_empty_request_takes_nothing() -> None:
     assert estimate_request([]) == RequestEstimate()
     assert estimate_request([]).total == 0
 
 
+@pytest.mark.req("AS-BUG-21")
 @given(st.lists(messages(), max_size=4))
 def test_the_messages_of_a_request_take_what_they_take_one_by_one(history: list[Message]) -> None:
     assert estimate_request(history).total == sum(map(estimate_message, history))

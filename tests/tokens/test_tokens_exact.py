@@ -25,6 +25,7 @@ class _Broken(ModuleType):
         raise self.error
 
 
+@pytest.mark.req("AS-BUG-20")
 def test_the_extra_counts_exactly() -> None:
     pytest.importorskip("quicktok")
     counter = load_counter()

@@ -3,6 +3,7 @@
 import gc
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def test_a_value_is_counted_once_and_forgotten_with_it() -> None:
     assert len(counted) == 102
 
 
+@pytest.mark.req("AS-BUG-21")
 @given(messages())
 def test_a_message_that_was_counted_has_the_estimate_of_a_new_one(message: Message) -> None:
     fresh = estimate_message(message, counter=Estimator())

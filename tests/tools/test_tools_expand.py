@@ -52,7 +52,7 @@ def inside(told: str) -> str:
     return text
 
 
-@pytest.mark.req("AS-BUG-24", "AS-EVICT-06")
+@pytest.mark.req("AS-BUG-24", "AS-EVICT-06", "AS-BUG-11")
 async def test_the_pages_joined_are_all_that_was_said() -> None:
     one = expand_tool(opened)
     told, text, more = await call(one), "", {"offset": 0}
@@ -88,6 +88,7 @@ async def test_what_is_not_there_is_answered_in_the_same_words(arguments: dict[s
         await call(expand_tool(opened, InMemoryFiles(), agent="main"), **arguments)
 
 
+@pytest.mark.req("AS-BUG-11", "AS-BUG-28")
 async def test_a_message_of_another_session_is_opened_by_its_id() -> None:
     files = InMemoryFiles()
     path = transcript_path("main", "earlier")
@@ -123,7 +124,7 @@ async def test_what_can_not_be_found_any_more_is_told() -> None:
     assert "0 messages, 3 more can't be found any more" in await call(expand_tool(gone))
 
 
-@pytest.mark.req("AS-EVICT-06")
+@pytest.mark.req("AS-EVICT-06", "AS-BUG-11")
 @pytest.mark.parametrize("length", [50, 300, 21_000])
 async def test_a_header_stands_on_the_page_of_its_text(length: int) -> None:
     many = [Message(role="user", parts=(Text(text=f"{at} " + "x" * length),), id=f"m{at}") for at in range(300)]

@@ -165,6 +165,7 @@ async def test_what_can_not_be_done_is_told_in_the_documented_words() -> None:
     assert await _tree(files, "workspace") == before
 
 
+@pytest.mark.req("AS-BUG-27")
 async def test_a_place_that_can_not_be_is_refused_and_nothing_is_written() -> None:
     files = InMemoryFiles()
     memory = _tool(files)
@@ -203,7 +204,7 @@ async def test_the_root_is_never_deleted_nor_renamed_however_it_is_spelled(path:
     assert await _tree(files) == before
 
 
-@pytest.mark.req("AS-FS-01")
+@pytest.mark.req("AS-FS-01", "AS-BUG-27")
 @pytest.mark.parametrize("path", OTHERS)
 async def test_a_path_that_could_be_read_as_another_is_refused(path: str) -> None:
     files = await _beside()

@@ -76,7 +76,7 @@ async def test_ten_lines_are_shown_unless_more_are_asked_for() -> None:
             await search(wrong, CONTEXT)  # type: ignore[arg-type]
 
 
-@pytest.mark.req("AS-INDEX-05")
+@pytest.mark.req("AS-INDEX-05", "AS-BUG-24")
 async def test_a_search_stays_within_its_budget() -> None:
     store = shelf()
     for number in range(10):

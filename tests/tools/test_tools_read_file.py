@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 _READ_ON = re.compile(r"Read on with offset=(\d+)(?:, character=(\d+))?\]$")
 
 
-@pytest.mark.req("AS-EVICT-06")
+@pytest.mark.req("AS-EVICT-06", "AS-BUG-09")
 async def test_a_page_says_what_it_shows_and_how_to_read_on(desks: Desks) -> None:
     desk = desks()
     desks.put("notes.txt", "".join(f"line {number}\n" for number in range(1, 11)))
@@ -69,6 +69,7 @@ async def test_a_call_never_shows_more_than_its_cap(desks: Desks) -> None:
     assert shown == f"[a.txt: line 1 of 2. Read on with offset=2]\n{'x' * 60}\n"
 
 
+@pytest.mark.req("AS-BUG-09")
 async def test_a_binary_file_is_described_and_not_shown(desks: Desks) -> None:
     desk = desks()
     desks.put("a.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")

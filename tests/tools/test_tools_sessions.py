@@ -65,7 +65,7 @@ def ids(shown: str) -> list[str]:
     return [part.partition('"')[0] for part in shown.split(' id="')[1:]]
 
 
-@pytest.mark.req("AS-SESS-02")
+@pytest.mark.req("AS-SESS-02", "AS-BUG-28")
 async def test_the_sessions_of_an_agent_are_listed_newest_first() -> None:
     files = InMemoryFiles()
     await keep(files, "old", texts(3))
@@ -349,7 +349,7 @@ async def test_the_owner_is_read_whatever_the_name_and_the_order_of_the_fields(u
         assert await asked(files, "session_list", user="eve") == NO_SESSIONS
 
 
-@pytest.mark.req("AS-SESS-04")
+@pytest.mark.req("AS-SESS-04", "AS-BUG-28")
 @pytest.mark.parametrize(
     ("narrowed", "found"),
     [

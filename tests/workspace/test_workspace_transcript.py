@@ -49,6 +49,7 @@ async def test_what_was_appended_is_read_in_order_with_its_chain() -> None:
     assert [message.parent for message in logged.messages] == [None, *(found.id for found in logged.messages[:2])]
 
 
+@pytest.mark.req("AS-BUG-28")
 async def test_a_session_without_a_log_is_empty_and_not_an_error() -> None:
     assert (await opened(InMemoryFiles()).read()).messages == ()
 
