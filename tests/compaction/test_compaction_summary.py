@@ -1,6 +1,7 @@
 """What a model is asked for a summary, and what stands there when it can't or won't write one."""
 
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import pytest
@@ -101,6 +102,21 @@ async def test_what_does_not_fit_is_summed_up_in_parts_each_within_the_window_an
     assert (await hiding(talk(9), limit_tokens=400)).text == digest(talk(9), limit_tokens=400)
     assert told == ["TimeoutError", "TimeoutError"]
 
+    class Tiring(Scripted):
+        async def complete(self, *args: Any, **kwargs: Any) -> Reply:
+            reply = await super().complete(*args, **kwargs)
+            if len(self.asked) > 1:
+                await anyio.sleep_forever()
+            return reply
+
+    tiring = Tiring(window=16_000)
+    with anyio.fail_after(20):
+        late = await ModelSummary(tiring, CompactionConfig(summary_seconds=0.05), fell_back=told.append)(
+            messages, limit_tokens=1_000
+        )
+    assert (len(tiring.asked), late.text) == (2, digest(messages, limit_tokens=1_000))
+    assert told[2:] == ["TimeoutError"]
+
 
 @pytest.mark.req("AS-BUG-02", "AS-COMPACT-12")
 async def test_the_trigger_follows_the_reasoning_models_window_and_not_the_summary_models() -> None:
@@ -136,6 +152,20 @@ async def test_without_a_usable_answer_the_digest_takes_its_place_and_says_so(an
     assert found.text == digest(talk(12), limit_tokens=400)
     assert len(told) == 1
     assert len(model.asked) == (1 if isinstance(answer, Exception) else 2)
+
+
+@pytest.mark.req("AS-BUG-01")
+@pytest.mark.parametrize(
+    "answer", ["", "...", "Error: overloaded", "far too long " * 2_000, 'She said "port the moon".']
+)
+async def test_an_answer_to_ones_own_prompt_that_is_no_summary_is_asked_for_once_more(answer: str) -> None:
+    config = CompactionConfig(summary_prompt="Sum up:\n{messages}")
+    model = Scripted(answer, "Short: all is well.")
+    assert (await ModelSummary(model, config)(talk(12), limit_tokens=400)).text == "Short: all is well."
+    assert len(model.asked) == 2
+    never = Scripted(answer)
+    found = await ModelSummary(never, config)(talk(12), limit_tokens=400)
+    assert (found.text, len(never.asked)) == (digest(talk(12), limit_tokens=400), 2)
 
 
 @pytest.mark.req("AS-BUG-01")
